@@ -1,0 +1,90 @@
+"""How long a fit may take, and whether somebody asked it to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+__all__ = ["Budget"]
+
+
+@dataclass
+class Budget:
+    """A time limit from now on, and a stop flag that Ctrl-C sets.
+
+    Parameters
+    ----------
+    seconds : float or None
+        Time limit, None for none.
+
+    Examples
+    --------
+    >>> budget = Budget(60.0)
+    >>> budget.over, budget.interrupted
+    (False, False)
+    >>> budget.stop()
+    >>> budget.over, budget.interrupted
+    (True, True)
+    """
+
+    seconds: float | None = None
+    started: float = field(default_factory=time.perf_counter)
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the budget was made."""
+        return time.perf_counter() - self.started
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, never negative, infinite without a limit."""
+        return float("inf") if self.seconds is None else max(0.0, self.seconds - self.elapsed)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop.is_set()
+
+    @property
+    def over(self) -> bool:
+        """Whether work should end now, for want of time or because of a stop."""
+        return self.interrupted or self.remaining <= 0.0
+
+    def stop(self) -> None:
+        """Ask for a stop."""
+        self._stop.set()
+
+    def share(self, fraction: float) -> Budget:
+        """Return a budget of a fraction of the remaining time that obeys the same stop flag."""
+        seconds = None if self.seconds is None else self.remaining * fraction
+        return Budget(seconds, _stop=self._stop)
+
+    @contextmanager
+    def stop_on_interrupt(self) -> Iterator[None]:
+        """Let the first Ctrl-C stop the work and keep its best result; a second one breaks off as usual.
+
+        Signals reach the main thread alone: in any other thread this does nothing.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.getsignal(signal.SIGINT)
+
+        def handler(signum: int, frame: FrameType | None) -> None:
+            self.stop()
+            signal.signal(signal.SIGINT, previous)
+
+        if previous is None or previous == signal.SIG_IGN:  # not ours to change: a foreign handler, or nohup
+            yield
+            return
+        signal.signal(signal.SIGINT, handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)

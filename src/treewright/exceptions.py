@@ -1,0 +1,47 @@
+"""Every error treewright raises on purpose.
+
+Each is also a builtin exception, so callers who do not know treewright can catch what they expect.
+"""
+
+__all__ = [
+    "InfeasibleTotalsError",
+    "InvalidInputError",
+    "MissingLicenseError",
+    "ModelFileError",
+    "SolverError",
+    "SolverNotInstalledError",
+    "TreewrightError",
+    "UnsupportedProgramError",
+]
+
+
+class TreewrightError(Exception):
+    """Root of all treewright errors."""
+
+
+class InvalidInputError(TreewrightError, ValueError):
+    """Data or a parameter cannot be used; the text names the value and the remedy."""
+
+
+class InfeasibleTotalsError(TreewrightError, ValueError):
+    """Class totals contradict the data or one another; the text says which numbers clash."""
+
+
+class ModelFileError(TreewrightError, ValueError):
+    """A model file is malformed, truncated, hostile or from an unknown version."""
+
+
+class SolverError(TreewrightError, RuntimeError):
+    """A solver failed in a way that no input explains."""
+
+
+class SolverNotInstalledError(TreewrightError, ImportError):
+    """The Python package of a solver is missing."""
+
+
+class MissingLicenseError(TreewrightError, RuntimeError):
+    """The solver is installed, but its licence is missing, expired or too small for the program."""
+
+
+class UnsupportedProgramError(TreewrightError, ValueError):
+    """The program needs something that the solver lacks; the text names solvers that can."""

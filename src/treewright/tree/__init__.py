@@ -1,0 +1,26 @@
+"""The fitted thing: a decision tree as arrays, its routing, measures, file format and text."""
+
+from treewright.tree.routing import decision_path, leaf_counts, predict_labels, predict_values, route, side
+from treewright.tree.serialize import dumps, loads, read_json, tree_from_dict, tree_to_dict, write_json
+from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
+from treewright.tree.text import export_text
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Tree",
+    "decision_path",
+    "dumps",
+    "export_text",
+    "leaf_counts",
+    "loads",
+    "predict_labels",
+    "predict_values",
+    "read_json",
+    "route",
+    "side",
+    "tree_from_dict",
+    "tree_to_dict",
+    "write_json",
+]

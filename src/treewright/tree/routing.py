@@ -1,0 +1,145 @@
+"""Points to leaves: one product a level, in blocks of rows that fit the cache."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
+
+__all__ = ["decision_path", "leaf_counts", "predict_labels", "predict_values", "route", "side"]
+
+_BLOCK = 8192
+
+
+def route(tree: Tree, points: ArrayLike) -> IntArray:
+    """Node number of the leaf each point reaches.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    points : array-like of shape (n_points, n_features)
+        Numerical features; categorical ones as codes 0, 1, 2, ...; NaN for a missing value.
+
+    Returns
+    -------
+    ndarray of int, shape (n_points,)
+        Leaves.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[1.0, -1.0], threshold=0.0, values=[[2.0, 0.0], [0.0, 2.0]])
+    >>> route(tree, [[1.0, 2.0], [2.0, 1.0]]).tolist()
+    [1, 2]
+    """
+    X = _as_points(tree, points)
+    node = np.zeros(len(X), dtype=np.int64)
+    depth, is_leaf = tree.depth, tree.is_leaf
+    for start in range(0, len(X), _BLOCK):
+        block = _as_rows(X[start : start + _BLOCK])
+        at = node[start : start + _BLOCK]
+        for _ in range(depth):
+            left = _goes_left(tree, block, at)
+            at[:] = np.where(is_leaf[at], at, np.where(left, tree.left[at], tree.right[at]))
+    return node
+
+
+def side(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
+    """Whether each point would go left at branch `node`, reached or not."""
+    X = _as_points(tree, points)
+    return _goes_left(tree, _as_rows(X), np.full(len(X), node))
+
+
+def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
+    """Nodes that each point visits, as a sparse 0/1 matrix (n_points, n_nodes)."""
+    at = route(tree, points)
+    n_points, parent, point = len(at), tree.parent, np.arange(len(at))
+    points_on, nodes_on = [point], [at]
+    while len(point):  # climb from the leaves to the root
+        up = parent[at]
+        point, at = point[up >= 0], up[up >= 0]
+        points_on.append(point)
+        nodes_on.append(at)
+    rows, columns = np.concatenate(points_on), np.concatenate(nodes_on)
+    ones = np.ones(len(rows), dtype=np.int64)
+    return sparse.csr_array((ones, (rows, columns)), shape=(n_points, tree.n_nodes))
+
+
+def predict_labels(tree: Tree, points: ArrayLike) -> IntArray:
+    """Class number of each point."""
+    if tree.labels is None:
+        raise ValueError("a regression tree has no labels")
+    return np.asarray(tree.labels[route(tree, points)])
+
+
+def predict_values(tree: Tree, points: ArrayLike) -> FloatArray:
+    """Leaf values of each point: class weights, or regression outputs."""
+    return np.asarray(tree.values[route(tree, points)])
+
+
+def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
+    """Weight of each class that passes each node, shape (n_nodes, n_classes).
+
+    The sum runs over the points with ``y >= 0``; a branch node has the sum of its children.
+    """
+    leaf = route(tree, points)
+    known = y >= 0
+    if np.any(y >= n_classes):
+        raise ValueError(f"y has class number {y.max()}, there are {n_classes} classes")
+    counts = np.zeros((tree.n_nodes, n_classes))
+    np.add.at(counts, (leaf[known], y[known]), weight[known])
+    for node in tree.branches[::-1]:  # children are numbered after their parent
+        counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
+    return counts
+
+
+def _as_points(tree: Tree, points: ArrayLike) -> FloatArray:
+    X = np.asarray(points)
+    if X.dtype.kind != "f":
+        X = X.astype(np.float64)
+    if X.ndim != 2 or X.shape[1] != tree.n_features:
+        raise ValueError(f"points have shape {X.shape}, the tree needs (n, {tree.n_features})")
+    return X
+
+
+def _as_rows(X: FloatArray) -> FloatArray:
+    """Rows one after the other in memory: the rounding of a product depends on the order it is summed in."""
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _goes_left(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
+    """Side of each row of `block` at its own node `at`.
+
+    Each row is multiplied by the normal of its node alone. Unlike a matrix product with all nodes of the
+    level, whose rounding depends on how many rows are passed, a point is then routed the same way in every
+    batch.
+    """
+    weights = tree.weights[at]
+    finite = np.isfinite(block)
+    if finite.all():
+        left = np.einsum("ij,ij->i", block, weights) <= tree.threshold[at]
+    else:
+        used = weights != 0.0
+        missing = np.isnan(block)
+        # What the split does not use must not count: infinity times zero is no number.
+        filled = np.where(finite | (used & ~missing), block, 0.0)
+        left = np.einsum("ij,ij->i", filled, weights) <= tree.threshold[at]
+        left = np.where(np.any(missing & used, axis=1), tree.missing_left[at], left)
+    categorical = np.flatnonzero(tree.category[at] >= 0)
+    if len(categorical):
+        left[categorical] = _goes_left_by_category(tree, block[categorical], at[categorical])
+    return np.asarray(left)
+
+
+def _goes_left_by_category(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
+    value = block[np.arange(len(block)), tree.category[at]]
+    missing = np.isnan(value)
+    code = np.where(missing, -1.0, value)
+    n_categories = tree.left_categories.shape[1]
+    # A code the split has never seen, or that is no whole number, goes right.
+    known = (code >= 0) & (code < n_categories) & (code == np.floor(code))
+    listed = np.zeros(len(block), dtype=bool)
+    listed[known] = tree.left_categories[at[known], code[known].astype(np.int64)]
+    return np.where(missing, tree.missing_left[at], listed)

@@ -1,0 +1,595 @@
+"""Trees as versioned JSON, and JSON files that are read with suspicion.
+
+A tree is one object, its nodes a list in node order, so that the children of a node come after it::
+
+    {"format": "treewright-tree", "version": 1, "task": "classification", "n_features": 2, "n_outputs": 2,
+     "nodes": [{"left": 1, "right": 2, "features": [1], "weights": [1.0], "threshold": 0.5,
+                "missing_left": false, "values": [3.0, 4.0], "label": 1},
+               {"values": [3.0, 0.0], "label": 0},
+               {"values": [0.0, 4.0], "label": 1}]}
+
+A categorical split has ``"category": j, "left_categories": [codes]`` in place of features, weights and
+threshold, and a tree with such splits has ``"n_categories"``, the width of its table of codes. Regression
+nodes have no label. Numbers are written so that they are read back bit by bit. Nothing is ever executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import shutil
+import stat
+from collections import Counter
+from typing import Any, NoReturn
+
+import numpy as np
+
+from treewright.exceptions import ModelFileError
+from treewright.tree.structure import LEAF, Tree
+
+__all__ = [
+    "FORMAT",
+    "MAX_BYTES",
+    "MAX_ENTRIES",
+    "MAX_NODES",
+    "VERSION",
+    "dumps",
+    "loads",
+    "parse_json",
+    "read_json",
+    "tree_from_dict",
+    "tree_to_dict",
+    "write_json",
+]
+
+FORMAT = "treewright-tree"
+VERSION = 1
+#: Most nodes a file may have.
+MAX_NODES = 1_000_000
+#: Most entries that a table of nodes x features, outputs or categories may have.
+MAX_ENTRIES = 200_000_000
+#: Largest file that is read or written unless the caller allows more.
+MAX_BYTES = 2**28
+
+_TASKS = ("classification", "regression")
+_HEAD_KEYS = ("format", "version", "task", "n_features", "n_outputs", "nodes")
+_LEAF_KEYS = ("values",)
+_SPLIT_KEYS = ("left", "right", "features", "weights", "threshold", "missing_left", "values")
+_CATEGORY_KEYS = ("left", "right", "category", "left_categories", "missing_left", "values")
+
+
+# ---------------------------------------------------------------------- trees
+
+
+def tree_to_dict(tree: Tree) -> dict[str, Any]:
+    """Describe a tree by plain lists, numbers and strings.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+
+    Returns
+    -------
+    dict
+        What :func:`tree_from_dict` reads; see the module for the format.
+
+    Raises
+    ------
+    ModelFileError
+        If the tree is larger than what may be read back.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[0.0, 1.0], threshold=0.5, values=[[3.0, 0.0], [0.0, 4.0]])
+    >>> data = tree_to_dict(tree)
+    >>> data["task"], data["n_features"], data["nodes"][1]
+    ('classification', 2, {'values': [3.0, 0.0], 'label': 0})
+    """
+    n_categories = int(tree.left_categories.shape[1])
+    _check_size("", tree.n_nodes, tree.n_features, tree.n_outputs, n_categories)
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "task": "classification" if tree.is_classifier else "regression",
+        "n_features": tree.n_features,
+        "n_outputs": tree.n_outputs,
+    }
+    if n_categories:
+        data["n_categories"] = n_categories
+    left, right, category = tree.left.tolist(), tree.right.tolist(), tree.category.tolist()
+    threshold, missing = tree.threshold.tolist(), tree.missing_left.tolist()
+    values = tree.values.tolist()
+    labels = None if tree.labels is None else tree.labels.tolist()
+    row, feature = np.nonzero(tree.weights)
+    weight, features = tree.weights[row, feature].tolist(), feature.tolist()
+    starts = np.searchsorted(row, np.arange(tree.n_nodes + 1)).tolist()
+    nodes = []
+    for i in range(tree.n_nodes):
+        node: dict[str, Any] = {}
+        if left[i] != LEAF:
+            node |= {"left": left[i], "right": right[i]}
+            if category[i] >= 0:
+                codes = np.flatnonzero(tree.left_categories[i]).tolist()
+                node |= {"category": category[i], "left_categories": codes}
+            else:
+                used = slice(starts[i], starts[i + 1])
+                node |= {"features": features[used], "weights": weight[used], "threshold": threshold[i]}
+            node["missing_left"] = missing[i]
+        node["values"] = values[i]
+        if labels is not None:
+            node["label"] = labels[i]
+        nodes.append(node)
+    data["nodes"] = nodes
+    return data
+
+
+def tree_from_dict(data: object, where: str = "") -> Tree:
+    """Make a tree from its description, which is trusted in nothing.
+
+    Parameters
+    ----------
+    data : object
+        What was read from a file.
+    where : str, default=""
+        Where in the file the tree stands, put before the place in error texts.
+
+    Returns
+    -------
+    Tree
+        The tree.
+
+    Raises
+    ------
+    ModelFileError
+        If anything is missing, unknown, of a wrong type, out of range or too large. The text says where.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[0.0, 1.0], threshold=0.5, values=[[3.0, 0.0], [0.0, 4.0]])
+    >>> data = tree_to_dict(tree)
+    >>> tree_from_dict(data) == tree
+    True
+    >>> data["nodes"][0]["weights"] = ["1.0"]
+    >>> tree_from_dict(data, where="tree")
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.ModelFileError: tree.nodes[0].weights[0]: expected a number, got '1.0'
+    """
+    return _TreeReader(where).read(data)
+
+
+def dumps(tree: Tree) -> str:
+    """Write a tree as JSON text.
+
+    Examples
+    --------
+    >>> tree = Tree.leaf([2.5], n_features=3, classification=False)
+    >>> print(dumps(tree))
+    {"format": "treewright-tree", "version": 1, "task": "regression", "n_features": 3, "n_outputs": 1,
+     "nodes": [{"values": [2.5]}]}
+    """
+    return json.dumps(tree_to_dict(tree), allow_nan=False)
+
+
+def loads(text: str | bytes) -> Tree:
+    """Read a tree from JSON text, or raise :class:`ModelFileError`.
+
+    Examples
+    --------
+    >>> tree = Tree.leaf([2.5], n_features=3, classification=False)
+    >>> loads(dumps(tree)) == tree
+    True
+    """
+    return tree_from_dict(parse_json(text))
+
+
+class _TreeReader:
+    """Reads one tree; knows where it is, to say so when something is wrong."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._n_features = self._n_outputs = self._n_categories = 0
+        self._classification = True
+
+    def read(self, data: object) -> Tree:
+        nodes = self._read_head(data)
+        n = len(nodes)
+        children = np.full((n, 2), LEAF, dtype=np.int64)
+        threshold, missing_left = np.zeros(n), np.zeros(n, dtype=bool)
+        category = np.full(n, LEAF, dtype=np.int64)
+        labels = np.zeros(n, dtype=np.int64)
+        values: list[list[float]] = []
+        entries: list[tuple[int, list[int], list[float]]] = []
+        codes: list[tuple[int, list[int]]] = []
+        parent = [LEAF] * n
+        for i, node in enumerate(nodes):
+            kind = self._check_node_keys(i, node)
+            values.append(self._numbers(i, "values", node["values"], self._n_outputs, "outputs"))
+            if self._classification:
+                labels[i] = self._integer(i, "label", node["label"], 0, self._n_outputs)
+            if kind is _LEAF_KEYS:
+                continue
+            for side, key in enumerate(("left", "right")):
+                child = self._integer(i, key, node[key], i + 1, n)
+                if parent[child] != LEAF:
+                    self._fail(f"nodes[{i}].{key}", f"node {child} already is a child of node {parent[child]}")
+                parent[child] = i
+                children[i, side] = child
+            missing_left[i] = self._boolean(i, "missing_left", node["missing_left"])
+            if kind is _CATEGORY_KEYS:
+                category[i] = self._integer(i, "category", node["category"], 0, self._n_features)
+                listed = self._integers(i, "left_categories", node["left_categories"], self._n_categories)
+                codes.append((i, listed))
+            else:
+                features = self._integers(i, "features", node["features"], self._n_features)
+                weights = self._numbers(i, "weights", node["weights"], len(features), "features")
+                threshold[i] = self._number(i, "threshold", node["threshold"])
+                entries.append((i, features, weights))
+        for i in range(1, n):
+            if parent[i] == LEAF:
+                self._fail(f"nodes[{i}]", "no node has this one as its child")
+        table = np.zeros((n, self._n_features))
+        for i, features, weights in entries:
+            table[i, features] = weights
+        left_categories = np.zeros((n, self._n_categories), dtype=bool)
+        for i, listed in codes:
+            left_categories[i, listed] = True
+        try:
+            return Tree(
+                left=children[:, 0],
+                right=children[:, 1],
+                weights=table,
+                threshold=threshold,
+                values=np.array(values, dtype=np.float64),
+                labels=labels if self._classification else None,
+                category=category,
+                left_categories=left_categories,
+                missing_left=missing_left,
+            )
+        except ValueError as error:  # not expected: all is checked above
+            raise ModelFileError(f"{self._place('nodes')}: {error}") from error
+
+    def _read_head(self, data: object) -> list[Any]:
+        if not isinstance(data, dict):
+            self._fail("", f"expected an object, got {_show(data)}")
+        if data.get("format") != FORMAT:
+            self._fail("format", f"expected {FORMAT!r}, got {_show(data.get('format'))}")
+        version = data.get("version")
+        if type(version) is not int:
+            self._fail("version", f"expected an integer, got {_show(version)}")
+        if version != VERSION:
+            self._fail("version", f"the file has version {_show(version)}, this library reads version {VERSION}")
+        self._check_keys("", data, _HEAD_KEYS, optional=("n_categories",))
+        if data["task"] not in _TASKS:
+            self._fail("task", f"expected 'classification' or 'regression', got {_show(data['task'])}")
+        self._classification = data["task"] == "classification"
+        nodes = data["nodes"]
+        if not isinstance(nodes, list):
+            self._fail("nodes", f"expected a list, got {_show(nodes)}")
+        if not nodes:
+            self._fail("nodes", "a tree needs at least one node")
+        self._n_features = self._size("n_features", data["n_features"], 0)
+        self._n_outputs = self._size("n_outputs", data["n_outputs"], 1)
+        self._n_categories = self._size("n_categories", data.get("n_categories", 0), 0)
+        _check_size(self._where, len(nodes), self._n_features, self._n_outputs, self._n_categories)
+        return nodes
+
+    def _check_node_keys(self, i: int, node: object) -> tuple[str, ...]:
+        """Kind of a node: the tuple of keys it must have besides its label."""
+        if not isinstance(node, dict):
+            self._fail(f"nodes[{i}]", f"expected an object, got {_show(node)}")
+        kind: tuple[str, ...]
+        if "category" in node:
+            kind = _CATEGORY_KEYS
+        elif "left" in node or "right" in node:
+            kind = _SPLIT_KEYS
+        else:
+            kind = _LEAF_KEYS
+        self._check_keys(f"nodes[{i}]", node, (*kind, "label") if self._classification else kind)
+        return kind
+
+    def _check_keys(
+        self, place: str, found: dict[Any, Any], keys: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> None:
+        for key in keys:
+            if key not in found:
+                self._fail(place, f"key {key!r} is missing")
+        for key in found:
+            if key not in keys and key not in optional:
+                self._fail(place, f"unknown key {_show(key)}")
+
+    # Each of these returns the value it was given, once it is what it must be.
+
+    def _size(self, key: str, value: object, least: int) -> int:
+        if type(value) is not int:
+            self._fail(key, f"expected an integer, got {_show(value)}")
+        if value < least:
+            self._fail(key, f"expected at least {least}, got {_show(value)}")
+        return value
+
+    def _integer(self, i: int, key: str, value: object, start: int, stop: int) -> int:
+        if type(value) is int and start <= value < stop:
+            return value
+        self._fail_integer(f"nodes[{i}].{key}", value, start, stop)
+
+    def _integers(self, i: int, key: str, value: object, stop: int) -> list[int]:
+        place = f"nodes[{i}].{key}"
+        if type(value) is not list:
+            self._fail(place, f"expected a list, got {_show(value)}")
+        for position, item in enumerate(value):
+            if type(item) is not int or not 0 <= item < stop:
+                self._fail_integer(f"{place}[{position}]", item, 0, stop)
+        if len(set(value)) != len(value):
+            seen: set[int] = set()
+            for position, item in enumerate(value):
+                if item in seen:
+                    self._fail(f"{place}[{position}]", f"{item} is listed twice")
+                seen.add(item)
+        return value
+
+    def _number(self, i: int, key: str, value: object) -> float:
+        return self._finite(f"nodes[{i}].{key}", value)
+
+    def _numbers(self, i: int, key: str, value: object, length: int, what: str) -> list[float]:
+        place = f"nodes[{i}].{key}"
+        if type(value) is not list:
+            self._fail(place, f"expected a list, got {_show(value)}")
+        if len(value) != length:
+            self._fail(place, f"{len(value)} numbers for {length} {what}")
+        isfinite = math.isfinite
+        if all(type(item) is float and isfinite(item) for item in value):
+            return value
+        return [self._finite(f"{place}[{position}]", item) for position, item in enumerate(value)]
+
+    def _finite(self, place: str, value: object) -> float:
+        if type(value) is not float and type(value) is not int:
+            self._fail(place, f"expected a number, got {_show(value)}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self._fail(place, f"expected a finite number, got {_show(value)}")
+        return number
+
+    def _boolean(self, i: int, key: str, value: object) -> bool:
+        if type(value) is not bool:
+            self._fail(f"nodes[{i}].{key}", f"expected true or false, got {_show(value)}")
+        return value
+
+    def _fail_integer(self, place: str, value: object, start: int, stop: int) -> NoReturn:
+        if type(value) is not int:
+            self._fail(place, f"expected an integer, got {_show(value)}")
+        if start >= stop:
+            self._fail(place, f"no value is possible here, got {_show(value)}")
+        self._fail(place, f"expected {start} to {stop - 1}, got {_show(value)}")
+
+    def _place(self, place: str) -> str:
+        return ".".join(part for part in (self._where, place) if part) or "tree"
+
+    def _fail(self, place: str, message: str) -> NoReturn:
+        raise ModelFileError(f"{self._place(place)}: {message}")
+
+
+def _check_size(where: str, n_nodes: int, n_features: int, n_outputs: int, n_categories: int) -> None:
+    """Refuse what is too large, before any memory is asked for."""
+    prefix = f"{where}." if where else ""
+    if n_nodes > MAX_NODES:
+        raise ModelFileError(f"{prefix}nodes: {n_nodes} nodes are too many, at most {MAX_NODES} are allowed")
+    sizes = {"n_features": n_features, "n_outputs": n_outputs, "n_categories": n_categories}
+    for key, size in sizes.items():
+        if n_nodes * size > MAX_ENTRIES:
+            raise ModelFileError(
+                f"{prefix}{key}: {n_nodes} nodes x {_show(size)} is too large, "
+                f"at most {MAX_ENTRIES} entries are allowed"
+            )
+
+
+def _show(value: object) -> str:
+    """Short text for a value that may be hostile: huge, deep or without end."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value)) if value.bit_length() <= 64 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return repr(float(value))
+    if isinstance(value, str):
+        return repr(str(value)) if len(value) <= 40 else f"{str(value[:37])!r}..."
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
+
+
+# ---------------------------------------------------------------------- files
+
+
+def parse_json(text: str | bytes, where: str = "") -> Any:
+    """Parse JSON strictly.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The text; bytes must be UTF-8.
+    where : str, default=""
+        Name of the source, put before error texts.
+
+    Returns
+    -------
+    object
+        Lists, dicts, strings, numbers, booleans and None.
+
+    Raises
+    ------
+    ModelFileError
+        If the text is empty, truncated, not UTF-8, nested too deep, has a key twice in one object, or has a
+        number that is NaN, infinite or too long.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    >>> parse_json('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.ModelFileError: key 'a' occurs twice in one object
+    """
+    prefix = f"{where}: " if where else ""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        if not text.strip():
+            raise ModelFileError(f"{prefix}empty, expected JSON")
+        return json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+        )
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{prefix}not UTF-8: {error.reason} at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg} at line {error.lineno} column {error.colno}"
+        raise ModelFileError(f"{prefix}not JSON, or truncated: {problem}") from error
+    except RecursionError as error:
+        raise ModelFileError(f"{prefix}nested too deep") from error
+    except ModelFileError:
+        raise
+    except ValueError as error:
+        message = str(error) if isinstance(error, _Refused) else "a number has too many digits"
+        raise ModelFileError(f"{prefix}{message}") from error
+
+
+def read_json(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
+    """Read a JSON file strictly.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int, default=MAX_BYTES
+        Larger files are refused.
+
+    Returns
+    -------
+    object
+        What :func:`parse_json` returns.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If it cannot be read, is too large, or is not strict JSON; the text has the path and the place.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.json")
+    ...     write_json(path, {"a": [1, 2.5]})
+    ...     read_json(path)
+    {'a': [1, 2.5]}
+    """
+    name = os.fspath(path)
+    try:
+        status = os.stat(name)
+        if stat.S_ISDIR(status.st_mode):
+            raise ModelFileError(f"{name}: a folder, expected a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{name}: not a regular file")
+        with open(name, "rb") as file:
+            # One byte more than allowed: the file may have grown since it was measured.
+            content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+    except (FileNotFoundError, ModelFileError):
+        raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelFileError(f"{name!r}: cannot be read: {reason}") from error
+    if max(status.st_size, len(content)) > max_bytes:
+        size = max(status.st_size, len(content))
+        raise ModelFileError(f"{name}: {size} bytes are too many, at most {max_bytes} are allowed")
+    return parse_json(content, where=name)
+
+
+def write_json(path: str | os.PathLike[str], data: object, max_bytes: int = MAX_BYTES) -> None:
+    """Write a JSON file in UTF-8, entirely or not at all.
+
+    The text goes to a new file in the same folder that then takes the place of the old one, so that a crash
+    leaves the old file or the new one and never a part. A symbolic link stays a link; permissions are kept.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    data : object
+        Dicts, lists, strings, finite numbers, booleans and None.
+    max_bytes : int, default=MAX_BYTES
+        More is refused, since :func:`read_json` would refuse it too.
+
+    Raises
+    ------
+    ModelFileError
+        If the data has NaN or infinite numbers, refers to itself, or is too large.
+    TypeError
+        If the data has something that JSON has not.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "tree.json")
+    ...     write_json(path, tree_to_dict(Tree.leaf([1.0, 3.0], n_features=2)))
+    ...     tree_from_dict(read_json(path)).labels.tolist()
+    [1]
+    """
+    name = os.path.realpath(path)
+    try:
+        content = (json.dumps(data, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{os.fspath(path)}: cannot be written as JSON: {error}") from error
+    if len(content) > max_bytes:
+        raise ModelFileError(f"{os.fspath(path)}: {len(content)} bytes are too many, at most {max_bytes} are allowed")
+    temporary = os.path.join(os.path.dirname(name), f".treewright-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(name, temporary)
+        os.replace(temporary, name)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+class _Refused(ValueError):
+    """A document is JSON to Python's parser, but not to us."""
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise _Refused(f"key {_show(twice)} occurs twice in one object")
+    return found
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise _Refused(f"{text} is not a JSON number")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _Refused(f"number {_show(text)} is too large")
+    return number

@@ -1,0 +1,385 @@
+"""The fitted thing: a decision tree as arrays.
+
+Node 0 is the root and a child always has a larger number than its parent.
+At a branch node a point goes left when
+
+* numerical (oblique or axis-aligned): ``weights @ x <= threshold``; axis-aligned is one non-zero weight;
+* categorical: the code ``x[category]`` is in the node's set of left categories;
+* missing: where a value that the split uses is NaN, ``missing_left`` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["BoolArray", "FloatArray", "IntArray", "Tree"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A decision tree as arrays, one entry a node.
+
+    Attributes
+    ----------
+    left, right : ndarray of int, shape (n_nodes,)
+        Children, -1 at leaves.
+    weights : ndarray of shape (n_nodes, n_features)
+        Normal of the split; zero at leaves and at categorical splits.
+    threshold : ndarray of shape (n_nodes,)
+        Right-hand side of the split; zero at leaves and at categorical splits.
+    values : ndarray of shape (n_nodes, n_outputs)
+        Classification: weight of each class among the labelled training points of the node.
+        Regression: the outputs of the node.
+    labels : ndarray of int, shape (n_nodes,), or None
+        Classification: the class number each node predicts. None for regression.
+    category : ndarray of int, shape (n_nodes,)
+        Feature of a categorical split, -1 elsewhere.
+    left_categories : ndarray of bool, shape (n_nodes, n_categories)
+        Codes that go left at a categorical split. A code beyond the table goes right.
+    missing_left : ndarray of bool, shape (n_nodes,)
+        Side of points whose value is missing.
+
+    Examples
+    --------
+    A stump on the second of two features:
+
+    >>> import numpy as np
+    >>> tree = Tree.stump(weights=[0.0, 1.0], threshold=0.5, values=[[3.0, 0.0], [1.0, 4.0]])
+    >>> tree.n_leaves, tree.depth, tree.labels.tolist()
+    (2, 1, [0, 0, 1])
+    """
+
+    left: IntArray
+    right: IntArray
+    weights: FloatArray
+    threshold: FloatArray
+    values: FloatArray
+    labels: IntArray | None = None
+    category: IntArray = field(default=None)  # type: ignore[arg-type]
+    left_categories: BoolArray = field(default=None)  # type: ignore[arg-type]
+    missing_left: BoolArray = field(default=None)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        n_nodes = np.asarray(self.left).size
+        defaults: dict[str, ArrayLike] = {
+            "category": np.full(n_nodes, LEAF),
+            "left_categories": np.zeros((n_nodes, 0), dtype=bool),
+            "missing_left": np.zeros(n_nodes, dtype=bool),
+        }
+        types: dict[str, type[np.generic]] = {
+            "left": np.int64,
+            "right": np.int64,
+            "category": np.int64,
+            "labels": np.int64,
+            "left_categories": np.bool_,
+            "missing_left": np.bool_,
+        }
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value is None:
+                if name == "labels":
+                    continue
+                value = defaults[name]
+            object.__setattr__(self, name, _exactly(name, value, types.get(name, np.float64)))
+        self._validate()
+        self._clear_what_no_split_uses()
+        for name in self.__dataclass_fields__:
+            if getattr(self, name) is not None:
+                getattr(self, name).setflags(write=False)
+
+    # ------------------------------------------------------------------ construction
+
+    @classmethod
+    def leaf(cls, values: ArrayLike, n_features: int, classification: bool = True) -> Self:
+        """Make a tree that is a single leaf."""
+        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        return cls(
+            left=np.array([LEAF]),
+            right=np.array([LEAF]),
+            weights=np.zeros((1, n_features)),
+            threshold=np.zeros(1),
+            values=table,
+            labels=table.argmax(axis=1) if classification else None,
+        )
+
+    @classmethod
+    def stump(cls, weights: ArrayLike, threshold: float, values: ArrayLike) -> Self:
+        """Make a classification tree with one split; `values` are the class weights of its two leaves."""
+        table = np.asarray(values, dtype=np.float64)
+        table = np.vstack([table.sum(axis=0), table])
+        w = np.asarray(weights, dtype=np.float64)
+        return cls(
+            left=np.array([1, LEAF, LEAF]),
+            right=np.array([2, LEAF, LEAF]),
+            weights=np.vstack([w, np.zeros((2, len(w)))]),
+            threshold=np.array([threshold, 0.0, 0.0]),
+            values=table,
+            labels=table.argmax(axis=1),
+        )
+
+    @classmethod
+    def from_heap(
+        cls,
+        split: ArrayLike,
+        weights: ArrayLike,
+        threshold: ArrayLike,
+        values: ArrayLike,
+        labels: ArrayLike | None,
+        fallback: Sequence[int] | None = None,
+    ) -> Self:
+        """Make a compact tree from a complete one whose nodes are numbered 1, 2, 3, ... like a heap.
+
+        Parameters
+        ----------
+        split : array-like of bool, shape (n_branches,)
+            Whether heap node ``k + 1`` splits. What lies below a node that does not is cut off.
+        weights, threshold : array-like
+            Splits of the branch nodes, in heap order.
+        values : array-like of shape (2 * n_branches + 1, n_outputs)
+            Values of all heap nodes, in heap order.
+        labels : array-like of int or None
+            Labels of all heap nodes.
+        fallback : sequence of int or None
+            For each branch node, the heap number of the node whose values and label stand for it when it does
+            not split. By default its own.
+        """
+        split = np.asarray(split, dtype=bool)
+        order = [1]
+        for k in order:  # grows while it is read: breadth first, parents before children
+            if k <= len(split) and split[k - 1]:
+                order += [2 * k, 2 * k + 1]
+        number = {k: position for position, k in enumerate(order)}
+        branch = np.array([k <= len(split) and bool(split[k - 1]) for k in order])
+        heap = np.array(order)
+        source = np.array(
+            [
+                k if b or fallback is None or k > len(split) else fallback[k - 1]
+                for k, b in zip(order, branch, strict=True)
+            ]
+        )
+        w, t = np.asarray(weights, dtype=np.float64), np.asarray(threshold, dtype=np.float64)
+        inner = np.where(branch, heap - 1, 0)
+        return cls(
+            left=np.array([number[2 * k] if b else LEAF for k, b in zip(order, branch, strict=True)]),
+            right=np.array([number[2 * k + 1] if b else LEAF for k, b in zip(order, branch, strict=True)]),
+            weights=np.where(branch[:, None], w[inner] if len(w) else np.zeros((1, w.shape[1])), 0.0),
+            threshold=np.where(branch, t[inner] if len(t) else 0.0, 0.0),
+            values=np.asarray(values, dtype=np.float64)[source - 1],
+            labels=None if labels is None else np.asarray(labels)[source - 1],
+        )
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.left)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features a point must have."""
+        return int(self.weights.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes, or of regression outputs."""
+        return int(self.values.shape[1])
+
+    @property
+    def is_leaf(self) -> BoolArray:
+        """Mask of the leaves."""
+        return np.asarray(self.left == LEAF)
+
+    @property
+    def leaves(self) -> IntArray:
+        """Numbers of the leaves."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def branches(self) -> IntArray:
+        """Numbers of the branch nodes."""
+        return np.flatnonzero(~self.is_leaf)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(self.is_leaf.sum())
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether leaves carry class labels."""
+        return self.labels is not None
+
+    @property
+    def parent(self) -> IntArray:
+        """Parent of each node, -1 for the root."""
+        parent = np.full(self.n_nodes, -1, dtype=np.int64)
+        parent[self.left[self.branches]] = self.branches
+        parent[self.right[self.branches]] = self.branches
+        return parent
+
+    @property
+    def level(self) -> IntArray:
+        """Depth of each node, 0 for the root."""
+        level = np.zeros(self.n_nodes, dtype=np.int64)
+        at, depth = np.zeros(1, dtype=np.int64), 0
+        while len(at):
+            level[at] = depth
+            at = at[self.left[at] != LEAF]
+            at, depth = np.concatenate([self.left[at], self.right[at]]), depth + 1
+        return level
+
+    @property
+    def depth(self) -> int:
+        """Depth of the deepest leaf, 0 for a single leaf."""
+        return int(self.level.max())
+
+    @property
+    def heap_numbers(self) -> list[int]:
+        """Number of each node in a complete binary tree whose root is 1."""
+        heap = [1] * self.n_nodes
+        for node in self.branches:
+            heap[self.left[node]], heap[self.right[node]] = 2 * heap[node], 2 * heap[node] + 1
+        return heap
+
+    def shares(self) -> FloatArray:
+        """Class shares of each node; a node without labelled points is sure of its label."""
+        if self.labels is None:
+            raise ValueError("a regression tree has no class shares")
+        total = self.values.sum(axis=1, keepdims=True)
+        certain = np.eye(self.n_outputs)[self.labels]
+        return np.where(total > 0, self.values / np.where(total > 0, total, 1.0), certain)
+
+    # ------------------------------------------------------------------ new trees from this one
+
+    def with_leaves(self, values: ArrayLike, labels: ArrayLike | None) -> Self:
+        """Return the same splits with other node values and labels."""
+        return replace(self, values=np.asarray(values), labels=None if labels is None else np.asarray(labels))
+
+    def unscaled(self, scale: ArrayLike, shift: ArrayLike) -> Self:
+        """Return the tree on `x` that this tree is on ``(x - shift) * scale``."""
+        weights = self.weights * np.asarray(scale, dtype=np.float64)
+        threshold = self.threshold + weights @ np.asarray(shift, dtype=np.float64)
+        return replace(self, weights=weights, threshold=threshold)
+
+    def collapsed(self, keep: ArrayLike) -> Self:
+        """Return the tree without branch nodes one of whose sides is not kept.
+
+        Parameters
+        ----------
+        keep : array-like of bool, shape (n_nodes,)
+            Nodes worth keeping, for instance those that a training point visits. A branch with one kept child
+            is replaced by that child; a branch with none becomes a leaf.
+        """
+        keep = np.asarray(keep, dtype=bool)
+
+        def settle(node: int) -> int:
+            while self.left[node] != LEAF and not (keep[self.left[node]] and keep[self.right[node]]):
+                if keep[self.left[node]]:
+                    node = int(self.left[node])
+                elif keep[self.right[node]]:
+                    node = int(self.right[node])
+                else:
+                    break
+            return node
+
+        order, children = [settle(0)], []
+        for node in order:  # grows while it is read
+            both = self.left[node] != LEAF and keep[self.left[node]] and keep[self.right[node]]
+            children.append((len(order), len(order) + 1) if both else (LEAF, LEAF))
+            if both:
+                order += [settle(int(self.left[node])), settle(int(self.right[node]))]
+        pairs = np.array(children)
+        inner = (pairs[:, 0] != LEAF)[:, None]
+        return type(self)(
+            left=pairs[:, 0],
+            right=pairs[:, 1],
+            weights=np.where(inner, self.weights[order], 0.0),
+            threshold=np.where(inner[:, 0], self.threshold[order], 0.0),
+            values=self.values[order],
+            labels=None if self.labels is None else self.labels[order],
+            category=np.where(inner[:, 0], self.category[order], LEAF),
+            left_categories=self.left_categories[order] & inner,
+            missing_left=self.missing_left[order] & inner[:, 0],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        names = self.__dataclass_fields__
+        return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in names if n != "labels") and (
+            (self.labels is None) == (other.labels is None)
+            and (self.labels is None or other.labels is None or np.array_equal(self.labels, other.labels))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ------------------------------------------------------------------ validity
+
+    def _validate(self) -> None:
+        if self.left.ndim != 1:
+            raise ValueError(f"left has shape {self.left.shape}, expected one entry a node")
+        n = self.n_nodes
+        if n == 0:
+            raise ValueError("a tree needs at least one node")
+        self._validate_shapes()
+        branch, nodes = self.branches, np.arange(n)
+        if np.any((self.left == LEAF) != (self.right == LEAF)):
+            raise ValueError("a node has only one child")
+        children = np.concatenate([self.left[branch], self.right[branch]])
+        if np.any(children <= np.concatenate([branch, branch])) or np.any(children >= n):
+            raise ValueError("a child must have a larger number than its parent, within the tree")
+        if not np.array_equal(np.sort(children), nodes[1:]):
+            raise ValueError("each node but the root must have exactly one parent")
+        for name in ("weights", "threshold", "values"):
+            if not np.all(np.isfinite(getattr(self, name))):
+                raise ValueError(f"{name} has values that are not finite")
+        if self.labels is not None and (np.any(self.labels < 0) or np.any(self.labels >= self.n_outputs)):
+            raise ValueError(f"labels must be class numbers from 0 to {self.n_outputs - 1}")
+        if np.any(self.category < LEAF) or np.any(self.category >= self.n_features):
+            raise ValueError(f"category must name a feature from 0 to {self.n_features - 1}, or be -1")
+        both = np.flatnonzero((self.category >= 0) & ~self.is_leaf & np.any(self.weights != 0.0, axis=1))
+        if len(both):
+            raise ValueError(f"node {both[0]} has both a category and weights; a split is one or the other")
+
+    def _clear_what_no_split_uses(self) -> None:
+        """Zero what routing never reads, so that equal trees compare equal and a file need not hold it."""
+        leaf = self.is_leaf
+        self.category[leaf] = LEAF
+        categorical = self.category >= 0
+        self.weights[leaf] = 0.0
+        self.threshold[leaf | categorical] = 0.0
+        self.left_categories[~categorical] = False
+        self.missing_left[leaf] = False
+
+    def _validate_shapes(self) -> None:
+        n = self.n_nodes
+        for name in ("right", "threshold", "category", "missing_left", "labels"):
+            value = getattr(self, name)
+            if value is not None and value.shape != (n,):
+                raise ValueError(f"{name} has shape {value.shape}, the tree has {n} nodes")
+        for name in ("weights", "values", "left_categories"):
+            value = getattr(self, name)
+            if value.ndim != 2 or value.shape[0] != n:
+                raise ValueError(f"{name} has shape {value.shape}, expected ({n}, ...)")
+        if self.n_outputs == 0:
+            raise ValueError("values needs at least one column: a class or an output")
+
+
+def _exactly(name: str, value: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+    """Copy of `value` as `dtype`; what is no whole number is refused where an integer is needed."""
+    given = np.asarray(value)
+    if dtype is np.int64 and given.dtype.kind == "f" and not np.array_equal(given, np.floor(given)):
+        raise ValueError(f"{name} must be whole numbers")
+    return np.array(given, dtype=dtype)

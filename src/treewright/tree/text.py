@@ -1,0 +1,332 @@
+"""A tree as rules that people read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import index
+
+import numpy as np
+
+from treewright.tree.structure import LEAF, IntArray, Tree
+
+__all__ = ["export_text", "format_number"]
+
+_INDENT = "    "
+_MAX_PRECISION = 17
+# Numbers that differ by less than this, relatively, differ by rounding: no digits are spent on that.
+_NOISE = 1e-9
+
+
+def export_text(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[object] | None = None,
+    category_names: Mapping[int | str, Sequence[object]] | None = None,
+    precision: int = 4,
+    max_depth: int | None = None,
+    show_missing: bool = False,
+    width: int = 100,
+) -> str:
+    """Write a tree as nested rules, in the units of the tree.
+
+    A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
+    split on several is divided by its largest absolute weight, which comes first.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    feature_names : sequence of str or None
+        One name a feature, by default x0, x1, ...
+    class_names : sequence or None
+        One name a class, by default "class 0", "class 1", ...
+    category_names : mapping or None
+        Names of the levels of a categorical feature, code by code. A key is the feature's number or name.
+    precision : int, default=4
+        Significant digits, from 1 to 17. Digits before the decimal point are always shown, and a threshold
+        gets more digits where fewer would make it a whole number that it is not, or the same as another
+        threshold of its feature.
+    max_depth : int or None
+        What lies deeper is only counted.
+    show_missing : bool, default=False
+        Whether to say where points go whose value is missing: "or missing" is written where they go left;
+        elsewhere they go to the else.
+    width : int, default=100
+        A condition that is longer is broken into lines.
+
+    Returns
+    -------
+    str
+        The rules, without a line end at the end.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[-2.0, 0.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.5]])
+    >>> print(export_text(tree, feature_names=["age", "income"], class_names=["no", "yes"]))
+    if age >= -1.5:
+        no  (49 points: 98% no, 2% yes)
+    else:
+        yes  (12.5 points: 100% yes)
+    """
+    precision = index(precision)
+    if not 1 <= precision <= _MAX_PRECISION:
+        raise ValueError(f"precision must be from 1 to {_MAX_PRECISION}, got {precision}")
+    if max_depth is not None and index(max_depth) < 0:
+        raise ValueError(f"max_depth must be at least 0 or None, got {max_depth}")
+    if class_names is not None and not tree.is_classifier:
+        raise ValueError("class_names were given, but the tree is a regression tree")
+    writer = _Writer(tree, feature_names, class_names, category_names, precision, show_missing, width)
+    return "\n".join(writer.lines(max_depth))
+
+
+def format_number(value: float, precision: int = 4, keep_fraction: bool = False) -> str:
+    """Write a number with some significant digits, all those before the decimal point and no trailing zeros.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    precision : int, default=4
+        Significant digits. 17 gives the shortest text that reads back as the same number.
+    keep_fraction : bool, default=False
+        Whether to spend more digits on a number that would otherwise be rounded to a whole one.
+
+    Examples
+    --------
+    >>> [format_number(x) for x in (2.0, 0.123456, 123456.7, -0.0, 1e-7)]
+    ['2', '0.1235', '123457', '0', '1e-07']
+    >>> format_number(2019.5), format_number(2019.5, keep_fraction=True)
+    ('2020', '2019.5')
+    """
+    value = float(value)
+    size = abs(value)
+    if size == 0.0 or not math.isfinite(value):
+        return "0" if size == 0.0 else str(value)
+    if not 1e-4 <= size < 1e16:
+        return _scientific(value, precision)
+    if precision >= _MAX_PRECISION:
+        return np.format_float_positional(value, trim="-")
+    decimals = max(0, precision - 1 - math.floor(math.log10(size)))
+    if keep_fraction and abs(value - round(value)) > _NOISE * max(1.0, size):
+        while float(f"{value:.{decimals}f}").is_integer():
+            decimals += 1
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scientific(value: float, precision: int) -> str:
+    if precision >= _MAX_PRECISION:
+        return repr(value)
+    mantissa, exponent = f"{value:.{precision - 1}e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
+
+
+class _Writer:
+    def __init__(
+        self,
+        tree: Tree,
+        feature_names: Sequence[str] | None,
+        class_names: Sequence[object] | None,
+        category_names: Mapping[int | str, Sequence[object]] | None,
+        precision: int,
+        show_missing: bool,
+        width: int,
+    ) -> None:
+        self._tree = tree
+        self._features = _names(feature_names, "feature_names", tree.n_features, "features", "x{}")
+        self._classes = _names(class_names, "class_names", tree.n_outputs, "classes", "class {}")
+        self._levels = self._level_names(category_names or {}, feature_names)
+        self._precision = precision
+        self._digits = _threshold_digits(tree, precision)
+        self._show_missing = show_missing
+        self._width = width
+
+    def lines(self, max_depth: int | None) -> list[str]:
+        """All lines, parents first and left before right. By a stack: trees may be deeper than recursion."""
+        tree = self._tree
+        sizes = _subtree_sizes(tree) if max_depth is not None else None
+        found: list[str] = []
+        todo: list[tuple[int, int]] = [(0, 0)]  # node and its level; -1 stands for "else"
+        while todo:
+            node, level = todo.pop()
+            indent = _INDENT * level
+            if node == -1:
+                found.append(f"{indent}else:")
+            elif tree.left[node] == LEAF:
+                found.append(indent + self._leaf(node))
+            elif sizes is not None and max_depth is not None and level >= max_depth:
+                found.append(f"{indent}... ({sizes[node]} more nodes)")
+            else:
+                found += self._condition(node, indent)
+                left, right = int(tree.left[node]), int(tree.right[node])
+                todo += [(right, level + 1), (-1, level), (left, level + 1)]
+        return found
+
+    # ------------------------------------------------------------------ conditions
+
+    def _condition(self, node: int, indent: str) -> list[str]:
+        used = np.flatnonzero(self._tree.weights[node])
+        if self._tree.category[node] >= 0:
+            pieces = self._category_pieces(node)
+        elif len(used) == 1:
+            pieces = [self._axis_text(node, int(used[0]))]
+        else:
+            pieces = self._oblique_pieces(node, used)
+        matters = len(used) > 0 or self._tree.category[node] >= 0
+        if self._show_missing and matters and self._tree.missing_left[node]:
+            pieces.append("or missing")
+        return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width)
+
+    def _axis_text(self, node: int, feature: int) -> str:
+        weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
+        name = self._features[feature]
+        at = _divide(threshold, weight)
+        if not math.isfinite(at):  # only as a fraction of extremes
+            return f"{weight!r}*{name} <= {threshold!r}"
+        sign = "<=" if weight > 0 else ">="
+        return f"{name} {sign} {format_number(at, self._digits[feature], keep_fraction=True)}"
+
+    def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
+        weights, threshold = self._tree.weights[node], float(self._tree.threshold[node])
+        order = sorted((int(j) for j in used), key=lambda j: (-abs(weights[j]), j))
+        scale = abs(float(weights[order[0]])) if order else 1.0
+        if not math.isfinite(_divide(threshold, scale)):
+            scale = 1.0
+        pieces = []
+        for position, j in enumerate(order):
+            coefficient = float(weights[j]) / scale
+            sign = "-" if coefficient < 0 else "+"
+            number = format_number(abs(coefficient), self._precision)
+            term = self._features[j] if number == "1" else f"{number}*{self._features[j]}"
+            if position == 0:
+                pieces.append(f"-{term}" if sign == "-" else term)
+            else:
+                pieces.append(f"{sign} {term}")
+        pieces = pieces or ["0"]
+        right = format_number(_divide(threshold, scale), self._precision, keep_fraction=True)
+        pieces[-1] += f" <= {right}"
+        return pieces
+
+    def _category_pieces(self, node: int) -> list[str]:
+        feature = int(self._tree.category[node])
+        codes = np.flatnonzero(self._tree.left_categories[node]).tolist()
+        names = self._levels.get(feature)
+        if names is not None and codes and codes[-1] >= len(names):
+            raise ValueError(
+                f"category_names has {len(names)} levels for feature {self._features[feature]!r}, "
+                f"the tree has a split with code {codes[-1]}"
+            )
+        levels = [str(code) if names is None else names[code] for code in codes]
+        pieces = [f"{level}," for level in levels[:-1]] + levels[-1:]
+        pieces = pieces or [""]
+        pieces[0] = f"{self._features[feature]} in {{{pieces[0]}"
+        pieces[-1] += "}"
+        return pieces
+
+    def _level_names(
+        self, given: Mapping[int | str, Sequence[object]], feature_names: Sequence[str] | None
+    ) -> dict[int, list[str]]:
+        known = {name: j for j, name in enumerate(feature_names if feature_names is not None else self._features)}
+        found = {}
+        for key, names in given.items():
+            feature = known.get(key, -1) if isinstance(key, str) else index(key)
+            if not 0 <= feature < self._tree.n_features:
+                raise ValueError(f"category_names names feature {key!r}, which the tree does not have")
+            found[feature] = [_level(name) for name in names]
+        return found
+
+    # ------------------------------------------------------------------ leaves
+
+    def _leaf(self, node: int) -> str:
+        tree, values = self._tree, self._tree.values[node]
+        if tree.labels is None:
+            numbers = [format_number(value, self._precision) for value in values]
+            return f"value = {numbers[0]}" if len(numbers) == 1 else f"values = [{', '.join(numbers)}]"
+        name = self._classes[tree.labels[node]]
+        total = float(values.sum())
+        if total <= 0:
+            return f"{name}  (no labelled points)"
+        points = format_number(total, self._precision, keep_fraction=True)
+        order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
+        shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
+        return f"{name}  ({points} {'point' if points == '1' else 'points'}: {shares})"
+
+
+def _divide(numerator: float, denominator: float) -> float:
+    """Quotient that is infinite where Python would raise."""
+    with np.errstate(all="ignore"):
+        return float(np.float64(numerator) / np.float64(denominator))
+
+
+def _percent(share: float) -> str:
+    """Whole per cent, but neither 0% for some nor 100% for not quite all."""
+    rounded = round(100 * share)
+    if rounded >= 100 and share < 1:
+        return ">99%"
+    return "<1%" if rounded == 0 else f"{rounded}%"
+
+
+def _names(given: Sequence[object] | None, parameter: str, n: int, what: str, default: str) -> list[str]:
+    """One line of text for each feature or class, no two alike."""
+    if given is None:
+        return [default.format(j) for j in range(n)]
+    if isinstance(given, str) or len(given) != n:
+        count = "is one string" if isinstance(given, str) else f"has {len(given)} names"
+        raise ValueError(f"{parameter} {count}, the tree has {n} {what}")
+    names = [_printable(name) for name in given]
+    times = Counter(names)
+    return [f"{name} ({default.format(j)})" if times[name] > 1 else name for j, name in enumerate(names)]
+
+
+def _printable(name: object) -> str:
+    text = str(name)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def _level(name: object) -> str:
+    """Name of a level, in quotes where it would not be clear where it ends."""
+    text = _printable(name)
+    return repr(text) if not text or text != text.strip() or any(c in text for c in ",{}'\"") else text
+
+
+def _threshold_digits(tree: Tree, precision: int) -> dict[int, int]:
+    """Digits for each feature that tell its thresholds from one another, at least `precision`."""
+    rows = np.flatnonzero(np.count_nonzero(tree.weights, axis=1) == 1)
+    columns = np.argmax(tree.weights[rows] != 0.0, axis=1)
+    with np.errstate(all="ignore"):
+        thresholds = tree.threshold[rows] / tree.weights[rows, columns]
+    digits = {}
+    for feature in np.unique(columns):
+        values = np.unique(thresholds[columns == feature])
+        values = values[np.isfinite(values)]
+        apart = np.diff(values) > _NOISE * np.abs(values[1:])
+        values = values[np.concatenate([[True], apart])[: len(values)]]
+        enough = precision
+        while enough < _MAX_PRECISION:
+            if len({format_number(value, enough, keep_fraction=True) for value in values}) == len(values):
+                break
+            enough += 1
+        digits[int(feature)] = enough
+    return digits
+
+
+def _subtree_sizes(tree: Tree) -> list[int]:
+    sizes = np.ones(tree.n_nodes, dtype=np.int64)
+    for node in tree.branches[::-1]:  # children are numbered after their parent
+        sizes[node] += sizes[tree.left[node]] + sizes[tree.right[node]]
+    return [int(size) for size in sizes]
+
+
+def _wrap(pieces: list[str], first: str, other: str, width: int) -> list[str]:
+    """Pieces with blanks between them and a colon at the end, in lines of at most `width` where possible."""
+    lines, line = [], first + pieces[0]
+    for position, piece in enumerate(pieces[1:], start=1):
+        room = 1 if position == len(pieces) - 1 else 0  # for the colon
+        if len(line) + 1 + len(piece) + room > width:
+            lines.append(line)
+            line = other + piece
+        else:
+            line += f" {piece}"
+    return [*lines, line + ":"]

@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tree_strategies import random_points, random_tree, trees
+
+from treewright.tree import Tree, export_text, predict_values
+from treewright.tree.text import format_number
+
+
+def iris() -> Tree:
+    return Tree(
+        left=[1, -1, 3, -1, -1],
+        right=[2, -1, 4, -1, -1],
+        weights=[[2.0, 0.0], [0.0, 0.0], [0.5, 2.0], [0.0, 0.0], [0.0, 0.0]],
+        threshold=[4.9, 0.0, 12.25, 0.0, 0.0],
+        values=[[50, 50, 50], [50, 0, 0], [0, 50, 50], [0, 48, 1], [0, 1, 49.5]],
+        labels=[0, 0, 1, 1, 2],
+        missing_left=[True, False, False, False, False],
+    )
+
+
+NAMES = ["petal length", "petal width"]
+CLASSES = ["setosa", "versicolor", "virginica"]
+
+
+def test_classification():
+    assert export_text(iris(), NAMES, CLASSES) == (
+        "if petal length <= 2.45:\n"
+        "    setosa  (50 points: 100% setosa)\n"
+        "else:\n"
+        "    if petal width + 0.25*petal length <= 6.125:\n"
+        "        versicolor  (49 points: 98% versicolor, 2% virginica)\n"
+        "    else:\n"
+        "        virginica  (50.5 points: 98% virginica, 2% versicolor)"
+    )
+
+
+def test_default_names_and_missing():
+    assert export_text(iris(), show_missing=True) == (
+        "if x0 <= 2.45 or missing:\n"
+        "    class 0  (50 points: 100% class 0)\n"
+        "else:\n"
+        "    if x1 + 0.25*x0 <= 6.125:\n"
+        "        class 1  (49 points: 98% class 1, 2% class 2)\n"
+        "    else:\n"
+        "        class 2  (50.5 points: 98% class 2, 2% class 1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("max_depth", "expected"),
+    [
+        (0, "... (5 more nodes)"),
+        (1, "if x0 <= 2.45:\n    class 0  (50 points: 100% class 0)\nelse:\n    ... (3 more nodes)"),
+    ],
+)
+def test_max_depth(max_depth, expected):
+    assert export_text(iris(), max_depth=max_depth) == expected
+
+
+def test_max_depth_that_cuts_nothing():
+    assert export_text(iris(), max_depth=2) == export_text(iris())
+
+
+def test_regression():
+    tree = Tree.stump([0.0, -4.0], 6.0, [[1.0], [1.0]]).with_leaves([[0.0], [3.2], [123456.78]], None)
+    assert export_text(tree) == "if x1 >= -1.5:\n    value = 3.2\nelse:\n    value = 123457"
+    several = Tree.leaf([1.0, -0.5, 1e-9, 2 / 3], n_features=1, classification=False)
+    assert export_text(several) == "values = [1, -0.5, 1e-09, 0.6667]"
+
+
+def categorical() -> Tree:
+    return Tree(
+        left=[1, -1, -1],
+        right=[2, -1, -1],
+        weights=np.zeros((3, 2)),
+        threshold=np.zeros(3),
+        values=[[1, 1], [1, 0], [0, 0]],
+        labels=[0, 0, 1],
+        category=[1, -1, -1],
+        left_categories=[[True, False, True], [False] * 3, [False] * 3],
+        missing_left=[True, False, False],
+    )
+
+
+def test_categories():
+    leaves = "\n    class 0  (1 point: 100% class 0)\nelse:\n    class 1  (no labelled points)"
+    tree = categorical()
+    assert export_text(tree) == "if x1 in {0, 2}:" + leaves
+    assert export_text(tree, show_missing=True) == "if x1 in {0, 2} or missing:" + leaves
+    levels = ["north", "east", "south"]
+    expected = "if region in {north, south}:" + leaves
+    assert export_text(tree, ["age", "region"], category_names={1: levels}) == expected
+    assert export_text(tree, ["age", "region"], category_names={"region": levels}) == expected
+    odd = ["a, b", "", "it's"]
+    assert export_text(tree, category_names={1: odd}).startswith("if x1 in {'a, b', \"it's\"}:")
+    none = replace(tree, left_categories=np.zeros((3, 3), dtype=bool))
+    assert export_text(none).startswith("if x1 in {}:")
+
+
+@pytest.mark.parametrize(
+    ("weights", "threshold", "condition"),
+    [
+        ([1.0, 0.0, 0.0], 2.0, "a <= 2"),
+        ([-1.0, 0.0, 0.0], 2.0, "a >= -2"),
+        ([0.0, -2.0, 0.0], -3.0, "b >= 1.5"),
+        ([0.0, 0.0, 1e-3], 1.0, "c <= 1000"),
+        ([1.0, 0.0, 0.0], -0.0, "a <= 0"),
+        ([-1.0, 0.0, 0.0], 0.0, "a >= 0"),
+        ([1.0, 1.0, 1.0], 0.0, "a + b + c <= 0"),
+        ([0.83, 1.2, 0.0], 6.1, "b + 0.6917*a <= 5.083"),
+        ([0.83, -1.2, 0.0], 6.1, "-b + 0.6917*a <= 5.083"),
+        ([-10.0, -5.0, 20.0], -40.0, "c - 0.5*a - 0.25*b <= -2"),
+        ([1.0, 1e-7, 0.0], 1e5, "a + 1e-07*b <= 100000"),
+        ([0.0, 0.0, 0.0], 3.0, "0 <= 3"),
+        ([0.0, 0.0, 0.0], -3.0, "0 <= -3"),
+        ([1e-300, 0.0, 0.0], 1e300, "1e-300*a <= 1e+300"),
+        ([-1e-300, 0.0, 0.0], 1e300, "-1e-300*a <= 1e+300"),
+        ([1e-300, 1e-301, 0.0], 1e300, "1e-300*a + 1e-301*b <= 1e+300"),
+        ([1.0, 0.0, 0.0], 2019.5, "a <= 2019.5"),
+        ([1.0, 0.0, 0.0], 1234567.5, "a <= 1234567.5"),
+        ([1.0, 0.0, 0.0], 5.99995, "a <= 5.99995"),
+        ([1.0, 0.0, 0.0], 6.0000000000000009, "a <= 6"),
+        ([1.0, 0.0, 0.0], 2.4499999999999997, "a <= 2.45"),
+        ([1.0, 0.0, 0.0], 0.000123456, "a <= 0.0001235"),
+        ([1.0, 0.0, 0.0], 1.5e-7, "a <= 1.5e-07"),
+        ([1.0, 0.0, 0.0], 1e20, "a <= 1e+20"),
+    ],
+)
+def test_conditions(weights, threshold, condition):
+    tree = Tree.stump(weights, threshold, [[1.0], [1.0]])
+    assert export_text(tree, ["a", "b", "c"]).splitlines()[0] == f"if {condition}:"
+
+
+def test_missing_is_not_mentioned_where_no_feature_is_used():
+    tree = replace(Tree.stump([0.0], 1.0, [[1.0], [1.0]]), missing_left=[True, False, False])
+    assert export_text(tree, show_missing=True).startswith("if 0 <= 1:")
+
+
+def test_thresholds_of_a_feature_stay_apart():
+    tree = Tree(
+        left=[1, -1, 3, -1, -1],
+        right=[2, -1, 4, -1, -1],
+        weights=[[1.0], [0.0], [-2.0], [0.0], [0.0]],
+        threshold=[0.1234561, 0.0, -2 * 0.1234569, 0.0, 0.0],
+        values=np.ones((5, 1)),
+    )
+    lines = export_text(tree).splitlines()
+    assert lines[0] == "if x0 <= 0.123456:"
+    assert lines[3] == "    if x0 >= 0.123457:"
+    noise = replace(tree, threshold=[2.45, 0.0, -2 * 2.4500000000000006, 0.0, 0.0])
+    assert export_text(noise).splitlines()[3] == "    if x0 >= 2.45:"
+
+
+def test_long_conditions_are_wrapped():
+    tree = Tree.stump(np.arange(6.0, 0.0, -1.0), 3.0, [[1.0], [1.0]])
+    names = [f"feature {letter}" for letter in "abcdef"]
+    assert export_text(tree, names, width=49) == (
+        "if feature a + 0.8333*feature b\n"
+        "   + 0.6667*feature c + 0.5*feature d\n"
+        "   + 0.3333*feature e + 0.1667*feature f <= 0.5:\n"
+        "    class 0  (1 point: 100% class 0)\n"
+        "else:\n"
+        "    class 0  (1 point: 100% class 0)"
+    )
+    levels = ["north", "north-east", "south"]
+    assert export_text(categorical(), category_names={1: levels}, width=20).startswith("if x1 in {north,\n   south}:\n")
+
+
+@pytest.mark.parametrize("width", range(20, 60))
+def test_wrapped_lines_keep_to_the_width(width):
+    tree = random_tree(np.random.default_rng(0), 8, kinds=("oblique",), n_features=8, classification=False)
+    assert max(len(line) for line in export_text(tree, width=width + 32).splitlines()) <= width + 32
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([999.0, 1.0], "(1000 points: >99% class 0, <1% class 1)"),
+        ([0.5, 0.0], "(0.5 points: 100% class 0)"),
+        ([1.0, 0.0], "(1 point: 100% class 0)"),
+        ([1 / 3, 1 / 3], "(0.6667 points: 50% class 0, 50% class 1)"),
+        ([12.25, 0.25], "(12.5 points: 98% class 0, 2% class 1)"),
+        ([1e6, 234567.0], "(1234567 points: 81% class 0, 19% class 1)"),
+        ([0.0, 0.0], "(no labelled points)"),
+    ],
+)
+def test_points_and_shares(values, text):
+    assert export_text(Tree.leaf(values, n_features=1)) == f"class 0  {text}"
+
+
+def test_the_label_need_not_be_the_majority():
+    tree = Tree.leaf([1.0, 3.0], n_features=1).with_leaves([[1.0, 3.0]], labels=[0])
+    assert export_text(tree, class_names=["no", "yes"]) == "no  (4 points: 75% yes, 25% no)"
+
+
+def test_names_are_made_unambiguous():
+    tree = Tree.stump([1.0, 2.0, 0.0], 0.0, [[1.0], [1.0]])
+    assert export_text(tree, ["a", "a", "b"]).startswith("if a (x1) + 0.5*a (x0) <= 0:")
+    assert export_text(tree, ["a\nb", "c", "d"]).startswith("if c + 0.5*a\\nb <= 0:")
+    assert export_text(tree, ["größe", "c", "d"]).startswith("if c + 0.5*größe <= 0:")
+    assert export_text(Tree.leaf([1.0, 0.0], 1), class_names=np.array([10, 20])).startswith("10  (")
+
+
+BAD = {
+    "too few names": ({"feature_names": ["a"]}, "feature_names has 1 names, the tree has 2 features"),
+    "too many names": ({"feature_names": list("abc")}, "feature_names has 3 names, the tree has 2 features"),
+    "one string": ({"feature_names": "ab"}, "feature_names is one string, the tree has 2 features"),
+    "too few classes": ({"class_names": ["a"]}, "class_names has 1 names, the tree has 2 classes"),
+    "no such feature": ({"category_names": {"region": []}}, "feature 'region', which the tree does not have"),
+    "no such number": ({"category_names": {2: []}}, "feature 2, which the tree does not have"),
+    "too few levels": ({"category_names": {1: ["a", "b"]}}, "has 2 levels for feature 'x1', .* with code 2"),
+    "precision": ({"precision": 0}, "precision must be from 1 to 17, got 0"),
+    "more precision": ({"precision": 18}, "precision must be from 1 to 17, got 18"),
+    "depth": ({"max_depth": -1}, "max_depth must be at least 0 or None, got -1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arguments(case):
+    arguments, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        export_text(categorical(), **arguments)
+
+
+def test_classes_of_a_regression_tree():
+    with pytest.raises(ValueError, match="regression tree"):
+        export_text(Tree.leaf([1.0], 1, classification=False), class_names=["a"])
+
+
+def test_a_tree_deeper_than_recursion():
+    n = 1500
+    left = np.full(2 * n + 1, -1)
+    left[: 2 * n : 2] = np.arange(1, 2 * n + 1, 2)
+    weights = np.where(left[:, None] >= 0, 1.0, 0.0)
+    right = np.where(left >= 0, left + 1, -1)
+    tree = Tree(left, right, weights, np.arange(2 * n + 1.0), np.zeros((2 * n + 1, 1)))
+    lines = export_text(tree).splitlines()
+    assert len(lines) == 3 * n + 1
+    assert lines[-1].strip() == "value = 0"
+    assert export_text(tree, max_depth=1).endswith("... (2999 more nodes)")
+
+
+@given(st.floats(-1e307, 1e307), st.integers(1, 17), st.booleans())
+def test_numbers_are_close_and_short(value, precision, keep_fraction):
+    text = format_number(value, precision, keep_fraction)
+    again = float(text)
+    assert abs(again - value) <= 0.5000001 * 10.0 ** (1 - precision) * abs(value)
+    if precision == 17:
+        assert again == value
+    assert text != "-0"
+    assert ("e" in text) == (value != 0 and not 1e-4 <= abs(value) < 1e16)
+
+
+# ---------------------------------------------------------------------- rules read back, independently
+
+
+def read_rules(text: str):
+    """Turn exported rules into nested (condition, left, right) and numbers; knows only the text."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if lines and lines[-1].lstrip().startswith("if ") and not lines[-1].endswith(":"):
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+
+    def block(position: int, indent: int):
+        line = lines[position]
+        assert len(line) - len(line.lstrip()) == indent
+        if not line.lstrip().startswith("if "):
+            return float(line.strip().removeprefix("value = ")), position + 1
+        yes, position = block(position + 1, indent + 4)
+        assert lines[position] == " " * indent + "else:"
+        no, position = block(position + 1, indent + 4)
+        return (line.strip()[3:-1], yes, no), position
+
+    rules, end = block(0, 0)
+    assert end == len(lines)
+    return rules
+
+
+def holds(condition: str, point: list[float]) -> bool:
+    missing = condition.endswith(" or missing")
+    condition = condition.removesuffix(" or missing")
+    used = [point[int(j)] for j in re.findall(r"x(\d+)", condition)]
+    if any(np.isnan(used)):
+        return missing
+    if match := re.fullmatch(r"x\d+ in \{(.*)\}", condition):
+        return used[0] in [float(code) for code in match[1].split(",") if code]
+    left, sign, right = re.fullmatch(r"(.*) (<=|>=) (\S+)", condition).groups()
+    total = 0.0
+    for plus, number, feature in re.findall(r"([+-]?) ?(?:([0-9.e-]+)\*)?x(\d+)", left):
+        total += (-1 if plus == "-" else 1) * float(number or 1) * point[int(feature)]
+    return total <= float(right) if sign == "<=" else total >= float(right)
+
+
+def follow(rules, point):
+    while isinstance(rules, tuple):
+        condition, yes, no = rules
+        rules = yes if holds(condition, point) else no
+    return rules
+
+
+def numbered(tree: Tree) -> Tree:
+    """The same splits; each node's value is its number."""
+    return tree.with_leaves(np.arange(float(tree.n_nodes))[:, None], None)
+
+
+@given(trees(kinds=("axis", "categorical", "empty")), st.integers(0, 2**32 - 1), st.sampled_from([17, 4, 40]))
+@settings(max_examples=120, deadline=None)
+def test_the_rules_route_as_the_tree_does(tree, seed, width):
+    # Weights are powers of two and thresholds quarters: dividing is exact, and points lie on thresholds.
+    tree = numbered(tree)
+    rules = read_rules(export_text(tree, precision=17, show_missing=True, width=width))
+    X = random_points(np.random.default_rng(seed), 15, tree.n_features)
+    assert [follow(rules, x) for x in X.tolist()] == predict_values(tree, X)[:, 0].tolist()
+
+
+@given(trees(kinds=("oblique", "axis")), st.integers(0, 2**32 - 1))
+@settings(max_examples=80, deadline=None)
+def test_oblique_rules_route_as_the_tree_does(tree, seed):
+    tree = numbered(tree)
+    rules = read_rules(export_text(tree, precision=17, show_missing=True))
+    X = random_points(np.random.default_rng(seed), 15, tree.n_features)
+    distance = np.abs(np.nan_to_num(X) @ tree.weights[tree.branches].T - tree.threshold[tree.branches])
+    X = X[np.all(distance > 1e-9, axis=1)]  # dividing rounds: points on a threshold may go either way
+    assert [follow(rules, x) for x in X.tolist()] == predict_values(tree, X)[:, 0].tolist()
+
+
+@given(trees(kinds=("axis",)), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_short_rules_route_whole_numbers_as_the_tree_does(tree, seed):
+    # Few digits, but a threshold that is no whole number is never rounded to one.
+    rng = np.random.default_rng(seed)
+    tree = numbered(replace(tree, threshold=tree.threshold + rng.integers(-3000, 3000, size=tree.n_nodes)))
+    rules = read_rules(export_text(tree, precision=1))
+    X = rng.integers(-3000, 3000, size=(30, tree.n_features)).astype(float)
+    assert [follow(rules, x) for x in X.tolist()] == predict_values(tree, X)[:, 0].tolist()
