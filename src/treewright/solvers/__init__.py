@@ -1,0 +1,21 @@
+"""Solvers behind one protocol; the only folder that imports solver packages, and only when they are used."""
+
+from treewright.solvers.base import Capability, Solver, StopFlag
+from treewright.solvers.registry import SOLVER_NAMES, SolverInfo, describe, get_solver, solvers_with
+from treewright.solvers.result import Progress, ProgressCallback, Result, Status, relative_gap
+
+__all__ = [
+    "SOLVER_NAMES",
+    "Capability",
+    "Progress",
+    "ProgressCallback",
+    "Result",
+    "Solver",
+    "SolverInfo",
+    "Status",
+    "StopFlag",
+    "describe",
+    "get_solver",
+    "relative_gap",
+    "solvers_with",
+]

@@ -1,0 +1,111 @@
+"""One vocabulary for what a solve ended with, whatever the solver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treewright.program import FloatArray
+
+__all__ = ["Progress", "ProgressCallback", "Result", "Status", "relative_gap"]
+
+
+class Status(StrEnum):
+    """How a solve ended.
+
+    ``LOCAL`` means a feasible point about which the solver could prove nothing.
+    """
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One progress event of a solve.
+
+    Attributes
+    ----------
+    seconds : float
+        Time since the solve began.
+    objective : float
+        Best objective so far, ``inf`` before the first solution.
+    bound : float
+        Best proven lower bound so far, ``-inf`` before the first.
+    nodes : int
+        Nodes of the branch-and-bound tree so far.
+    """
+
+    seconds: float
+    objective: float
+    bound: float
+    nodes: int = 0
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a solver returns: a dataclass, never an exception for a limit that was reached.
+
+    Attributes
+    ----------
+    status : Status
+        How the solve ended.
+    x : ndarray or None
+        Best solution found, None if there is none. Integer variables are rounded. For ``Status.UNBOUNDED``
+        some feasible point.
+    objective : float
+        Objective of `x` (offset included), ``inf`` without one.
+    bound : float
+        Proven lower bound of the optimum, ``-inf`` without one, ``inf`` for an infeasible program.
+    seconds : float
+        Duration, building the solver's own model included.
+    nodes : int
+        Branch-and-bound nodes.
+    trace : tuple of Progress
+        Every improvement of objective or bound that was reported.
+    solver : str
+        Name and version of the solver.
+    """
+
+    status: Status
+    x: FloatArray | None
+    objective: float
+    bound: float
+    seconds: float
+    nodes: int = 0
+    trace: tuple[Progress, ...] = ()
+    solver: str = ""
+
+    @property
+    def gap(self) -> float:
+        """Relative gap between objective and bound."""
+        return relative_gap(self.objective, self.bound)
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """Return ``(objective - bound) / max(|objective|, 1e-10)``, ``inf`` where one of them is unknown.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.5)
+    0.25
+    >>> relative_gap(0.0, 0.0)
+    0.0
+    >>> relative_gap(float("inf"), 1.0)
+    inf
+    """
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    difference = objective - bound
+    if difference <= 1e-9 * max(1.0, abs(objective)):
+        return 0.0
+    return difference / max(abs(objective), 1e-10)
