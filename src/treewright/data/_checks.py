@@ -1,0 +1,123 @@
+"""Columns of labels and group names as arrays, whatever library they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import column_or_1d
+
+from treewright.exceptions import InvalidInputError
+from treewright.tree import BoolArray
+
+__all__ = [
+    "AnyArray",
+    "as_column",
+    "freeze",
+    "is_text",
+    "listing",
+    "missing_mask",
+    "plain",
+    "show",
+    "uniform",
+]
+
+AnyArray = NDArray[Any]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
+
+
+def freeze(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """Return a read-only view, so that neither we nor the caller's own array are touched."""
+    view = array.view(np.ndarray)
+    view.setflags(write=False)
+    return view
+
+
+def plain(value: object) -> object:
+    """Return a Python scalar for a numpy one, other values as they are."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def show(value: object) -> str:
+    """Return the value as a user would write it."""
+    return repr(plain(value))
+
+
+def listing(values: Iterable[object], limit: int = 10) -> str:
+    """Return the values as text, the first `limit` of them."""
+    shown = [show(v) for v in values]
+    more = f", ... ({len(shown)} in all)" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more
+
+
+def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
+    """Return a 1-d array from a list, array, or pandas or polars series.
+
+    A list that mixes strings with something else becomes an object array, where numpy would write all as
+    strings.
+    """
+    if sparse.issparse(values):
+        raise TypeError(f"{name} is sparse; sparse input is not supported here, use an array")
+    array = np.asarray(values)
+    if array.dtype.kind == "T" or (array.dtype.kind in "US" and isinstance(values, list | tuple)):
+        array = np.asarray(values, dtype=object)
+    if array.ndim == 1 or array.shape[1:] == (1,) or name == "y":
+        return np.asarray(column_or_1d(array, warn=warn))
+    raise InvalidInputError(f"{name} should be a 1d array, got an array of shape {array.shape} instead.")
+
+
+def missing_mask(column: AnyArray) -> BoolArray:
+    """Mask of NaN, NaT, None and pandas' NA."""
+    kind = column.dtype.kind
+    if kind == "f":
+        return np.isnan(column)
+    if kind in "mM":
+        return np.isnat(column)
+    if kind == "O":
+        return np.asarray(np.frompyfunc(_is_missing, 1, 1)(column), dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def is_text(values: object, column: AnyArray) -> bool:
+    """Whether `column`, made of `values`, has a dtype for strings, which cannot hold a number such as -1."""
+    if column.dtype.kind in "US":
+        return True
+    if column.dtype.kind != "O" or str(getattr(values, "dtype", "")) == "object":
+        return False
+    return all(isinstance(v, str) for v in column[~missing_mask(column)])
+
+
+def uniform(column: AnyArray, name: str) -> AnyArray:
+    """Return an object array without missing values as one of strings, bools or numbers."""
+    if column.dtype.kind != "O":
+        return column
+    first = {type(v): v for v in column[::-1]}
+    if all(issubclass(t, str) for t in first):
+        return column.astype(str)
+    if all(issubclass(t, _NUMBER) for t in first):
+        numbers = np.array(column.tolist())
+        if numbers.dtype.kind in "biuf":
+            return numbers
+        raise InvalidInputError(f"{name} has numbers too large for 64 bits; use strings as labels")
+    if all(issubclass(t, (str, *_NUMBER)) for t in first):
+        text = next(v for t, v in first.items() if issubclass(t, str))
+        number = next(v for t, v in first.items() if not issubclass(t, str))
+        raise InvalidInputError(
+            f"Unknown label type: {name} mixes strings and numbers, such as {show(text)} and {show(number)}; "
+            "use one type"
+        )
+    kind, value = next((t, v) for t, v in first.items() if not issubclass(t, (str, *_NUMBER)))
+    raise InvalidInputError(
+        f"Unknown label type: {name} has {show(value)} of type {kind.__name__}; use strings, integers or bools"
+    )
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -1,0 +1,178 @@
+"""What users write as class totals, read into one plain form."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treewright.data._checks import AnyArray, listing, plain, show
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+
+__all__ = ["Asked", "by_label", "named_classes", "plain_totals", "read_group"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One class's total as asked: both ends of an interval, as counts or as shares."""
+
+    low: float
+    high: float
+    is_share: bool
+    is_interval: bool
+
+    @property
+    def value(self) -> object:
+        """What the user wrote, as a Python number or pair."""
+        ends = (self.low, self.high) if self.is_share else (int(self.low), int(self.high))
+        return ends if self.is_interval else ends[0]
+
+
+def plain_totals(totals: Any, classes: AnyArray) -> Any:
+    """Return frames, series and mappings as dicts, one dict a group for a frame; anything else as it is.
+
+    Columns of a polars frame are always strings; they are read as the classes that are written so.
+    """
+    if isinstance(totals, Mapping):
+        return _as_dict([(key, plain_totals(value, classes)) for key, value in totals.items()])
+    if hasattr(totals, "columns") and hasattr(totals, "index"):  # pandas frame
+        names, groups = list(totals.columns), totals.index.tolist()
+        _refuse_repeated(names, "column")
+        return _rows(groups, names, [totals[n].tolist() for n in names])
+    if hasattr(totals, "columns") and hasattr(totals, "to_dicts"):  # polars frame
+        first, *names = totals.columns
+        labels = [_label_of(n, classes) for n in names]
+        return _rows(totals[first].to_list(), labels, [totals[n].to_list() for n in names])
+    if hasattr(totals, "index") and hasattr(totals, "to_dict"):  # pandas series
+        _refuse_repeated(totals.index.tolist(), "row")
+        return plain_totals(totals.to_dict(), classes)
+    return totals
+
+
+def named_classes(totals: object, grouped: bool, classes: AnyArray) -> list[object]:
+    """Return the class labels that totals name, in the order they are named; `classes` are known already."""
+    asked = plain_totals(totals, classes)
+    if not isinstance(asked, dict):
+        return []
+    if not grouped:
+        return [] if any(isinstance(v, dict) for v in asked.values()) else list(asked)
+    names = [name for part in asked.values() if isinstance(part, dict) for name in part]
+    return list(dict.fromkeys(names))
+
+
+def by_label(asked: Any, classes: AnyArray, where: str) -> dict[object, Any]:
+    """Return ``{label: what is asked}``; a number alone is about the second of two classes."""
+    if isinstance(asked, dict):
+        return asked
+    if _is_number(asked):
+        if len(classes) != 2:
+            raise InfeasibleTotalsError(
+                f"totals{where} are the single number {show(asked)}, which is about the second of two "
+                f"classes, but there are {len(classes)} classes: {listing(classes)}; write {{label: total}}"
+            )
+        return {classes.tolist()[1]: asked}
+    raise InvalidInputError(
+        f"totals{where} are {show(asked)} of type {type(asked).__name__}; write an int, or {{label: total}} "
+        "where a total is an int, a share in [0, 1] or a pair (low, high)"
+    )
+
+
+def read_group(asked: Any, classes: AnyArray, where: str) -> dict[int, Asked]:
+    """Return what is asked of each class number in one group."""
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    read = {}
+    for label, value in by_label(asked, classes, where).items():
+        if label not in number:
+            raise InfeasibleTotalsError(
+                f"totals{where} name class {show(label)}, which is not among the classes {listing(classes)}"
+            )
+        read[number[label]] = _read_value(value, f"of class {show(label)}{where}")
+    return read
+
+
+def _read_value(value: Any, what: str) -> Asked:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        if len(value) != 2:
+            raise InvalidInputError(f"total {what} is {value!r}; an interval has two ends, (low, high)")
+        low, high = value
+        if _is_count(low, what) != _is_count(high, what):
+            raise InvalidInputError(
+                f"interval ({show(low)}, {show(high)}) {what} mixes a count and a share; write two ints or two floats"
+            )
+        ends = _checked(low, what), _checked(high, what)
+        if ends[0] > ends[1]:
+            raise InfeasibleTotalsError(f"interval {what} is empty: low {show(low)} is above high {show(high)}")
+        return Asked(*ends, is_share=not _is_count(low, what), is_interval=True)
+    is_count = _is_count(value, what)
+    number = _checked(value, what)
+    return Asked(number, number, is_share=not is_count, is_interval=False)
+
+
+def _is_number(value: object) -> bool:
+    value = _unboxed(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _unboxed(value: object) -> object:
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else plain(value)
+
+
+def _is_count(value: object, what: str) -> bool:
+    if not _is_number(value):
+        if value is None or type(value).__name__ == "NAType":
+            raise InfeasibleTotalsError(f"total {what} is missing (NaN or None); leave the class out to leave it free")
+        raise InvalidInputError(
+            f"total {what} is {show(value)} of type {type(value).__name__}; write an int for a count, a "
+            "float in [0, 1] for a share, or a pair (low, high)"
+        )
+    return isinstance(_unboxed(value), numbers.Integral)
+
+
+def _checked(value: Any, what: str) -> float:
+    value = _unboxed(value)
+    if isinstance(value, numbers.Integral):
+        if value < 0:
+            raise InfeasibleTotalsError(f"total {value} {what} is negative")
+        return int(value)
+    share = float(value)
+    if math.isnan(share):
+        raise InfeasibleTotalsError(f"total {what} is NaN; leave the class out to leave it free")
+    if share < 0:
+        raise InfeasibleTotalsError(f"share {share} {what} is negative")
+    if share > 1:
+        raise InfeasibleTotalsError(f"share {share} {what} is above 1; write an int for a count")
+    return share
+
+
+def _label_of(name: str, classes: AnyArray) -> object:
+    if classes.dtype.kind not in "biuf":
+        return name
+    written = {str(label): label for label in classes.tolist()}
+    if name in written:
+        return written[name]
+    return int(name) if classes.dtype.kind != "b" and name.lstrip("-").isdecimal() else name
+
+
+def _rows(groups: list[object], names: list[object], columns: list[list[object]]) -> dict[object, Any]:
+    rows = zip(*columns, strict=True) if columns else [()] * len(groups)
+    return _as_dict([(g, _as_dict(list(zip(names, row, strict=True)))) for g, row in zip(groups, rows, strict=True)])
+
+
+def _as_dict(pairs: list[tuple[Any, Any]]) -> dict[object, Any]:
+    pairs = [(plain(k), v) for k, v in pairs]
+    _refuse_repeated([k for k, _ in pairs], "entry")
+    return dict(pairs)
+
+
+def _refuse_repeated(keys: list[Any], what: str) -> None:
+    seen: set[object] = set()
+    for key in keys:
+        if key in seen:
+            raise InfeasibleTotalsError(f"totals have more than one {what} for {show(key)}")
+        seen.add(key)

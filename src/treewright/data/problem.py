@@ -1,0 +1,362 @@
+"""Validated input as a frozen dataclass: labelled rows, unlabelled rows, weights and names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
+
+from treewright.data._checks import (
+    AnyArray,
+    as_column,
+    freeze,
+    is_text,
+    listing,
+    missing_mask,
+    plain,
+    show,
+    uniform,
+)
+from treewright.data._totals_input import named_classes
+from treewright.data.totals import ClassTotals, parse_totals
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.tree import BoolArray, FloatArray, IntArray
+
+__all__ = ["Problem", "make_problem"]
+
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Training data of a classifier, checked once. All arrays are read-only.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Features of all rows, labelled or not, in the given order.
+    y : ndarray of int, shape (n_rows,)
+        Class numbers, -1 for an unlabelled row.
+    weight : ndarray of shape (n_rows,)
+        Weights of the rows, at least one labelled row having more than zero.
+    classes : ndarray of shape (n_classes,)
+        The user's labels, sorted; class number ``k`` is ``classes[k]``.
+    feature_names : tuple of str or None
+        Names of the features, if they have any.
+    totals : ClassTotals or None
+        What is known about the classes of the unlabelled rows.
+
+    See Also
+    --------
+    make_problem : Makes one from what a user passes.
+
+    Examples
+    --------
+    >>> problem = make_problem([[0.0], [1.0], [2.0]], ["b", "a", -1], supervised=False)
+    >>> problem.classes.tolist(), problem.y.tolist(), problem.n_unlabelled
+    (['a', 'b'], [1, 0, -1], 1)
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    classes: AnyArray
+    feature_names: tuple[str, ...] | None = None
+    totals: ClassTotals | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", freeze(np.ascontiguousarray(self.X, dtype=np.float64)))
+        object.__setattr__(self, "y", freeze(np.ascontiguousarray(self.y, dtype=np.int64)))
+        object.__setattr__(self, "weight", freeze(np.ascontiguousarray(self.weight, dtype=np.float64)))
+        object.__setattr__(self, "classes", freeze(np.asarray(self.classes)))
+        if self.X.ndim != 2 or self.y.shape != (len(self.X),) or self.weight.shape != (len(self.X),):
+            raise InvalidInputError(
+                f"X, y and weight do not belong together: their shapes are {self.X.shape}, {self.y.shape} "
+                f"and {self.weight.shape}"
+            )
+
+    @cached_property
+    def labelled(self) -> BoolArray:
+        """Mask of the labelled rows."""
+        return freeze(self.y >= 0)
+
+    @cached_property
+    def unlabelled(self) -> BoolArray:
+        """Mask of the unlabelled rows."""
+        return freeze(self.y < 0)
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labelled rows."""
+        return int(np.count_nonzero(self.labelled))
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Number of unlabelled rows."""
+        return int(np.count_nonzero(self.unlabelled))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those known from totals alone included."""
+        return len(self.classes)
+
+    @cached_property
+    def X_labelled(self) -> FloatArray:
+        """Features of the labelled rows; `X` itself where all rows are labelled."""
+        return self.X if self.labelled.all() else freeze(self.X[self.labelled])
+
+    @cached_property
+    def y_labelled(self) -> IntArray:
+        """Class numbers of the labelled rows."""
+        return freeze(self.y[self.labelled])
+
+    @cached_property
+    def weight_labelled(self) -> FloatArray:
+        """Weights of the labelled rows."""
+        return freeze(self.weight[self.labelled])
+
+    @cached_property
+    def X_unlabelled(self) -> FloatArray:
+        """Features of the unlabelled rows."""
+        return freeze(self.X[self.unlabelled])
+
+
+def make_problem(
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | float | None = None,
+    *,
+    unlabeled: object = None,
+    supervised: bool = True,
+    totals: object = None,
+    groups: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    min_classes: int = 2,
+) -> Problem:
+    """Check what a user passed to ``fit`` and make a :class:`Problem` of it.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        Finite numbers: an array, a list of lists, a pandas or polars frame.
+    y : array-like of shape (n_rows,)
+        Strings, integers, bools, or floats without fractions.
+    sample_weight : array-like of shape (n_rows,), float or None
+        Weights of the rows, none negative. Rows of weight zero are kept.
+    unlabeled : label, default=-1
+        What marks an unlabelled row, beside NaN, None and pandas' NA. Used only with ``supervised=False``.
+        A `y` of string dtype cannot hold -1: ``np.array(["a", "b", -1])`` is ``['a', 'b', '-1']``. There, and
+        in a list or series that has strings only, the mark's string form ``'-1'`` marks an unlabelled row
+        too. In an object array, which can hold -1 itself, ``'-1'`` is a label like any other.
+    supervised : bool
+        Whether every row must have a label; then -1 is a label like any other.
+    totals : object
+        What is known about the classes of the unlabelled rows, see :func:`treewright.data.parse_totals`.
+        Classes that only `totals` name become classes of the problem.
+    groups : array-like of shape (n_rows,) or None
+        Group of each row, for totals by group. Those of labelled rows are not used.
+    feature_names : sequence of str or None
+        Names of the features. By default the columns of a frame, if they are strings.
+    min_classes : int
+        Fewest classes that make sense.
+
+    Returns
+    -------
+    Problem
+        The checked data.
+
+    Raises
+    ------
+    InvalidInputError, ValueError, TypeError
+        If the data cannot be used; the text names the value.
+    InfeasibleTotalsError
+        If the totals contradict the data or one another.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]]
+    >>> problem = make_problem(X, [0, 1, -1, -1], supervised=False, totals={1: 1})
+    >>> problem.totals.low.tolist(), problem.X_unlabelled.tolist()
+    ([[1, 1]], [[2.0, 2.0], [3.0, 1.0]])
+    >>> make_problem(X, ["a", "a", "a", "a"])
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: y has only one class, 'a'; a classifier needs at least two ...
+    """
+    names = _feature_names(X, feature_names)
+    points = check_array(X, dtype=np.float64, order="C", input_name="X")
+    if names is not None and len(names) != points.shape[1]:
+        raise InvalidInputError(f"feature_names has {len(names)} names, X has {points.shape[1]} features")
+    if y is None:
+        raise InvalidInputError("a classifier requires y to be passed, but the target y is None")
+    column = as_column(y, "y", warn=True)
+    check_consistent_length(points, column)
+    hidden = _hidden(y, column, supervised, UNLABELLED if unlabeled is None else unlabeled)
+    labels = _labels(column[~hidden], n_rows=len(column))
+    weight = _weights(sample_weight, points, ~hidden)
+
+    seen, numbers = np.unique(labels, return_inverse=True)
+    classes = seen
+    if totals is not None or groups is not None:
+        _check_totals_apply(totals, groups, supervised, n_rows=len(points))
+        extra = named_classes(totals, groups is not None, seen)
+        _check_no_mark(extra, UNLABELLED if unlabeled is None else unlabeled)
+        classes = _joined(seen, extra)
+    if len(classes) < min_classes:
+        raise InvalidInputError(_too_few(classes, min_classes))
+    code = np.full(len(points), UNLABELLED, dtype=np.int64)
+    code[~hidden] = np.searchsorted(classes, seen)[numbers]
+
+    asked = None
+    if totals is not None:
+        chosen = None if groups is None else as_column(groups, "groups")[hidden]
+        asked = parse_totals(totals, classes, int(np.count_nonzero(hidden)), chosen)
+    return Problem(X=points, y=code, weight=weight, classes=classes, feature_names=names, totals=asked)
+
+
+# ---------------------------------------------------------------------- features
+
+
+def _feature_names(X: Any, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if feature_names is not None:
+        if isinstance(feature_names, str) or not all(isinstance(n, str) for n in feature_names):
+            raise InvalidInputError(f"feature_names must be a sequence of strings, got {feature_names!r}")
+        return tuple(str(n) for n in feature_names)
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return tuple(str(n) for n in names) if all(isinstance(n, str) for n in names) else None
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def _hidden(y: object, column: AnyArray, supervised: bool, mark: object) -> BoolArray:
+    """Mask of the unlabelled rows."""
+    missing = missing_mask(column)
+    if supervised:
+        if missing.any():
+            raise InvalidInputError(
+                f"Input y contains NaN or None in {np.count_nonzero(missing)} of {len(column)} rows, first "
+                f"in row {np.argmax(missing)}; this model is supervised and needs a label in every row: drop "
+                "these rows or use a semi-supervised model"
+            )
+        return missing
+    return missing | _equals(column, missing, mark, text=is_text(y, column))
+
+
+def _equals(column: AnyArray, missing: BoolArray, mark: object, text: bool) -> BoolArray:
+    """Mask of the rows whose label is the mark, without comparing strings to numbers."""
+    same = np.zeros(len(column), dtype=bool)
+    mark = plain(mark)
+    if text:
+        same[~missing] = column[~missing].astype(str) == str(mark)
+    elif column.dtype.kind == "O":
+        same[~missing] = np.frompyfunc(lambda v: bool(v == mark), 1, 1)(column[~missing]).astype(bool)
+    elif column.dtype.kind in "biuf" and isinstance(mark, bool | int | float):
+        same = np.asarray(column == mark)
+    return same
+
+
+def _labels(labels: AnyArray, n_rows: int) -> AnyArray:
+    """Return the labelled part as an array that has an order, or refuse it."""
+    if len(labels) == 0:
+        raise InvalidInputError(f"none of the {n_rows} rows has a label; at least one class must be labelled")
+    labels = uniform(labels, "y")
+    if labels.dtype.kind == "f" and np.any(np.isinf(labels)):
+        raise InvalidInputError("Input y contains infinity, which is no label; use NaN for an unlabelled row")
+    check_classification_targets(labels)
+    return labels
+
+
+def _too_few(classes: AnyArray, min_classes: int) -> str:
+    words = {1: "one", 2: "two", 3: "three"}
+    has, needs = words.get(len(classes), str(len(classes))), words.get(min_classes, str(min_classes))
+    noun = "class" if len(classes) == 1 else "classes"
+    return f"y has only {has} {noun}, {listing(classes)}; a classifier needs at least {needs} classes"
+
+
+# ---------------------------------------------------------------------- weights
+
+
+def _weights(sample_weight: ArrayLike | float | None, points: FloatArray, labelled: BoolArray) -> FloatArray:
+    given = None if sample_weight is None else np.asarray(sample_weight)
+    if given is not None and given.shape == (len(points),) and given.dtype.kind == "f":
+        bad = ~np.isfinite(given)
+        if bad.any():
+            row = int(np.argmax(bad))
+            value = "NaN" if np.isnan(given[row]) else show(given[row])
+            raise InvalidInputError(f"Input sample_weight contains {value} in row {row}; weights must be finite")
+    weight = np.asarray(_check_sample_weight(sample_weight, points, dtype=np.float64))
+    if np.any(weight < 0):
+        row = int(np.argmax(weight < 0))
+        raise InvalidInputError(
+            f"Negative values in sample_weight: {show(weight[row])} in row {row}; weights must be zero or more"
+        )
+    if not np.any(weight[labelled] > 0):
+        raise InvalidInputError(
+            "Sample weights must contain at least one non-zero number: those of all labelled rows are zero"
+        )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise InvalidInputError(f"sample_weight sums to infinity, its largest is {show(weight.max())}; divide all")
+    return weight
+
+
+# ---------------------------------------------------------------------- totals
+
+
+def _check_totals_apply(totals: object, groups: object, supervised: bool, n_rows: int) -> None:
+    if totals is None:
+        raise InvalidInputError("groups are given without totals; pass totals by group, or leave groups out")
+    if supervised:
+        raise InvalidInputError("totals are about unlabelled rows, and a supervised model has none")
+    if groups is not None:
+        n_groups = len(as_column(groups, "groups"))
+        if n_groups != n_rows:
+            raise InfeasibleTotalsError(f"groups has {n_groups} entries, X has {n_rows} rows; give one group a row")
+
+
+def _check_no_mark(names: list[object], mark: object) -> None:
+    mark = plain(mark)
+    if any(isinstance(n, str) == isinstance(mark, str) and n == mark for n in names):
+        raise InfeasibleTotalsError(f"totals name class {show(mark)}, which marks the unlabelled rows")
+
+
+def _is_whole(name: object) -> bool:
+    return isinstance(name, int | float) and not isinstance(name, bool) and math.isfinite(name) and name == int(name)
+
+
+def _joined(seen: AnyArray, names: list[object]) -> AnyArray:
+    """Classes that rows have, with those that only totals name."""
+    known = set(seen.tolist())
+    extra = [n for n in names if n not in known]
+    if not extra:
+        return seen
+    kind = seen.dtype.kind
+    for name in extra:
+        fits = (
+            (kind == "U" and isinstance(name, str))
+            or (kind == "b" and isinstance(name, bool))
+            or (kind in "iuf" and _is_whole(name))
+        )
+        if not fits:
+            raise InfeasibleTotalsError(
+                f"totals name class {show(name)} of type {type(name).__name__}, which is unlike the labels "
+                f"in y: {listing(seen)}"
+            )
+    more = np.array(extra) if kind in "Ub" else np.array(extra).astype(np.float64 if kind == "f" else np.int64)
+    return np.unique(np.concatenate([seen, more]))

@@ -1,0 +1,277 @@
+"""The scalings that the models assume, with their inverse on points and on a Tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treewright.data._checks import freeze
+from treewright.exceptions import InvalidInputError
+from treewright.tree import BoolArray, FloatArray, IntArray, Tree
+
+__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "unit_scaling"]
+
+_LARGEST = np.finfo(np.float64).max
+_SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
+_EXPONENT = 900  # weights of an inverted tree are kept within 2**-900 and 2**900
+S2OCT_BOX = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """A scaling of each feature, ``(x - shift) * scale``.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (n_features,)
+        Factors, zero or more. A factor of zero makes a feature constant: a tree on scaled points then does
+        not depend on it, nor does the inverted tree.
+    shift : ndarray of shape (n_features,)
+        What becomes zero.
+
+    Examples
+    --------
+    >>> scaling = unit_scaling([[10.0, 5.0], [30.0, 5.0]])
+    >>> scaling.apply([[20.0, 5.0]]).tolist()
+    [[0.5, 0.0]]
+    >>> scaling.invert_points([[0.5, 0.0]]).tolist()
+    [[20.0, 5.0]]
+    >>> tree = Tree.stump(weights=[1.0, 0.0], threshold=0.25, values=[[1.0, 0.0], [0.0, 1.0]])
+    >>> inverted = scaling.invert_tree(tree)
+    >>> float(inverted.threshold[0] / inverted.weights[0, 0])
+    15.0
+    """
+
+    scale: FloatArray
+    shift: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "shift"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.ndim != 1 or not np.all(np.isfinite(array)):
+                raise InvalidInputError(f"{name} must be one finite number a feature, got {array!r}")
+            object.__setattr__(self, name, freeze(array))
+        if self.scale.shape != self.shift.shape:
+            raise InvalidInputError(f"scale has {len(self.scale)} features, shift has {len(self.shift)}")
+        if np.any(self.scale < 0):
+            raise InvalidInputError(f"scale must be zero or more, got {self.scale.min()}")
+
+    @classmethod
+    def identity(cls, n_features: int) -> Self:
+        """Return the scaling that changes nothing.
+
+        Examples
+        --------
+        >>> Scaling.identity(2).apply([[3.0, 4.0]]).tolist()
+        [[3.0, 4.0]]
+        """
+        return cls(scale=np.ones(n_features), shift=np.zeros(n_features))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.scale)
+
+    def apply(self, X: ArrayLike) -> FloatArray:
+        """Return scaled points; finite for finite points, NaN where a value is NaN."""
+        points = self._points(X)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            result = (points - self.shift) * self.scale
+            if _has_overflow(result, points):
+                result = np.where(
+                    np.isfinite(points - self.shift), result, (points / 2 - self.shift / 2) * self.scale * 2
+                )
+                result = np.clip(result, -_LARGEST, _LARGEST)
+        return np.asarray(result)
+
+    def invert_points(self, X: ArrayLike) -> FloatArray:
+        """Return the points whose scaled form is given; features of scale zero get their shift."""
+        points = self._points(X)
+        used = self.scale > 0
+        divisor = np.where(used, self.scale, 1.0)
+        with np.errstate(over="ignore", under="ignore"):
+            away = np.where(used, points, 0.0) / divisor
+            result = away + self.shift
+            if _has_overflow(result, points):
+                halves = np.where(used, points, 0.0) / 2 / divisor + self.shift / 2
+                result = np.where(np.isfinite(result), result, halves * 2)
+                result = np.clip(result, -_LARGEST, _LARGEST)
+        return np.asarray(result)
+
+    def invert_tree(self, tree: Tree) -> Tree:
+        """Return the tree that routes points as `tree` routes scaled points.
+
+        Where features are so large or small that weights would leave the range of floating point, both sides
+        of a split are multiplied by a power of two, which changes no point's side.
+        """
+        self._check_tree(tree)
+        return _within_range(tree, np.frexp(self.scale)[1], self.scale > 0).unscaled(self.scale, self.shift)
+
+    def apply_tree(self, tree: Tree) -> Tree:
+        """Return the tree that routes scaled points as `tree` routes points: inverts `invert_tree`.
+
+        A feature of scale zero counts with the value that it has in the data, its shift.
+
+        Examples
+        --------
+        >>> scaling = unit_scaling([[10.0, 5.0], [30.0, 5.0]])
+        >>> tree = Tree.stump(weights=[1.0, 1.0], threshold=20.0, values=[[1.0, 0.0], [0.0, 1.0]])
+        >>> scaled = scaling.apply_tree(tree)
+        >>> scaled.weights[0].tolist(), float(scaled.threshold[0])
+        ([20.0, 0.0], 5.0)
+        """
+        self._check_tree(tree)
+        used = self.scale > 0
+        # 1/scale may overflow, so the exponent is taken apart.
+        mantissa, exponent = np.frexp(np.where(used, self.scale, 1.0))
+        tree = _within_range(tree, -exponent, used)
+        weights = np.ldexp(np.where(used, tree.weights, 0.0) / mantissa, -exponent)
+        with np.errstate(over="ignore"):
+            threshold = np.clip(tree.threshold - tree.weights @ self.shift, -_LARGEST, _LARGEST)
+        return replace(tree, weights=weights, threshold=threshold)
+
+    def _check_tree(self, tree: Tree) -> None:
+        if tree.n_features != self.n_features:
+            raise InvalidInputError(f"the tree has {tree.n_features} features, the scaling {self.n_features}")
+        coded = np.unique(tree.category[tree.category >= 0])
+        changed = coded[(self.scale[coded] != 1) | (self.shift[coded] != 0)]
+        if len(changed):
+            raise InvalidInputError(f"feature {changed[0]} has categorical splits and cannot be scaled")
+
+    def _points(self, X: ArrayLike) -> FloatArray:
+        points = np.asarray(X, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != self.n_features:
+            raise InvalidInputError(f"points have shape {points.shape}, the scaling needs (n, {self.n_features})")
+        return points
+
+
+def unit_scaling(X: ArrayLike) -> Scaling:
+    """Scale each feature to [0, 1], as OCT, OCT-H, OCTSVM and SVM1-ODT assume.
+
+    ``(x - l) / (u - l)`` with the smallest value l and the largest u. A feature that is constant, or whose
+    range is too small for floating point to invert, becomes 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        Finite values.
+
+    Returns
+    -------
+    Scaling
+        The scaling.
+
+    Examples
+    --------
+    >>> unit_scaling([[1.0], [3.0], [5.0]]).apply([[1.0], [3.0], [5.0]]).ravel().tolist()
+    [0.0, 0.5, 1.0]
+    """
+    low, _, half = _extent(X)
+    return Scaling(scale=0.5 * _inverse(half), shift=low)
+
+
+def s2oct_scaling(X: ArrayLike) -> Scaling:
+    """Centre each feature, and scale those that are still large to [-100, 100], as S2OCT and C2RF do.
+
+    With the smallest value l, the largest u and their middle m, a feature becomes ``x - m``; if that leaves
+    [-100, 100] it becomes ``200 * (x - l) / (u - l) - 100``, which is ``(x - m) * 200 / (u - l)``. (The
+    papers print + 100 at the end, which would put the points into [100, 300].) A constant feature becomes 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        Finite values of all rows, labelled or not.
+
+    Returns
+    -------
+    Scaling
+        The scaling.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0], [10.0, 1000.0]]
+    >>> s2oct_scaling(X).apply(X).tolist()
+    [[-5.0, -100.0], [5.0, 100.0]]
+    """
+    _, middle, half = _extent(X)
+    large = half > S2OCT_BOX
+    scale = np.where(large, S2OCT_BOX / np.where(large, half, 1.0), np.where(half > 0, 1.0, 0.0))
+    return Scaling(scale=scale, shift=middle)
+
+
+def standard_scaling(X: ArrayLike) -> Scaling:
+    """Scale each feature to mean 0 and standard deviation 1; a constant feature becomes 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        Finite values.
+
+    Returns
+    -------
+    Scaling
+        The scaling, with the standard deviation of the rows as they are (divisor n).
+
+    Examples
+    --------
+    >>> standard_scaling([[1.0], [3.0]]).apply([[1.0], [2.0], [3.0]]).ravel().tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    points = np.asarray(X, dtype=np.float64)
+    low, middle, half = _extent(points)
+    varied = half >= _SMALLEST
+    # Moments of values in [-1, 1], so that neither squares nor sums overflow.
+    with np.errstate(under="ignore"):
+        z = np.where(varied, (points - middle) / np.where(varied, half, 1.0), 0.0)
+        mean, deviation = middle + half * z.mean(axis=0), half * z.std(axis=0)
+    scale = np.where(varied, _inverse(deviation), 0.0)
+    return Scaling(scale=scale, shift=np.where(varied, mean, low))
+
+
+def _within_range(tree: Tree, exponent: IntArray, used: BoolArray) -> Tree:
+    """Return the same tree, its splits multiplied by powers of two so that weights can be scaled.
+
+    They can where the weights, times ``2**exponent`` of their feature, are neither too large nor too small.
+    The largest of a node decides.
+    """
+    used = used & (tree.weights != 0)
+    exponent = np.frexp(tree.weights)[1] + exponent
+    top = np.where(used, exponent, -(2**16)).max(axis=1, initial=-(2**16))
+    factor = np.where(used.any(axis=1), np.clip(top, -_EXPONENT, _EXPONENT) - top, 0)
+    if not np.any(factor):
+        return tree
+    with np.errstate(over="ignore"):
+        weights = np.clip(np.ldexp(tree.weights, factor[:, None]), -_LARGEST, _LARGEST)
+        threshold = np.clip(np.ldexp(tree.threshold, factor), -_LARGEST, _LARGEST)
+    return replace(tree, weights=weights, threshold=threshold)
+
+
+def _extent(X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return smallest value, middle and half of the range of each feature, none of which overflows."""
+    points = np.asarray(X, dtype=np.float64)
+    if points.ndim != 2 or len(points) == 0:
+        raise InvalidInputError(f"points have shape {points.shape}, a scaling needs at least one row of features")
+    if not np.all(np.isfinite(points)):
+        row, feature = np.argwhere(~np.isfinite(points))[0]
+        raise InvalidInputError(
+            f"X has {points[row, feature]} in row {row}, feature {feature}; a scaling needs numbers"
+        )
+    low, high = points.min(axis=0), points.max(axis=0)
+    with np.errstate(over="ignore"):
+        total, width = low + high, high - low
+    middle = np.where(np.isfinite(total), total / 2, low / 2 + high / 2)
+    half = np.where(np.isfinite(width), width / 2, high / 2 - low / 2)
+    return low, middle, half
+
+
+def _inverse(width: FloatArray) -> FloatArray:
+    """Return 1/width, and 0 where the width is zero or so small that this would overflow."""
+    fine = width >= _SMALLEST
+    return np.where(fine, 1.0 / np.where(fine, width, 1.0), 0.0)
+
+
+def _has_overflow(result: FloatArray, points: FloatArray) -> bool:
+    return bool(np.any(~np.isfinite(result) & np.isfinite(points)))
