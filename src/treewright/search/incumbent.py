@@ -1,0 +1,61 @@
+"""The best tree so far, as every search keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from treewright.formulations import Formulation
+from treewright.tree import Tree
+
+__all__ = ["Incumbent"]
+
+
+class Incumbent:
+    """The best feasible tree of a model so far.
+
+    Parameters
+    ----------
+    model : Formulation
+        Repairs and scores what is offered.
+    floor : float or None
+        Objective at which nothing better exists, by default the model's own bound.
+    on_better : callable or None
+        Called with each better objective.
+
+    Examples
+    --------
+    >>> from treewright.formulations import OCTH
+    >>> model = OCTH(np.array([[0.0], [1.0]]), np.array([0, 1]), np.ones(2), n_classes=2, depth=1)
+    >>> best = Incumbent(model)
+    >>> best.offer(Tree.stump([1.0], 0.3, [[1.0, 0.0], [0.0, 1.0]]))
+    True
+    >>> best.objective, best.proven
+    (0.0, True)
+    """
+
+    def __init__(
+        self, model: Formulation, floor: float | None = None, on_better: Callable[[float], None] | None = None
+    ) -> None:
+        self.model = model
+        self.floor = model.lower_bound() if floor is None else floor
+        self.on_better = on_better
+        self.tree: Tree | None = None
+        self.objective = np.inf
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound is reached, so that the tree is optimal."""
+        return bool(self.objective <= self.floor + 1e-9)
+
+    def offer(self, tree: Tree) -> bool:
+        """Repair and score a tree; keep it if it is better."""
+        feasible = self.model.repair(tree)
+        objective = self.model.objective(feasible)
+        if objective >= self.objective - 1e-9:
+            return False
+        self.tree, self.objective = feasible, objective
+        if self.on_better is not None:
+            self.on_better(objective)
+        return True
