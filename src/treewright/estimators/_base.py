@@ -1,0 +1,165 @@
+"""What every treewright classifier with a single tree can do once it is fitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from treewright.estimators._files import read_model, write_model
+from treewright.solvers import relative_gap
+from treewright.tree import FloatArray, IntArray, Tree, decision_path, route
+from treewright.tree.text import export_text
+
+__all__ = ["TreeClassifier"]
+
+
+class TreeClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers whose fitted form is one tree in the units of the data (``tree_``)."""
+
+    tree_: Tree
+    classes_: np.ndarray
+    n_features_in_: int
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        leaf = self.apply(X)
+        assert self.tree_.labels is not None
+        return np.asarray(self.classes_[self.tree_.labels[leaf]])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, columns in the order of ``classes_``.
+        """
+        leaf = self.apply(X)
+        return np.asarray(self.tree_.shares()[leaf])
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """Return the leaf that each row reaches, as a node number of ``tree_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Leaves.
+        """
+        rows = self._check_rows(X)
+        return route(self.tree_, rows)
+
+    def decision_path(self, X: ArrayLike) -> sparse.csr_array:
+        """Return the nodes that each row visits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_nodes)
+            1 where the row visits the node.
+        """
+        rows = self._check_rows(X)
+        return decision_path(self.tree_, rows)
+
+    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
+        """Write the tree as rules, with feature and class names, in the units of the data.
+
+        Parameters
+        ----------
+        precision : int
+            Significant digits.
+        max_depth : int or None
+            Depth below which the rest is left out.
+
+        Returns
+        -------
+        str
+            The rules.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return export_text(
+            self.tree_,
+            feature_names=None if names is None else [str(n) for n in names],
+            class_names=[str(c) for c in self.classes_],
+            precision=precision,
+            max_depth=max_depth,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file (never pickle), which :meth:`load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write.
+        """
+        check_is_fitted(self)
+        write_model(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of this class.
+        """
+        return read_model(Path(path), cls)
+
+    def _check_rows(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _fitted_state(self) -> dict[str, Any]:
+        """Plain values of a fit that a model file keeps beside tree, classes and names."""
+        return {
+            "objective": float(self.objective_),
+            "bound": float(self.bound_),
+            "status": str(self.status_),
+            "solve_time": float(self.solve_time_),
+            "trace": np.asarray(self.trace_).tolist(),
+        }
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        """Set the fitted attributes from what :meth:`_fitted_state` gave."""
+        self.objective_, self.bound_ = float(state["objective"]), float(state["bound"])
+        self.gap_ = relative_gap(self.objective_, self.bound_)
+        self.status_, self.solve_time_ = str(state["status"]), float(state["solve_time"])
+        self.trace_ = np.asarray(state["trace"], dtype=np.float64).reshape(-1, 3)

@@ -1,0 +1,135 @@
+"""One way to train a tree by optimization: search, proof by structure, then branch and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.budget import Budget
+from treewright.formulations import Formulation
+from treewright.program import FloatArray
+from treewright.search import Incumbent
+from treewright.solvers import Progress, Solver, Status, relative_gap
+from treewright.tree import Tree
+
+__all__ = ["Outcome", "optimize"]
+
+Search = Callable[[Incumbent, Budget], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training ended with, in the units of the formulation."""
+
+    tree: Tree
+    objective: float
+    bound: float
+    status: Status
+    trace: FloatArray
+
+
+class _Trace:
+    """Objective and bound over the whole fit, search and solve together."""
+
+    def __init__(self, budget: Budget, bound: float, listener: Callable[[Progress], None] | None) -> None:
+        self.budget, self.bound, self.listener = budget, bound, listener
+        self.objective, self.rows = np.inf, list[tuple[float, float, float]]()
+
+    def improved(self, objective: float) -> None:
+        self.record(Progress(self.budget.elapsed, objective, self.bound))
+
+    def solver_progress(self, event: Progress) -> None:
+        self.record(Progress(self.budget.elapsed, event.objective, event.bound, event.nodes))
+
+    def record(self, event: Progress) -> None:
+        objective, bound = min(self.objective, event.objective), max(self.bound, event.bound)
+        if objective < self.objective or bound > self.bound or not self.rows:
+            self.rows.append((event.seconds, objective, min(bound, objective)))
+        self.objective, self.bound = objective, bound
+        if self.listener is not None:
+            self.listener(Progress(event.seconds, objective, min(bound, objective), event.nodes))
+
+
+def optimize(
+    model: Formulation,
+    search: Search,
+    solver: Solver,
+    budget: Budget,
+    gap: float,
+    threads: int,
+    seed: int,
+    search_share: float = 0.5,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Find the best tree of a formulation within a budget.
+
+    Parameters
+    ----------
+    model : Formulation
+        What to optimize.
+    search : callable
+        Offers trees to an Incumbent within a budget; must offer at least one whatever the budget.
+    solver : Solver
+        Takes over where the search ends without proof.
+    budget : Budget
+        Time for all of it, and the stop flag.
+    gap : float
+        Relative gap that counts as optimal.
+    threads, seed : int
+        Passed to the solver.
+    search_share : float
+        Share of the time the search may take.
+    on_progress : callable or None
+        Told of every improvement.
+    """
+    trace = _Trace(budget, model.lower_bound(), on_progress)
+    best = Incumbent(model, floor=trace.bound, on_better=trace.improved)
+    search(best, budget.share(search_share))
+    if best.tree is None:
+        raise RuntimeError("the search offered no tree")
+    bound, ended = best.floor, Status.OPTIMAL
+    if not best.proven and relative_gap(best.objective, bound) > gap:
+        bound, ended = _branch_and_bound(model, best, solver, budget, gap, threads, seed, trace)
+    bound = min(bound, best.objective)
+    closed = relative_gap(best.objective, bound) <= gap
+    trace.record(Progress(budget.elapsed, best.objective, bound))
+    return Outcome(
+        tree=best.tree,
+        objective=best.objective,
+        bound=bound,
+        status=Status.OPTIMAL if closed else ended,
+        trace=np.array(trace.rows, dtype=np.float64).reshape(-1, 3),
+    )
+
+
+def _branch_and_bound(
+    model: Formulation,
+    best: Incumbent,
+    solver: Solver,
+    budget: Budget,
+    gap: float,
+    threads: int,
+    seed: int,
+    trace: _Trace,
+) -> tuple[float, Status]:
+    """Spend the rest of the budget in the solver; offers its tree and returns the bound and how it ended."""
+    if budget.over or best.tree is None:
+        return best.floor, Status.INTERRUPTED if budget.interrupted else Status.TIME_LIMIT
+    program, start = model.build(), model.encode(best.tree)
+    result = solver.solve(
+        program,
+        start=start,
+        time_limit=None if budget.seconds is None else budget.remaining,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        on_progress=trace.solver_progress,
+        stop=lambda: budget.interrupted,
+    )
+    if result.x is not None:
+        best.offer(model.decode(result.x))
+    # The repaired tree of an optimal point can only be better, so the point's proof holds for it.
+    ended = Status.LOCAL if result.status is Status.OPTIMAL else result.status
+    return max(best.floor, result.bound), ended

@@ -1,0 +1,48 @@
+"""The public estimators by name: what a model file may hold and what the command line may fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from treewright.estimators._files import model_from_dict
+from treewright.estimators.oct_h import OCTHClassifier
+from treewright.tree.serialize import read_json
+
+__all__ = ["MODELS", "SHORT_NAMES", "load_model"]
+
+SHORT_NAMES: dict[str, type] = {
+    "oct-h": OCTHClassifier,
+}
+"""Names on the command line. A new estimator joins here and nowhere else."""
+
+MODELS: dict[str, type] = {kind.__name__: kind for kind in SHORT_NAMES.values()}
+"""Names in model files."""
+
+
+def load_model(path: str | Path) -> Any:
+    """Read a fitted estimator of any kind from a model file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that an estimator's ``save`` or the command line wrote.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from treewright import OCTHClassifier, load_model
+    >>> model = OCTHClassifier(max_depth=1).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.json")
+    ...     again = load_model(Path(folder) / "model.json")
+    >>> again.predict([[0.2], [0.9]]).tolist()
+    ['no', 'yes']
+    """
+    return model_from_dict(read_json(path), MODELS, where=str(path))
