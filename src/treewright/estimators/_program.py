@@ -127,7 +127,7 @@ class ProgramClassifier(TreeClassifier):
                 f"the tree has objective {self.objective_:.6g}, no tree is below {self.bound_:.6g}. "
                 "A longer time_limit may close the gap.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _warn_if_routing_differs(self, problem: Problem, scaled_tree: Tree, scaling: Scaling) -> None:
@@ -138,5 +138,5 @@ class ProgramClassifier(TreeClassifier):
                 f"{differing} training rows are classified otherwise in the original units than in the scaled ones: "
                 "a feature varies too little for its size (1e15 + 0.1, say). Subtract a constant from such features.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )

@@ -66,7 +66,7 @@ def best_threshold(
     )
     width = np.concatenate([[np.inf], np.diff(sorted_level), [np.inf]])
     count = np.arange(n + 1)
-    allowed = (width > 0) & (width >= gap * (1 + 1e-9)) & (count >= min_size) & (n - count >= min_size)
+    allowed = (width > 0) & (width >= gap) & (count >= min_size) & (n - count >= min_size)
     if not allowed.any():
         return 0.0, np.inf
     cost = np.where(allowed, cost, np.inf)

@@ -1,0 +1,299 @@
+"""The commands. Each reads, calls the library once, writes, and says what it did."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from treewright.cli.console import Console, finite
+from treewright.cli.files import TableModel, check_outputs
+from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data.table import (
+    MAX_LEVELS,
+    Table,
+    TableEncoder,
+    read_table,
+    replacing,
+    table_kind,
+    write_table,
+)
+from treewright.estimators._registry import SHORT_NAMES
+from treewright.exceptions import InvalidInputError
+from treewright.report.text import STATUS_WORDS, fit_report, text_table
+from treewright.solvers import describe
+from treewright.tree import tree_to_dict
+from treewright.tree.text import format_number
+
+__all__ = ["COMMANDS"]
+
+_OPTIONS = ("max_depth", "time_limit", "solver", "gap", "n_jobs", "random_state")
+
+
+def fit(args: argparse.Namespace, console: Console) -> int:
+    """Fit a model to a table; write the model, and predictions and a report if asked."""
+    check_outputs({"--out": args.out, "--predictions": args.predictions, "--report": args.report}, args.data)
+    if args.predictions is not None:
+        table_kind(args.predictions)
+    estimator = _estimator(args)
+    table = read_table(args.data)
+    y = _labels(table, args.target)
+    columns = _feature_columns(table, args)
+    _warn_of_row_numbers(table, columns)
+    encoder = TableEncoder.fit(table, columns)
+    X, names = encoder.transform(table)
+    if args.warm_start is not None:
+        estimator.set_params(warm_start=_warm_start(args.warm_start, names, y))
+
+    known = ~missing_mask(y)
+    semi_supervised = "unlabeled" in estimator.get_params(deep=False)
+    used = np.ones(len(y), dtype=bool) if semi_supervised else known
+    # without unlabelled rows the labels are an array of strings or of whole numbers
+    labels = y[used] if semi_supervised else np.array(y[used].tolist())
+    estimator.fit(X[used], labels, sample_weight=_weights(table, args.weight, used))
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+
+    model = TableModel(estimator, encoder, args.target)
+    model.write(args.out)
+    console.written["model"] = args.out
+    predicted = estimator.predict(X)
+    if args.predictions is not None:
+        write_table(args.predictions, model.prediction_columns(table, X))
+        console.written["predictions"] = args.predictions
+    if args.report is not None:
+        title = f"{args.model} fitted to {os.path.basename(args.data)}"
+        with replacing(args.report) as temporary:
+            report = fit_report(estimator, y, predicted, title=title, target=args.target)
+            temporary.write_text(report, encoding="utf-8")
+        console.written["report"] = args.report
+
+    right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
+    left_out = int(np.count_nonzero(~used))
+    lines = [estimator.export_text(), "", *_status_lines(estimator)]
+    lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label)")
+    if left_out:
+        lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({args.model} is supervised)")
+    lines += [f"{what} written to {path}" for what, path in console.written.items()]
+    document = {
+        **_model_document(model),
+        "rows": len(y),
+        "labelled": n_known,
+        "unlabelled": len(y) - n_known,
+        "left_out": left_out,
+        "training_accuracy": right / n_known,
+        "predicted": _counts(estimator.classes_, predicted),
+        "files": console.written,
+        "warnings": console.warned,
+    }
+    console.result("\n".join(lines), document)
+    return EXIT_INTERRUPTED if estimator.status_ == "interrupted" else EXIT_OK
+
+
+def predict(args: argparse.Namespace, console: Console) -> int:
+    """Predict the rows of a table."""
+    check_outputs({"--out": args.out}, args.data)
+    table_kind(args.out)
+    model = TableModel.read(args.model)
+    table = read_table(args.data)
+    columns = model.prediction_columns(table, model.features_of(table))
+    write_table(args.out, columns)
+    console.written["predictions"] = args.out
+    counts = _counts(model.estimator.classes_, columns["prediction"])
+    lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
+    document = {
+        "rows": table.n_rows,
+        "predicted": counts,
+        "files": console.written,
+        "warnings": console.warned,
+    }
+    console.result("\n".join([*lines, f"predictions written to {args.out}"]), document)
+    return EXIT_OK
+
+
+def show(args: argparse.Namespace, console: Console) -> int:
+    """Show a model."""
+    model = TableModel.read(args.model)
+    estimator = model.estimator
+    names = model.feature_names
+    lines = [
+        type(estimator).__name__,
+        f"target: {model.target or 'without a name'}; classes: {listing(estimator.classes_.tolist())}",
+        f"features: {estimator.n_features_in_} without names" if names is None else f"features: {', '.join(names)}",
+        "parameters: " + ", ".join(f"{k}={v!r}" for k, v in _parameters(estimator).items()),
+        "",
+        estimator.export_text(),
+        "",
+        *_status_lines(estimator),
+    ]
+    console.result("\n".join(lines), {**_model_document(model), "tree": tree_to_dict(estimator.tree_)})
+    return EXIT_OK
+
+
+def solvers(args: argparse.Namespace, console: Console) -> int:
+    """Show the solvers of this machine."""
+    found = describe()
+    header = ("solver", "installed", "licence", "can do")
+    rows = [(s.name, s.version if s.installed else "no", s.licence, " ".join(s.capabilities)) for s in found]
+    lines = text_table([header, *rows], indent="")
+    lines += [
+        f"{s.name}: {s.problem}; {s.remedy}" if s.remedy else f"{s.name}: {s.problem}" for s in found if s.problem
+    ]
+    console.result("\n".join(lines), {"solvers": [asdict(s) for s in found]})
+    return EXIT_OK
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
+    "fit": fit,
+    "predict": predict,
+    "show": show,
+    "solvers": solvers,
+}
+
+
+# ---------------------------------------------------------------------- from arguments to a fit
+
+
+def _estimator(args: argparse.Namespace) -> Any:
+    kind = SHORT_NAMES[args.model]
+    accepted = kind().get_params(deep=False)
+    given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    for setting in args.settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise InvalidInputError(f"--set {setting}: expected NAME=VALUE")
+        if name == "warm_start":
+            raise InvalidInputError("--set warm_start: use --warm-start MODEL")
+        if name in given:
+            raise InvalidInputError(f"--set {setting}: {name} is given twice")
+        given[name] = _literal(text.strip())
+    unknown = [name for name in given if name not in accepted]
+    if unknown:
+        raise InvalidInputError(f"{args.model} has no parameter {unknown[0]!r}; it has {', '.join(sorted(accepted))}")
+    if args.verbose:
+        given.setdefault("verbose", 1)
+    return kind(**given)
+
+
+def _literal(text: str) -> object:
+    """Return the number, bool, None or list that a text spells, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return text
+
+
+def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
+    aside = [name for name in (args.target, args.weight) if name is not None]
+    for name in [*aside, *args.drop, *(args.features or [])]:
+        _ = table[name]  # refuses an unknown name
+    if args.features is None:
+        return [name for name in table.columns if name not in (*aside, *args.drop)]
+    for name in args.features:
+        if name in aside:
+            raise InvalidInputError(f"--features: {name!r} is the target or the weight, not a feature")
+    if len(set(args.features)) < len(args.features):
+        raise InvalidInputError("--features: a column is named twice")
+    return list(args.features)
+
+
+def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
+    for name in columns:
+        if table.is_numeric(name) and table.n_rows > 2 and np.all(np.diff(table[name]) == 1):
+            warnings.warn(
+                f"column {name!r} numbers the rows and is used as a feature; --drop {name} leaves it out",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _labels(table: Table, target: str) -> AnyArray:
+    """Labels as whole numbers or text, None where there is none."""
+    column, missing = table[target], table.missing(target)
+    if missing.all():
+        raise InvalidInputError(f"the target {target!r} is empty in all {table.n_rows} rows; some must have a class")
+    if table.is_numeric(target):
+        values = column[~missing]
+        whole = np.isfinite(values) & (values == np.round(values))
+        if whole.all():
+            return np.array([None if m else int(v) for v, m in zip(column, missing, strict=True)], dtype=object)
+        if len(np.unique(values)) > MAX_LEVELS:
+            raise InvalidInputError(
+                f"the target {target!r} has {len(np.unique(values))} different numbers such as "
+                f"{values[~whole][0]:g}; a classifier needs a column of classes"
+            )
+    return table.as_text(target)
+
+
+def _weights(table: Table, name: str | None, used: AnyArray) -> AnyArray | None:
+    if name is None:
+        return None
+    if not table.is_numeric(name):
+        raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
+    bad = used & ~(np.isfinite(table[name]) & (table[name] >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidInputError(f"weight {name!r} is {table[name][row]:g} in row {row + 1}; expected 0 or more")
+    return table[name][used]
+
+
+def _warm_start(path: str, names: list[str], y: AnyArray) -> Any:
+    start = TableModel.read(path)
+    if start.feature_names is not None and start.feature_names != names:
+        raise InvalidInputError(
+            f"--warm-start {path}: its features are {listing(start.feature_names)}, here they are {listing(names)}"
+        )
+    classes = sorted({label for label in y.tolist() if label is not None})
+    if start.estimator.classes_.tolist() != classes:
+        raise InvalidInputError(
+            f"--warm-start {path}: its classes are {listing(start.estimator.classes_)}, here they are "
+            f"{listing(classes)}"
+        )
+    return start.estimator
+
+
+# ---------------------------------------------------------------------- from a fit to words
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters that have a plain value; a warm-start tree has none."""
+    given = sorted(estimator.get_params(deep=False).items())
+    return {k: v for k, v in given if v is None or isinstance(v, bool | int | float | str)}
+
+
+def _status_lines(estimator: Any) -> list[str]:
+    return [
+        f"status: {estimator.status_} ({STATUS_WORDS.get(estimator.status_, 'no words for this')})",
+        f"objective: {format_number(estimator.objective_, 6)}, bound: {format_number(estimator.bound_, 6)}, "
+        f"gap: {estimator.gap_:.2%}, time: {estimator.solve_time_:.1f} s",
+    ]
+
+
+def _counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:
+    return [
+        {"class": label, "rows": int(np.count_nonzero(predicted == label))} for label in np.asarray(classes).tolist()
+    ]
+
+
+def _model_document(model: TableModel) -> dict[str, Any]:
+    estimator = model.estimator
+    return {
+        "estimator": type(estimator).__name__,
+        "target": model.target,
+        "classes": estimator.classes_.tolist(),
+        "features": model.feature_names,
+        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in _parameters(estimator).items()},
+        "status": estimator.status_,
+        "objective": finite(estimator.objective_),
+        "bound": finite(estimator.bound_),
+        "gap": finite(estimator.gap_),
+        "seconds": estimator.solve_time_,
+        "rules": estimator.export_text(),
+    }

@@ -1,0 +1,93 @@
+"""What a command says, and where: results on stdout, the rest on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["Console", "finite"]
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON has, None for infinity and NaN."""
+    return float(value) if math.isfinite(value) else None
+
+
+@dataclass
+class Console:
+    """Where the output of one command goes.
+
+    Attributes
+    ----------
+    json : bool
+        Whether stdout gets one JSON document and nothing else.
+    quiet : bool
+        Whether stdout gets nothing (unless `json`).
+    written : dict
+        Files written so far, by what they are.
+    warned : list of str
+        Warnings issued so far.
+    """
+
+    json: bool = False
+    quiet: bool = False
+    written: dict[str, str] = field(default_factory=dict)
+    warned: list[str] = field(default_factory=list)
+
+    def result(self, text: str, document: dict[str, Any]) -> None:
+        """Print what the command found, as text or as JSON."""
+        if self.json:
+            _print(json.dumps(document, allow_nan=False), sys.stdout)
+        elif not self.quiet:
+            _print(text, sys.stdout)
+
+    def fail(self, error: BaseException, message: str) -> None:
+        """Print an error: one line on stderr, and a JSON document on stdout if that is asked for."""
+        _print(f"treewright: error: {message}", sys.stderr)
+        if self.json:
+            _print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
+
+    @contextlib.contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings as single lines; how a fit ended is said elsewhere."""
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            text = " ".join(str(message).split())
+            self.warned.append(text)
+            _print(f"treewright: warning: {text}", sys.stderr)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            for category in (DeprecationWarning, FutureWarning, ConvergenceWarning):
+                warnings.simplefilter("ignore", category)
+            # tables are matched to features by name before they become arrays
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            warnings.showwarning = show
+            yield
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Print; a reader that has gone away (``| head``) is no error, and a poor encoding loses no line."""
+    try:
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end: give it something to flush to
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

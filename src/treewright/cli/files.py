@@ -1,0 +1,136 @@
+"""Files of the command line: models that know their table, and outputs that are checked before the work."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treewright.data.table import Table, TableEncoder
+from treewright.estimators import MODELS
+from treewright.estimators._files import model_from_dict, model_to_dict
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.tree import FloatArray
+from treewright.tree.serialize import read_json, write_json
+
+__all__ = ["TableModel", "check_outputs"]
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted estimator, and how to make its features from a table.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The fitted estimator.
+    encoder : TableEncoder or None
+        None for a model that was not fitted to a table.
+    target : str or None
+        Column that the model predicts, if it has a name.
+    """
+
+    estimator: Any
+    encoder: TableEncoder | None = None
+    target: str | None = None
+
+    @classmethod
+    def read(cls, path: str) -> TableModel:
+        """Read a model file, or raise ModelFileError."""
+        try:
+            document = read_json(path)
+        except FileNotFoundError:
+            raise ModelFileError(f"{path}: there is no such file") from None
+        estimator = model_from_dict(document, MODELS, where=path)
+        table = document.get("table")
+        if table is None:
+            return cls(estimator)
+        if not isinstance(table, dict) or set(table) != {"target", "encoder"}:
+            raise ModelFileError(f"{path}: table: expected an object with a target and an encoder")
+        if not isinstance(table["target"], str):
+            raise ModelFileError(f"{path}: table.target: expected a string")
+        encoder = TableEncoder.from_dict(table["encoder"], where=f"{path}: table.encoder")
+        if len(encoder.feature_names) != estimator.n_features_in_:
+            raise ModelFileError(
+                f"{path}: table.encoder has {len(encoder.feature_names)} features, the tree {estimator.n_features_in_}"
+            )
+        return cls(estimator, encoder, table["target"])
+
+    def write(self, path: str) -> None:
+        """Write a model file, which ``treewright.load_model`` reads too."""
+        document = model_to_dict(self.estimator)
+        if self.encoder is not None:
+            document["table"] = {"target": self.target, "encoder": self.encoder.to_dict()}
+        write_json(path, document)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, if they have any."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def features_of(self, table: Table) -> FloatArray:
+        """Return the features of a table: by the encoder, else by the names, else all columns in order."""
+        encoder = self.encoder
+        if encoder is None:
+            names = self.feature_names or list(table.columns)
+            if len(names) != self.estimator.n_features_in_:
+                raise InvalidInputError(
+                    f"the model has {self.estimator.n_features_in_} features without names, the table "
+                    f"{len(names)} columns"
+                )
+            encoder = TableEncoder(dict.fromkeys(names))
+        return encoder.transform(table)[0]
+
+    def prediction_columns(self, table: Table, X: FloatArray) -> dict[str, np.ndarray]:
+        """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf."""
+        estimator = self.estimator
+        shares = estimator.predict_proba(X)
+        columns: dict[str, np.ndarray] = {"row": np.arange(1, len(X) + 1)}
+        made = {
+            "prediction": estimator.predict(X),
+            **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
+            "leaf": estimator.apply(X),
+        }
+        if self.target is not None and self.target in table.columns:
+            name = self.target
+            while name in columns or name in made:
+                name = f"given_{name}"
+            columns[name] = table[self.target]
+        return columns | made
+
+
+def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:
+    """Refuse outputs that could not be written, before any work is done for them.
+
+    Parameters
+    ----------
+    outputs : mapping of str to (str or None)
+        Option and path; None for an option that is not given.
+    data : str
+        Path of the input table, which must not be overwritten.
+    """
+    taken = {os.path.realpath(data): "DATA"}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        real = Path(os.path.realpath(path))
+        other = taken.setdefault(str(real), option)
+        if other != option:
+            raise InvalidInputError(f"{option} {path}: this is the same file as {other}")
+        if not real.parent.is_dir():
+            raise InvalidInputError(f"{option} {path}: there is no folder {Path(path).parent}; make it first")
+        if real.exists() and not real.is_file():
+            raise InvalidInputError(f"{option} {path}: exists and is not a regular file")
+        try:
+            if real.exists() and not os.access(real, os.W_OK):
+                raise PermissionError(13, "the file is read-only")
+            with tempfile.TemporaryFile(dir=real.parent):
+                pass
+        except OSError as error:
+            raise InvalidInputError(f"{option} {path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,136 @@
+"""Arguments of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from typing import NoReturn
+
+from treewright._version import __version__
+from treewright.estimators._registry import SHORT_NAMES
+from treewright.exceptions import InvalidInputError
+
+__all__ = [
+    "EXIT_FAILURE",
+    "EXIT_INPUT",
+    "EXIT_INTERRUPTED",
+    "EXIT_MODEL_FILE",
+    "EXIT_OK",
+    "EXIT_SOLVER",
+    "make_parser",
+]
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_INPUT = 2
+EXIT_SOLVER = 3
+EXIT_MODEL_FILE = 4
+EXIT_INTERRUPTED = 130
+
+_EXIT_CODES = """exit codes:
+  0    done; fit: a model was written, whatever its status
+  1    unexpected failure (TREEWRIGHT_DEBUG=1 shows the traceback)
+  2    bad usage or bad input
+  3    the solver is not installed or has no licence
+  4    the model file is missing, unreadable or corrupt
+  130  interrupted by Ctrl-C; fit: the best model so far was written, if there was one
+
+With --json, stdout has one JSON document: the result, or {"error": {"type": ..., "message": ...}}.
+"""
+
+_DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, or .parquet"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse would print the usage and exit."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInputError(f"{message}; see {self.prog} --help")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = _Parser(
+        prog="treewright",
+        description="Decision trees trained by optimization when labels are few, biased or wrong.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"treewright {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    summaries = {
+        "fit": "fit a model to a table",
+        "predict": "predict the rows of a table",
+        "show": "show a model: rules, parameters, how its fit ended",
+        "solvers": "show which solvers are installed, licensed and able to do what",
+    }
+    add = {
+        name: commands.add_parser(
+            name,
+            help=text,
+            description=text[:1].upper() + text[1:] + ".",
+            epilog=_EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        for name, text in summaries.items()
+    }
+    _add_fit(add["fit"])
+    add["predict"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
+    add["predict"].add_argument("data", metavar="DATA", help=_DATA_HELP)
+    add["predict"].add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
+    add["show"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
+    for command in add.values():
+        command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    return parser
+
+
+def _add_fit(fit: argparse.ArgumentParser) -> None:
+    fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
+    fit.add_argument(
+        "--target",
+        required=True,
+        metavar="COLUMN",
+        help="column to predict; empty where the class is not known",
+    )
+    fit.add_argument("--model", default="oct-h", choices=sorted(SHORT_NAMES), help="kind of model (default: oct-h)")
+    fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
+    chosen = fit.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target and weight)"
+    )
+    chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
+
+    files = fit.add_argument_group("files to write")
+    files.add_argument("--out", default="model.json", metavar="FILE", help="the model (default: model.json)")
+    files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
+    files.add_argument("--report", metavar="FILE", help="report for people, plain text")
+
+    model = fit.add_argument_group("parameters of the model (defaults: those of the model)")
+    model.add_argument("--max-depth", type=int, metavar="N", help="depth of the tree")
+    model.add_argument("--time-limit", type=float, metavar="S", help="seconds for the whole fit")
+    model.add_argument("--solver", metavar="NAME", help="see: treewright solvers")
+    model.add_argument("--gap", type=float, metavar="G", help="relative gap that counts as optimal")
+    model.add_argument("--n-jobs", type=int, metavar="N", help="threads, -1 for all cores")
+    model.add_argument("--random-state", type=int, metavar="N", help="seed")
+    model.add_argument("--warm-start", metavar="MODEL", help="model file whose tree to start from")
+    model.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="any parameter of the model; may be given several times",
+    )
+    voice = fit.add_mutually_exclusive_group()
+    voice.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
+    voice.add_argument("--verbose", action="store_true", help="print progress on stderr")
+
+
+def _names(text: str) -> list[str]:
+    """Split a list of column names; one with a comma in it is put in double quotes."""
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not names or not all(names):
+        raise argparse.ArgumentTypeError(f"expected column names separated by commas, got {text!r}")
+    return names

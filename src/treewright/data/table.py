@@ -1,0 +1,236 @@
+"""Tables for people who have files: reading and writing them, and turning columns into features."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+
+from treewright.data._checks import AnyArray, listing
+from treewright.data._table_files import Table, is_number, read_table, replacing, table_kind, write_table
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.tree import FloatArray
+
+__all__ = ["MAX_LEVELS", "Table", "TableEncoder", "read_table", "replacing", "table_kind", "write_table"]
+
+MAX_LEVELS = 50
+"""Most different values of a text column that is used as a feature."""
+
+_BOOLEAN = ("false", "true")
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """How columns of a table become features: numbers as they are, text as one 0/1 feature a level.
+
+    The features of a text column are named ``column=level``, levels sorted. A column of true and false is the
+    one feature ``column=true``.
+
+    Attributes
+    ----------
+    levels : dict of str to (tuple of str or None)
+        The columns in order; None for a numeric one, else its levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> region = np.array(["north", "south", "north"], dtype=object)
+    >>> table = Table({"age": np.array([31.0, 45.0, 28.0]), "region": region})
+    >>> encoder = TableEncoder.fit(table, ["age", "region"])
+    >>> matrix, names = encoder.transform(table)
+    >>> names
+    ['age', 'region=north', 'region=south']
+    >>> matrix[0].tolist()
+    [31.0, 1.0, 0.0]
+    """
+
+    levels: dict[str, tuple[str, ...] | None]
+
+    @classmethod
+    def fit(cls, table: Table, columns: Sequence[str]) -> Self:
+        """Note the kinds and levels of columns.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        columns : sequence of str
+            Columns to use, at least one.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder.
+        """
+        if not columns:
+            raise InvalidInputError("no column is left to use as a feature")
+        levels: dict[str, tuple[str, ...] | None] = {}
+        for name in columns:
+            _check_complete(table, name)
+            levels[name] = None if table.is_numeric(name) else _levels(table[name], name)
+        encoder = cls(levels)
+        twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
+        if twice:
+            raise InvalidInputError(f"features of the same name: {listing(twice)}; rename a column or a level")
+        return encoder
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are used."""
+        return list(self.levels)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features."""
+        names: list[str] = []
+        for name, levels in self.levels.items():
+            names += [name] if levels is None else [f"{name}={level}" for level in _shown(levels)]
+        return names
+
+    def transform(self, table: Table) -> tuple[FloatArray, list[str]]:
+        """Turn a table into numbers.
+
+        Parameters
+        ----------
+        table : Table
+            A table with the columns of the encoder; others are not looked at.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_rows, n_features)
+            The features.
+        feature_names : list of str
+            Their names.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is missing, has missing or infinite values, or text where numbers were.
+
+        Warns
+        -----
+        UserWarning
+            If a text column has levels that the encoder does not know: their features are all 0.
+        """
+        lacking = [name for name in self.levels if name not in table.columns]
+        if lacking:
+            raise InvalidInputError(
+                f"the table lacks {listing(lacking)}, which the model uses; its columns: {listing(table.columns)}"
+            )
+        blocks = []
+        for name, levels in self.levels.items():
+            _check_complete(table, name)
+            blocks.append(_numbers(table, name)[:, None] if levels is None else _one_hot(table, name, levels))
+        return np.ascontiguousarray(np.hstack(blocks), dtype=np.float64), self.feature_names
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the encoder as plain data, for a model file."""
+        return {"columns": [[name, None if known is None else list(known)] for name, known in self.levels.items()]}
+
+    @classmethod
+    def from_dict(cls, data: object, where: str = "table") -> Self:
+        """Make an encoder from what :meth:`to_dict` gave, trusting nothing.
+
+        Parameters
+        ----------
+        data : object
+            What was read from a file.
+        where : str
+            Where in the file it stands, for error texts.
+
+        Raises
+        ------
+        ModelFileError
+            If the data is anything else.
+
+        Examples
+        --------
+        >>> TableEncoder.from_dict({"columns": [["age", None], ["region", ["north", "south"]]]}).feature_names
+        ['age', 'region=north', 'region=south']
+        """
+        columns = data.get("columns") if isinstance(data, dict) and set(data) == {"columns"} else None
+        if not isinstance(columns, list) or not columns:
+            raise ModelFileError(f"{where}: expected an object with a list of columns")
+        levels: dict[str, tuple[str, ...] | None] = {}
+        for i, entry in enumerate(columns):
+            place = f"{where}.columns[{i}]"
+            if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
+                raise ModelFileError(f"{place}: expected a name and its levels or null")
+            name, known = entry
+            if name in levels:
+                raise ModelFileError(f"{place}: column {name!r} occurs twice")
+            levels[name] = None if known is None else _checked_levels(known, place)
+        encoder = cls(levels)
+        if len(set(encoder.feature_names)) < len(encoder.feature_names):
+            raise ModelFileError(f"{where}: features of the same name")
+        return encoder
+
+
+def _shown(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Levels that have a feature."""
+    return levels[1:] if levels == _BOOLEAN else levels
+
+
+def _levels(column: AnyArray, name: str) -> tuple[str, ...]:
+    found = sorted(set(column.tolist()))
+    if {level.lower() for level in found} <= set(_BOOLEAN):
+        return _BOOLEAN
+    if len(found) > MAX_LEVELS:
+        raise InvalidInputError(
+            f"the text column {name!r} has {len(found)} different values ({listing(found, limit=3)}), more "
+            f"than {MAX_LEVELS}; leave it out (--drop {name}) or name the columns to use (--features)"
+        )
+    return tuple(found)
+
+
+def _checked_levels(known: object, place: str) -> tuple[str, ...]:
+    if not isinstance(known, list) or not 0 < len(known) <= MAX_LEVELS or not all(isinstance(v, str) for v in known):
+        raise ModelFileError(f"{place}: levels must be 1 to {MAX_LEVELS} strings")
+    levels = tuple(cast(list[str], known))
+    if list(levels) != sorted(set(levels)):
+        raise ModelFileError(f"{place}: levels must be sorted and different")
+    return levels
+
+
+def _check_complete(table: Table, name: str) -> None:
+    missing = table.missing(name)
+    if missing.any():
+        raise InvalidInputError(
+            f"column {name!r} has {np.count_nonzero(missing)} missing values, first in row "
+            f"{np.argmax(missing) + 1}; fill them in, remove these rows, or fit without the column "
+            f"(--drop {name})"
+        )
+
+
+def _numbers(table: Table, name: str) -> FloatArray:
+    column = table[name]
+    if not table.is_numeric(name):
+        row = next((i for i, value in enumerate(column) if not is_number(value)), 0)
+        raise InvalidInputError(
+            f"column {name!r} has the text {column[row]!r} in row {row + 1}, where the model expects numbers"
+        )
+    if not np.isfinite(column).all():
+        row = int(np.argmin(np.isfinite(column)))
+        raise InvalidInputError(f"column {name!r} has {column[row]} in row {row + 1}; numbers must be finite")
+    return column
+
+
+def _one_hot(table: Table, name: str, levels: tuple[str, ...]) -> FloatArray:
+    column = table.as_text(name)
+    if levels == _BOOLEAN:
+        column = np.array([value.lower() for value in column], dtype=object)
+    strange = Counter(value for value in column if value not in levels)
+    if strange:
+        counts = ", ".join(f"{level!r} ({n} rows)" for level, n in strange.most_common(10))
+        more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
+        warnings.warn(
+            f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as none of "
+            f"{listing(levels)}",
+            UserWarning,
+            stacklevel=3,
+        )
+    return (column[:, None] == np.array(_shown(levels), dtype=object)[None, :]).astype(np.float64)

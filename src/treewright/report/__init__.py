@@ -1,0 +1,5 @@
+"""What people look at: a fit as plain text."""
+
+from treewright.report.text import STATUS_WORDS, fit_report
+
+__all__ = ["STATUS_WORDS", "fit_report"]

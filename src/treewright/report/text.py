@@ -1,0 +1,230 @@
+"""A fit as a plain-text report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treewright.data import parse_totals
+from treewright.data._checks import AnyArray, as_column, missing_mask
+from treewright.exceptions import InvalidInputError
+from treewright.tree.text import format_number
+
+__all__ = ["STATUS_WORDS", "fit_report", "text_table"]
+
+STATUS_WORDS = {
+    "optimal": "proven optimal: no tree of this kind is better (within the gap)",
+    "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
+    "interrupted": "interrupted: the best tree found until then, not proven optimal",
+    "local": "ended without proof: the tolerances of the solver leave a gap",
+}
+"""What each ``status_`` means."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
+
+
+def fit_report(
+    estimator: Any,
+    y: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    title: str = "",
+    target: str = "",
+    totals: Any = None,
+    groups: ArrayLike | None = None,
+) -> str:
+    """Write a fit as text for people.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier of treewright.
+    y : array-like of shape (n_rows,)
+        Labels of all rows, NaN or None where there is none.
+    predicted : array-like of shape (n_rows,)
+        Predicted labels of all rows.
+    title : str
+        First line, by default the name of the estimator.
+    target : str
+        Name of what is predicted.
+    totals : object
+        What is known about the classes of the rows without label, as :func:`treewright.data.parse_totals`
+        reads it: ``{label: total}``, or ``{group: {label: total}}`` with `groups`. Labels are those of
+        ``estimator.classes_``.
+    groups : array-like of shape (n_rows,) or None
+        Group of each row, for totals by group.
+
+    Returns
+    -------
+    str
+        The report, ending in a line end.
+
+    Examples
+    --------
+    >>> from treewright import OCTHClassifier
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", None]
+    >>> model = OCTHClassifier(max_depth=1, random_state=0).fit(X[:3], y[:3])
+    >>> text = fit_report(model, y, model.predict(X), totals={"yes": 1})
+    >>> print(text[text.index("Predictions") :])
+    Predictions for all 4 rows
+      class  rows  share
+      no        2  50.0%
+      yes       2  50.0%
+    <BLANKLINE>
+    Rows with a label: what they are (down) and what is predicted (across)
+           no  yes
+      no    2    0
+      yes   0    1
+      3 of 3 are right: accuracy 100.0%
+    <BLANKLINE>
+    Known totals of the rows without a label
+      class  asked  predicted  difference
+      no         0          0           0
+      yes        1          1           0
+      1 row without a label; OCTHClassifier does not know totals, they had no part in the fit
+    <BLANKLINE>
+    """
+    labels, guesses = as_column(y, "y"), as_column(predicted, "predicted")
+    if len(labels) != len(guesses):
+        raise InvalidInputError(f"y has {len(labels)} rows, predicted has {len(guesses)}")
+    known = ~missing_mask(labels)
+    classes = estimator.classes_
+    truth, guess = _numbers(labels[known], classes, "y"), _numbers(guesses, classes, "predicted")
+    name = type(estimator).__name__
+    heading = title or name
+    sections = [
+        [heading, "=" * len(heading)],
+        _data_lines(truth, known, classes, target),
+        _fit_lines(estimator, name),
+        ["Tree", *_indented(estimator.export_text())],
+        [f"Predictions for all {len(guess)} rows", *_count_lines(guess, classes)],
+        _confusion_lines(truth, guess[known], classes),
+    ]
+    if totals is not None:
+        chosen = None if groups is None else as_column(groups, "groups")[~known]
+        sections.append(_totals_lines(totals, chosen, guess[~known], classes, hasattr(estimator, "totals_"), name))
+    return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+
+
+def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str]:
+    r"""Lay out rows of cells in columns: text to the left, numbers to the right.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        The first row is the header.
+    indent : str
+        What each line starts with.
+
+    Examples
+    --------
+    >>> print("\n".join(text_table([["class", "rows"], ["no", 12], ["yes", 3]], indent="")))
+    class  rows
+    no       12
+    yes       3
+    """
+    if not rows:
+        return []
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    body = rows[1:] or rows
+    right = [all(_is_numeric(cell) for cell in column) for column in zip(*body, strict=True)]
+    lines = []
+    for row in cells:
+        parts = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+        lines.append((indent + "  ".join(parts)).rstrip())
+    return lines
+
+
+def _is_numeric(cell: object) -> bool:
+    return _NUMBER.fullmatch(str(cell)) is not None
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _rows(n: int) -> str:
+    return f"{n} row" if n == 1 else f"{n} rows"
+
+
+def _numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
+    """Class numbers of labels."""
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    try:
+        return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
+    except KeyError as error:
+        raise InvalidInputError(
+            f"{name} has the label {error.args[0]!r}, which is none of the classes {classes.tolist()}"
+        ) from None
+
+
+def _data_lines(truth: AnyArray, known: AnyArray, classes: AnyArray, target: str) -> list[str]:
+    lines = ["Data"]
+    if target:
+        lines.append(f"  target: {target}")
+    n_hidden = len(known) - len(truth)
+    lines.append(f"  {_rows(len(known))}: {len(truth)} with a label, {n_hidden} without")
+    return [*lines, *_count_lines(truth, classes)]
+
+
+def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
+    counts = np.bincount(numbers, minlength=len(classes)).tolist()
+    total = max(1, len(numbers))
+    table = [(str(label), n, f"{n / total:.1%}") for label, n in zip(classes.tolist(), counts, strict=True)]
+    return text_table([("class", "rows", "share"), *table])
+
+
+def _fit_lines(estimator: Any, name: str) -> list[str]:
+    parameters = estimator.get_params(deep=False)
+    shown = [(key, value if _is_plain(value) else f"a {type(value).__name__}") for key, value in parameters.items()]
+    words = STATUS_WORDS.get(estimator.status_, "")
+    return [
+        f"Fit of {name}",
+        f"  {estimator.status_}{': ' if words else ''}{words}",
+        f"  objective {format_number(estimator.objective_, 6)}, bound {format_number(estimator.bound_, 6)}, "
+        f"gap {estimator.gap_:.2%}",
+        f"  {estimator.solve_time_:.1f} seconds",
+        "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown)),
+    ]
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _confusion_lines(truth: AnyArray, guess: AnyArray, classes: AnyArray) -> list[str]:
+    k = len(classes)
+    counts = np.bincount(truth * k + guess, minlength=k * k).reshape(k, k)
+    names = [str(label) for label in classes.tolist()]
+    table = [("", *names), *((name, *row) for name, row in zip(names, counts.tolist(), strict=True))]
+    right, total = int(np.trace(counts)), len(truth)
+    lines = ["Rows with a label: what they are (down) and what is predicted (across)", *text_table(table)]
+    if total:
+        lines.append(f"  {right} of {total} are right: accuracy {right / total:.1%}")
+    return lines
+
+
+def _totals_lines(
+    totals: Any, groups: AnyArray | None, guess: AnyArray, classes: AnyArray, used: bool, name: str
+) -> list[str]:
+    asked = parse_totals(totals, classes, len(guess), groups)
+    rows: list[tuple[object, ...]] = []
+    for entry in asked.table(guess, classes):
+        low, high, reached = entry["low"], entry["high"], entry["reached"]
+        # an exact total is a number, an interval its two ends
+        goal = low if low == high else f"{low} to {high}"
+        difference = reached - min(max(reached, low), high)
+        group = () if groups is None else (str(entry["group"]),)
+        rows.append((*group, str(entry["class"]), goal, reached, f"{difference:+d}" if difference else "0"))
+    header = (*(() if groups is None else ("group",)), "class", "asked", "predicted", "difference")
+    part = "the fit used these totals" if used else f"{name} does not know totals, they had no part in the fit"
+    return [
+        "Known totals of the rows without a label",
+        *text_table([header, *rows]),
+        f"  {_rows(len(guess))} without a label; {part}",
+    ]

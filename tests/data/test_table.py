@@ -1,0 +1,293 @@
+"""Tables in files, and their columns as features."""
+
+import gzip
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from treewright.data.table import MAX_LEVELS, Table, TableEncoder, read_table, write_table
+from treewright.exceptions import InvalidInputError, ModelFileError
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def plain(table):
+    return {
+        name: [None if v is None or v != v else v for v in column.tolist()] for name, column in table.columns.items()
+    }
+
+
+def text(values):
+    return np.array(values, dtype=object)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.CSV"])
+def test_delimiter_is_found(tmp_path, delimiter, name):
+    lines = [["age", "region"], ["31", "north"], ["45.5", "south"]]
+    path = write(tmp_path / name, "\n".join(delimiter.join(line) for line in lines) + "\n")
+    assert plain(read_table(path)) == {"age": [31.0, 45.5], "region": ["north", "south"]}
+
+
+def test_decimal_commas_do_not_mislead_the_delimiter(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "x;y\n1,5;2\n2,5;3\n"))
+    assert plain(table) == {"x": ["1,5", "2,5"], "y": [2.0, 3.0]}
+
+
+def test_quotes_bom_line_ends_and_blank_lines(tmp_path):
+    path = write(tmp_path / "a.csv", '\ufeff"a, b",c\r\n"x ""y""\nz",1\r\n\r\nw, 2 \r\n')
+    assert plain(read_table(path)) == {"a, b": ['x "y"\nz', "w"], "c": [1.0, 2.0]}
+
+
+def test_missing_values(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "n,t,e\n1,x,\nNA,null,\n,NaN,na\n-2e3,None,\n"))
+    assert plain(table) == {
+        "n": [1.0, None, None, -2000.0],
+        "t": ["x", None, None, "None"],
+        "e": [None, None, None, None],
+    }
+    assert table.is_numeric("n") and not table.is_numeric("t")
+    assert table.missing("n").tolist() == [False, True, True, False]
+    assert table.missing("t").tolist() == [False, True, True, False]
+    assert table.n_rows == 4
+
+
+def test_numbers_that_float_would_blur_stay_text(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "id,code,big\n9007199254740993,1_0,1e300\n9007199254740992,2_0,2\n"))
+    assert plain(table)["id"] == ["9007199254740993", "9007199254740992"]
+    assert plain(table)["code"] == ["1_0", "2_0"]
+    assert plain(table)["big"] == [1e300, 2.0]
+
+
+def test_single_column(tmp_path):
+    assert plain(read_table(write(tmp_path / "a.csv", "x\n1\n2\n"))) == {"x": [1.0, 2.0]}
+
+
+def test_gzip(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\n1,a\n"))
+    assert plain(read_table(path)) == {"x": [1.0], "y": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "no rows"),
+        ("a,b\n", "no rows"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 fields, the header has 2"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 has 3 fields"),
+        ("a,b,a\n1,2,3\n", "same name: 'a'"),
+        ("a,,c\n1,2,3\n", "column 2 of 3 has no name"),
+        ('a,b\n1,"2\n', "line 2: unexpected end of data"),
+    ],
+)
+def test_bad_text_files(tmp_path, content, says):
+    with pytest.raises(InvalidInputError, match=says):
+        read_table(write(tmp_path / "a.csv", content))
+
+
+def test_undecodable(tmp_path):
+    with pytest.raises(InvalidInputError, match="not UTF-8 in line 2"):
+        read_table(write(tmp_path / "a.csv", "a,b\nä,1\n", encoding="latin-1"))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.parquet")
+    with pytest.raises(InvalidInputError, match="name, which must end in"):
+        read_table(write(tmp_path / "a.xlsx", "a\n1\n"))
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
+        read_table(tmp_path / "folder.csv")
+    for content in (b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n")[:-9]):
+        (tmp_path / "a.csv.gz").write_bytes(content)
+        with pytest.raises(InvalidInputError, match="cannot be read"):
+            read_table(tmp_path / "a.csv.gz")
+    with pytest.raises(InvalidInputError, match="not a parquet file"):
+        read_table(write(tmp_path / "a.parquet", "hello"))
+
+
+# ---------------------------------------------------------------------- writing
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
+def test_round_trip(tmp_path, name):
+    columns = {
+        "whole": [1, 2, 3],
+        "real": [0.1 + 0.2, np.nan, -1e-300],
+        "text": text(["a,b", None, 'say "ü"\n']),
+    }
+    write_table(tmp_path / name, columns)
+    assert plain(read_table(tmp_path / name)) == {
+        "whole": [1.0, 2.0, 3.0],
+        "real": [0.1 + 0.2, None, -1e-300],
+        "text": ["a,b", None, 'say "ü"' if name != "a.parquet" else 'say "ü"\n'],
+    }
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_parquet_types(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = arrow.table(
+        {
+            "i": arrow.array([1, None], arrow.int32()),
+            "big": arrow.array([2**53 + 1, 2**53]),
+            "b": arrow.array([True, None]),
+            "d": arrow.array(["x", "y"]).dictionary_encode(),
+            "n": arrow.nulls(2),
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert plain(read_table(tmp_path / "a.parquet")) == {
+        "i": [1.0, None],
+        "big": ["9007199254740993", "9007199254740992"],
+        "b": ["true", None],
+        "d": ["x", "y"],
+        "n": [None, None],
+    }
+    parquet.write_table(arrow.table({"l": [[1], [2]]}), tmp_path / "b.parquet")
+    with pytest.raises(InvalidInputError, match="column 'l' has values of type list"):
+        read_table(tmp_path / "b.parquet")
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InvalidInputError, match=r'pip install "treewright\[parquet\]"'):
+        read_table(tmp_path / "a.parquet")
+    with pytest.raises(InvalidInputError, match=r'pip install "treewright\[parquet\]"'):
+        write_table(tmp_path / "a.parquet", {"x": [1.0]})
+
+
+def test_text_tables_need_no_pyarrow(tmp_path):
+    write(tmp_path / "a.csv", "x\n1\n")
+    code = (
+        "import sys; sys.modules['pyarrow'] = None; from treewright.data.table import read_table; read_table('a.csv')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.csv", "old")
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("treewright.data._table_files.os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_table(path, {"x": [1.0]})
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_columns_of_different_lengths(tmp_path):
+    with pytest.raises(InvalidInputError, match="different lengths"):
+        write_table(tmp_path / "a.csv", {"x": [1.0], "y": [1.0, 2.0]})
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+@pytest.fixture
+def table():
+    return Table(
+        {
+            "age": np.array([31.0, 45.0, 28.0]),
+            "region": text(["south", "north", "south"]),
+            "member": text(["True", "false", "TRUE"]),
+        }
+    )
+
+
+def test_encode(table):
+    encoder = TableEncoder.fit(table, ["region", "age", "member"])
+    matrix, names = encoder.transform(table)
+    assert names == ["region=north", "region=south", "age", "member=true"]
+    assert matrix.tolist() == [[0, 1, 31, 1], [1, 0, 45, 0], [0, 1, 28, 1]]
+    assert matrix.dtype == np.float64 and encoder.columns == ["region", "age", "member"]
+
+
+def test_encoder_as_plain_data(table):
+    encoder = TableEncoder.fit(table, list(table.columns))
+    assert TableEncoder.from_dict(encoder.to_dict()) == encoder
+
+
+def test_unknown_levels_are_zero_and_warned_of(table):
+    encoder = TableEncoder.fit(table, ["region", "member"])
+    other = Table({"region": text(["west", "west", "north"]), "member": text(["maybe", "true", "false"])})
+    with pytest.warns(UserWarning) as caught:
+        matrix, _ = encoder.transform(other)
+    assert matrix.tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
+    assert "'west' (2 rows)" in str(caught[0].message) and "'maybe' (1 rows)" in str(caught[1].message)
+
+
+def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
+    encoder = TableEncoder.fit(read_table(write(tmp_path / "a.csv", "code\n1\n2\nx\n")), ["code"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        matrix, _ = encoder.transform(read_table(write(tmp_path / "b.csv", "code\n2\n1\n")))
+    assert matrix.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_what_transform_refuses(table):
+    encoder = TableEncoder.fit(table, ["age", "region"])
+    with pytest.raises(InvalidInputError, match="lacks 'region'"):
+        encoder.transform(Table({"age": table["age"]}))
+    holes = Table({"age": np.array([1.0, np.nan, np.nan]), "region": table["region"]})
+    with pytest.raises(InvalidInputError, match=r"'age' has 2 missing values, first in row 2; .*--drop age"):
+        encoder.transform(holes)
+    with pytest.raises(InvalidInputError, match="'age' has the text 'old' in row 2"):
+        encoder.transform(Table({"age": text(["3", "old", "4"]), "region": table["region"]}))
+    with pytest.raises(InvalidInputError, match="'age' has inf in row 3"):
+        encoder.transform(Table({"age": np.array([1.0, 2.0, np.inf]), "region": table["region"]}))
+
+
+def test_what_fit_refuses(table):
+    with pytest.raises(InvalidInputError, match="no column is left"):
+        TableEncoder.fit(table, [])
+    with pytest.raises(InvalidInputError, match="no column 'height'; columns: 'age', 'region', 'member'"):
+        TableEncoder.fit(table, ["height"])
+    many = Table({"id": text([f"p{i}" for i in range(MAX_LEVELS + 1)])})
+    with pytest.raises(InvalidInputError, match=r"'id' has 51 different values .*--drop id.*--features"):
+        TableEncoder.fit(many, ["id"])
+    clash = Table({"a": text(["b", "c"]), "a=b": np.array([1.0, 2.0])})
+    with pytest.raises(InvalidInputError, match="same name: 'a=b'"):
+        TableEncoder.fit(clash, ["a", "a=b"])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"columns": []},
+        {"columns": [["a", None]], "more": 1},
+        {"columns": [["a"]]},
+        {"columns": [["", None]]},
+        {"columns": [[1, None]]},
+        {"columns": [["a", None], ["a", None]]},
+        {"columns": [["a", []]]},
+        {"columns": [["a", ["y", "x"]]]},
+        {"columns": [["a", ["x", "x"]]]},
+        {"columns": [["a", [1]]]},
+        {"columns": [["a", "xy"]]},
+        {"columns": [["a", [f"{i:03}" for i in range(MAX_LEVELS + 1)]]]},
+        {"columns": [["a", ["b", "c"]], ["a=b", None]]},
+    ],
+)
+def test_bad_plain_data(data):
+    with pytest.raises(ModelFileError, match="table"):
+        TableEncoder.from_dict(data)

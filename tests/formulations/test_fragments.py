@@ -1,0 +1,48 @@
+"""What formulations share."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treewright.formulations.fragments import CompleteTree, inseparable_groups, is_below, swapped
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_sides_of_leaves_by_walking(depth):
+    tree = CompleteTree(depth)
+    for leaf in range(tree.n_leaves):
+        node = leaf + tree.n_leaves
+        left, right = set(), set()
+        while node > 1:
+            (right if node % 2 else left).add(node // 2 - 1)
+            node //= 2
+        assert set(np.flatnonzero(tree.left_of[:, leaf])) == left
+        assert set(np.flatnonzero(tree.right_of[:, leaf])) == right
+
+
+def test_rightmost_leaf():
+    assert [CompleteTree(2).rightmost_leaf(k) for k in range(1, 8)] == [7, 5, 7, 4, 5, 6, 7]
+
+
+@given(st.integers(1, 500), st.integers(1, 500))
+def test_swapping_twice_is_nothing_and_keeps_the_level(h, k):
+    moved = swapped(h, k)
+    assert swapped(moved, k) == h
+    assert moved.bit_length() == h.bit_length()
+    assert is_below(h, 2 * k) == is_below(moved, 2 * k + 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_are_the_chains_of_near_points(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, (40, 2)) * 0.01
+    group = inseparable_groups(X, 0.0101)
+    reach = np.abs(X[:, None] - X[None]).max(axis=2) < 0.0101
+    for _ in range(6):
+        reach = (reach.astype(int) @ reach.astype(int)) > 0
+    assert np.array_equal(group[:, None] == group[None], reach)
+    assert group[0] == 0
+    few = inseparable_groups(X, 0.0101, max_points=10)
+    same = np.all(X[:, None] == X[None], axis=2)
+    assert np.array_equal(few[:, None] == few[None], same)

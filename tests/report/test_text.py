@@ -1,0 +1,101 @@
+"""The plain-text report of a fit."""
+
+import numpy as np
+import pytest
+
+from treewright import OCTHClassifier
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.report import STATUS_WORDS, fit_report
+from treewright.report.text import text_table
+
+X = np.arange(10.0)[:, None]
+Y = np.array(["no"] * 3 + [None] * 4 + ["yes"] * 3, dtype=object)
+GROUPS = ["a", "b"] * 5
+
+
+@pytest.fixture(scope="module")
+def model():
+    known = np.not_equal(Y, None)
+    return OCTHClassifier(max_depth=1, random_state=0).fit(X[known], Y[known].astype(str))
+
+
+def test_sections(model):
+    report = fit_report(model, Y, model.predict(X), title="A title", target="employed")
+    assert report.startswith("A title\n=======\n")
+    for line in (
+        "  target: employed",
+        "  10 rows: 6 with a label, 4 without",
+        "  no        3  50.0%",
+        f"  optimal: {STATUS_WORDS['optimal']}",
+        "  6 of 6 are right: accuracy 100.0%",
+        "Predictions for all 10 rows",
+    ):
+        assert line in report.splitlines()
+    assert "max_depth=1" in report and "objective 0, bound 0, gap 0.00%" in report
+    for line in model.export_text().splitlines():
+        assert f"  {line}\n" in report
+    assert "Known totals" not in report and report.endswith("\n")
+
+
+def test_it_is_pure(model):
+    before = Y.copy()
+    assert fit_report(model, Y, model.predict(X)) == fit_report(model, Y, model.predict(X))
+    assert np.array_equal(Y, before)
+
+
+def test_confusion_matrix(model):
+    predicted = model.predict(X).copy()
+    predicted[0] = "yes"
+    lines = fit_report(model, Y, predicted).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Rows with a label"))
+    assert [line.split() for line in lines[start + 1 : start + 4]] == [
+        ["no", "yes"],
+        ["no", "2", "1"],
+        ["yes", "0", "3"],
+    ]
+    assert "  5 of 6 are right: accuracy 83.3%" in lines
+
+
+def test_totals(model):
+    predicted = model.predict(X)
+    hidden = np.equal(Y, None)
+    n_yes = np.count_nonzero(predicted[hidden] == "yes")
+    report = fit_report(model, Y, predicted, totals={"yes": 4})
+    row = next(line.split() for line in report.splitlines()[::-1] if line.split()[:1] == ["yes"])
+    assert row == ["yes", "4", str(n_yes), f"{n_yes - 4:+d}" if n_yes != 4 else "0"]
+    assert "does not know totals" in report
+
+
+def test_totals_by_group_and_intervals(model):
+    totals = {"a": {"yes": (0, 2)}, "b": {"yes": 2}}
+    report = fit_report(model, Y, model.predict(X), totals=totals, groups=GROUPS)
+    assert "group  class  asked" in report and "0 to 2" in report
+
+
+def test_a_model_that_knows_totals_is_not_accused(model):
+    from copy import deepcopy
+
+    other = deepcopy(model)
+    other.totals_ = []
+    assert "the fit used these totals" in fit_report(other, Y, model.predict(X), totals={"yes": 1})
+
+
+def test_bad_input(model):
+    predicted = model.predict(X)
+    with pytest.raises(InvalidInputError, match="y has 9 rows, predicted has 10"):
+        fit_report(model, Y[:9], predicted)
+    with pytest.raises(InvalidInputError, match="label 'maybe', which is none of the classes"):
+        fit_report(model, np.where(np.equal(Y, "no"), "maybe", Y), predicted)
+    with pytest.raises(InfeasibleTotalsError):
+        fit_report(model, Y, predicted, totals={"yes": 5})
+
+
+def test_integer_labels_and_nan():
+    y = np.array([0, 0, 1, np.nan])
+    model = OCTHClassifier(max_depth=1).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    assert "4 rows: 3 with a label, 1 without" in fit_report(model, y, model.predict([[0.0], [1.0], [2.0], [3.0]]))
+
+
+def test_text_table():
+    assert text_table([]) == []
+    assert text_table([["a", "b"], ["x", "+1"], ["yy", "-10"]]) == ["  a     b", "  x    +1", "  yy  -10"]

@@ -1,0 +1,95 @@
+"""Greedy trees, alternating optimization, and the search for OCT-H."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+from treewright.budget import Budget
+from treewright.formulations import OCTH
+from treewright.search import Incumbent, search_oct_h
+from treewright.search.alternating import alternate
+from treewright.search.greedy import cart_tree, grow, tree_from_sklearn
+from treewright.tree import Tree, predict_labels, predict_values, route
+from treewright.tree.measure import n_split_weights, weighted_error
+
+
+def data(seed=0, n=120, p=4, k=3):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    y = (X @ rng.normal(size=(p, k)) + 0.2 * rng.normal(size=(n, k))).argmax(axis=1)
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def test_cart_is_copied_exactly():
+    X, y = load_iris(return_X_y=True)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    tree = tree_from_sklearn(model)
+    assert np.array_equal(route(tree, X), model.apply(X))
+    values = predict_values(tree, X)
+    assert np.allclose(values / values.sum(axis=1, keepdims=True), model.predict_proba(X))
+
+
+def test_cart_knows_classes_it_has_not_seen():
+    X, y, weight = data(k=2)
+    tree = cart_tree(X, y + 1, weight, n_classes=4, depth=2)
+    assert tree.n_outputs == 4
+    assert set(predict_labels(tree, X)) <= {1, 2}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("price", [0.0, 2.0])
+def test_alternating_never_raises_the_cost(seed, price):
+    X, y, weight = data(seed)
+    tree = grow(Tree.leaf(np.bincount(y, weight), 4), X, y, weight, depth=2, gap=0.005, price=price)
+
+    def cost(t):
+        return weighted_error(t, X, y, weight) + price * n_split_weights(t)
+
+    before = cost(tree)
+    for _ in range(4):
+        tree = alternate(tree, X, y, weight, gap=0.005, price=price, rounds=1)
+        assert cost(tree) <= before + 1e-9
+        before = cost(tree)
+
+
+def test_growing_keeps_depth_and_pays():
+    X, y, weight = data()
+    leaf = Tree.leaf(np.bincount(y, weight), 4)
+    errors = [weighted_error(grow(leaf, X, y, weight, depth=d, gap=0.0), X, y, weight) for d in (1, 2, 3)]
+    assert errors == sorted(errors, reverse=True)
+    assert grow(leaf, X, y, weight, depth=3, gap=0.0).depth <= 3
+
+
+def test_search_offers_a_tree_even_without_time():
+    X, y, weight = data()
+    model = OCTH(X, y, weight, n_classes=3, depth=2)
+    best = Incumbent(model)
+    budget = Budget(0.0)
+    search_oct_h(best, model, [], budget)
+    assert best.tree is not None and best.tree.n_leaves == 1
+
+
+def test_search_is_reproducible_and_beats_cart():
+    X, y, weight = data(n=200)
+    model = OCTH(X, y, weight, n_classes=3, depth=2)
+    found = []
+    for _ in range(2):
+        best = Incumbent(model)
+        search_oct_h(best, model, [], Budget(None), seed=5, restarts=4)
+        found.append(best)
+    assert found[0].tree == found[1].tree
+    cart = model.objective(model.repair(cart_tree(X, y, weight, 3, 2)))
+    assert found[0].objective < cart
+
+
+def test_incumbent_keeps_the_better_tree_only():
+    X, y, weight = data()
+    model = OCTH(X, y, weight, n_classes=3, depth=2)
+    heard = []
+    best = Incumbent(model, on_better=heard.append)
+    good, bad = cart_tree(X, y, weight, 3, 2), Tree.leaf(np.bincount(y, weight), 4)
+    assert best.offer(good)
+    assert not best.offer(bad)
+    assert not best.offer(good)
+    assert heard == [best.objective]
