@@ -1,7 +1,28 @@
 """Decision trees trained by optimization when labels are few, biased or wrong."""
 
-from treewright._version import __version__
-from treewright.estimators import OCTHClassifier, load_model
-from treewright.tree import Tree
+from __future__ import annotations
 
-__all__ = ["OCTHClassifier", "Tree", "__version__", "load_model"]
+from typing import TYPE_CHECKING
+
+from treewright._version import __version__
+
+if TYPE_CHECKING:
+    from treewright.estimators import OCTHClassifier, S2OCTClassifier, load_model
+    from treewright.tree import Tree
+
+__all__ = ["OCTHClassifier", "S2OCTClassifier", "Tree", "__version__", "load_model"]
+
+
+def __getattr__(name: str) -> object:
+    # Estimators take a second or two to import: only when asked for, so that the command line can guard it.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from treewright import estimators, tree
+
+    value = getattr(tree if name == "Tree" else estimators, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

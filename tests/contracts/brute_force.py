@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def best_oct_h(model: Any) -> float:
         inside = sorted(points)
         by_class = np.bincount(y[inside], weight[inside], model.n_classes)
         value = np.inf
-        if len(inside) >= model.min_leaf:
+        if model.sizes[inside].sum() >= model.min_leaf:
             value = (by_class.sum() - by_class.max()) / model.baseline
         if depth == 0:
             return value
@@ -59,3 +59,126 @@ def widest_gap(X: np.ndarray, left: list[int], right: list[int]) -> float:
         bounds=[(0, None)] * (2 * p) + [(None, None)] * 2,
     )
     return -found.fun
+
+
+_KNOWN: dict[tuple[Any, ...], float] = {}
+
+
+def best_s2oct(model: Any) -> float:
+    """Optimum of S2OCT: every labelling of the leaves, every own leaf of the labelled, every way of the unlabelled.
+
+    With these chosen the rest falls apart into one linear program a node: hinge errors of the labelled points that
+    pass it to their leaf, under the margins of the unlabelled points that have to keep one there.
+    """
+    key = tuple(np.asarray(getattr(model, name)).tobytes() for name in ("X", "y", "weight", "size", "low", "high"))
+    key += (model.n_classes, model.depth, model.penalty, model.bound, model.margin, model.tolerance)
+    if key not in _KNOWN:
+        _KNOWN[key] = _best_s2oct(model)
+    return _KNOWN[key]
+
+
+def _best_s2oct(model: Any) -> float:
+    X, y, D, K = model.X, model.y, model.depth, model.n_classes
+    labelled, unlabelled = np.flatnonzero(y >= 0).tolist(), np.flatnonzero(y < 0).tolist()
+    nodes, leaves = range(1, 2**D), range(2**D, 2 ** (D + 1))
+    margin = model.tolerance if model.margin == "tolerance" else 1.0
+
+    def path(leaf: int) -> dict[int, str]:
+        """Side that the path to a leaf takes at each of its nodes."""
+        return {leaf >> k: "R" if (leaf >> (k - 1)) & 1 else "L" for k in range(1, D + 1)}
+
+    @cache
+    def split(
+        left: frozenset[int], right: frozenset[int], far_left: frozenset[int], far_right: frozenset[int]
+    ) -> float:
+        """Least hinge error of a split with labelled points on these sides and unlabelled beyond the margin."""
+        if not (left | far_left) or not (right | far_right):
+            return 0.0
+        return best_hinge_split(
+            X, sorted(left), sorted(right), sorted(far_left), sorted(far_right), model.weight, model.bound, margin
+        )
+
+    def ways() -> Any:
+        """Sides of every unlabelled point where it keeps a margin, and its leaf."""
+        if model.margin != "paper":
+            return [(path(t), t) for t in leaves]
+        found = []
+        for sides in product("LR", repeat=len(nodes)):
+            at = 1
+            while at in nodes:
+                at = 2 * at + (sides[at - 1] == "R")
+            found.append((dict(zip(nodes, sides, strict=True)), at))
+        return found
+
+    def labellings() -> Any:
+        if K == 2:
+            return [tuple(t % 2 for t in leaves)]
+        return [ks for ks in product(range(K), repeat=len(leaves)) if set(y[labelled].tolist()) <= set(ks)]
+
+    # Unlabelled first: their leaves give the deviation, which alone may be too much already.
+    placed = []
+    for way in product(ways(), repeat=len(unlabelled)):
+        sides = [
+            [frozenset(i for i, w in zip(unlabelled, way, strict=True) if w[0].get(b) == side) for side in "LR"]
+            for b in nodes
+        ]
+        placed.append((tuple(w[1] for w in way), sides))
+    plans = []
+    for label in labellings():
+        label_of = dict(zip(leaves, label, strict=True))
+        own = [[path(t) for t in leaves if label_of[t] == y[i]] for i in labelled]
+        choices = [
+            [
+                [frozenset(i for i, c in zip(labelled, choice, strict=True) if c.get(b) == s) for s in "LR"]
+                for b in nodes
+            ]
+            for choice in product(*own)
+        ]
+        for where, sides in placed:
+            counts = np.zeros(model.low.shape)
+            for i, t in zip(unlabelled, where, strict=True):
+                counts[:, label_of[t]] += model.size[i]
+            excess = np.maximum(counts - model.high, 0).sum(axis=1)
+            lack = np.maximum(model.low - counts, 0).sum(axis=1)
+            plans.append((model.penalty * float(np.maximum(excess, lack).sum()), sides, choices))
+    best = np.inf
+    for deviation, sides, choices in sorted(plans, key=lambda plan: plan[0]):
+        if deviation >= best:
+            break
+        for choice in choices:
+            value = deviation
+            for (left, right), (far_left, far_right) in zip(choice, sides, strict=True):
+                value += split(left, right, far_left, far_right)
+                if value >= best:
+                    break
+            best = min(best, value)
+    return best
+
+
+def best_hinge_split(
+    X: np.ndarray,
+    left: list[int],
+    right: list[int],
+    far_left: list[int],
+    far_right: list[int],
+    weight: np.ndarray,
+    bound: float,
+    margin: float,
+) -> float:
+    """Least weighted hinge error of one split; infinite if the margins cannot be kept."""
+    p, n = X.shape[1], len(left) + len(right)
+    # Columns: w, t, hinge error of each labelled point; rows: sign * (w'x - t) - error <= -distance.
+    rows, limits = [], []
+    for position, (i, sign) in enumerate([(i, 1.0) for i in left] + [(i, -1.0) for i in right]):
+        rows.append([*(sign * X[i]), -sign, *-np.eye(n)[position]])
+        limits.append(-1.0)
+    for i, sign in [(i, 1.0) for i in far_left] + [(i, -1.0) for i in far_right]:
+        rows.append([*(sign * X[i]), -sign, *[0.0] * n])
+        limits.append(-margin)
+    found = linprog(
+        c=[0.0] * (p + 1) + [weight[i] for i in left + right],
+        A_ub=rows,
+        b_ub=limits,
+        bounds=[(-bound, bound)] * p + [(None, None)] + [(0, None)] * n,
+    )
+    return np.inf if found.status == 2 else found.fun

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from treewright.data.table import MAX_LEVELS, Table, TableEncoder, read_table, write_table
+from treewright.data.table import MAX_LEVELS, Table, TableEncoder, read_cells, read_table, why_text, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 
@@ -59,6 +59,49 @@ def test_missing_values(tmp_path):
     assert table.missing("n").tolist() == [False, True, True, False]
     assert table.missing("t").tolist() == [False, True, True, False]
     assert table.n_rows == 4
+
+
+def test_more_missing_values(tmp_path):
+    path = write(tmp_path / "a.csv", "n,t\n1,N/A\nn/a,x\n#N/A,?\n<NA>,.\n-99,y\n")
+    assert plain(read_table(path)) == {"n": [1.0, None, None, None, -99.0], "t": [None, "x", "?", ".", "y"]}
+    assert plain(read_table(path, na=["?", " -99 ", "Y"])) == {
+        "n": [1.0, None, None, None, None],
+        "t": [None, "x", None, ".", "y"],
+    }
+
+
+def test_more_missing_values_of_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_table(path, {"n": [1.0, -99.0], "t": text(["?", "x"])})
+    assert plain(read_table(path, na=["?", "-99"])) == {"n": [1.0, None], "t": [None, "x"]}
+
+
+def test_cells_are_what_is_written(tmp_path):
+    path = write(tmp_path / "a.csv", "\ufeffa ;b\n 1;1.0\n;x,y\n")
+    assert read_cells(path) == (["a", "b"], [["1", "1.0"], ["", "x,y"]])
+    with pytest.raises(InvalidInputError, match="expected a text table"):
+        read_cells(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["1", "2", "3", "."], "'a' is text because of '.' in row 4; 3 of 4 values are numbers"),
+        (["x", "1", "2", None, "y"], "because of 'x' in row 1 and 1 other values; 2 of 4 values are numbers"),
+        (["x", "1", "y"], ""),
+        (["x", "y", None], ""),
+        (["1,5", "2,25"], "because of decimal commas, such as '1,5' in row 1; write decimal points"),
+        (["3", "1.234,5", "x"], "because of decimal commas, such as '1.234,5' in row 2"),
+        (["a,1", "b,2"], ""),
+        (["2024-01-31", "2024-02-01 12:00"], "looks like dates, such as '2024-01-31'"),
+        (["31.1.24", "1.2.24", "later"], "looks like dates, such as '31.1.24'"),
+        (["2024-01/31", "12-13"], ""),
+    ],
+)
+def test_why_a_column_is_text(values, says):
+    table = Table({"a": text(values), "n": np.arange(float(len(values)))})
+    assert says in why_text(table, "a") and bool(why_text(table, "a")) == bool(says)
+    assert why_text(table, "n") == ""
 
 
 def test_numbers_that_float_would_blur_stay_text(tmp_path):
@@ -234,7 +277,8 @@ def test_unknown_levels_are_zero_and_warned_of(table):
 
 
 def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
-    encoder = TableEncoder.fit(read_table(write(tmp_path / "a.csv", "code\n1\n2\nx\n")), ["code"])
+    with pytest.warns(UserWarning, match="'code' is text because of 'x' in row 3; 2 of 3 values are numbers"):
+        encoder = TableEncoder.fit(read_table(write(tmp_path / "a.csv", "code\n1\n2\nx\n")), ["code"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         matrix, _ = encoder.transform(read_table(write(tmp_path / "b.csv", "code\n2\n1\n")))
@@ -243,13 +287,15 @@ def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
 
 def test_what_transform_refuses(table):
     encoder = TableEncoder.fit(table, ["age", "region"])
-    with pytest.raises(InvalidInputError, match="lacks 'region'"):
+    with pytest.raises(InvalidInputError, match="lacks 'region', which the model was fitted with"):
         encoder.transform(Table({"age": table["age"]}))
     holes = Table({"age": np.array([1.0, np.nan, np.nan]), "region": table["region"]})
     with pytest.raises(InvalidInputError, match=r"'age' has 2 missing values, first in row 2; .*--drop age"):
         encoder.transform(holes)
     with pytest.raises(InvalidInputError, match="'age' has the text 'old' in row 2"):
         encoder.transform(Table({"age": text(["3", "old", "4"]), "region": table["region"]}))
+    with pytest.raises(InvalidInputError, match="'3,5' in row 1, .* write decimal points"):
+        encoder.transform(Table({"age": text(["3,5", "4", "4"]), "region": table["region"]}))
     with pytest.raises(InvalidInputError, match="'age' has inf in row 3"):
         encoder.transform(Table({"age": np.array([1.0, 2.0, np.inf]), "region": table["region"]}))
 
@@ -262,6 +308,9 @@ def test_what_fit_refuses(table):
     many = Table({"id": text([f"p{i}" for i in range(MAX_LEVELS + 1)])})
     with pytest.raises(InvalidInputError, match=r"'id' has 51 different values .*--drop id.*--features"):
         TableEncoder.fit(many, ["id"])
+    mostly = Table({"x": text([*(str(i) for i in range(MAX_LEVELS)), "?"])})
+    with pytest.raises(InvalidInputError, match=r"different values .* because of '\?' in row 51; 50 of 51"):
+        TableEncoder.fit(mostly, ["x"])
     clash = Table({"a": text(["b", "c"]), "a=b": np.array([1.0, 2.0])})
     with pytest.raises(InvalidInputError, match="same name: 'a=b'"):
         TableEncoder.fit(clash, ["a", "a=b"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from treewright import OCTHClassifier, load_model
+from treewright import OCTHClassifier, S2OCTClassifier, load_model
 from treewright.data import make_problem, parse_totals
 from treewright.exceptions import (
     InfeasibleTotalsError,
@@ -34,36 +34,46 @@ def no_solver_may_start(monkeypatch):
 
 
 FITS = {
-    "nan": (dict(X=changed(1, 1, np.nan)), ValueError, "NaN"),
-    "inf": (dict(X=changed(1, 1, np.inf)), ValueError, "infinity"),
-    "string in X": (dict(X=changed(2, 0, "tall")), ValueError, "tall"),
-    "one class": (dict(y=np.zeros(6)), InvalidInputError, r"one class, 0"),
-    "empty X": (dict(X=np.empty((0, 2)), y=np.empty(0)), ValueError, r"0 sample"),
-    "no features": (dict(X=np.empty((6, 0))), ValueError, r"0 feature"),
-    "one-dimensional X": (dict(X=X[:, 0]), ValueError, "1D array|Reshape|reshape"),
-    "lengths": (dict(y=y[:4]), ValueError, r"6, 4|\[6, 4\]"),
-    "y two-dimensional": (dict(y=np.column_stack([y, y])), ValueError, r"\(6, 2\)"),
-    "y None": (dict(y=None), ValueError, "y is None|target y"),
-    "y missing": (dict(y=np.array(["a", "b", None, "a", "b", "a"], object)), InvalidInputError, "1|row"),
-    "y continuous": (dict(y=y + 0.37), ValueError, "continuous"),
-    "weight negative": (dict(sample_weight=[1, 1, -2.5, 1, 1, 1]), InvalidInputError, r"-2\.5"),
-    "weight nan": (dict(sample_weight=[1, 1, np.nan, 1, 1, 1]), ValueError, "nan|NaN"),
-    "weight length": (dict(sample_weight=[1, 1]), ValueError, "2"),
-    "weights zero": (dict(sample_weight=np.zeros(6)), ValueError, "zero"),
+    "nan": (dict(X=changed(1, 1, np.nan)), ValueError, "Input X contains NaN"),
+    "inf": (dict(X=changed(1, 1, np.inf)), ValueError, "Input X contains infinity"),
+    "string in X": (dict(X=changed(2, 0, "tall")), ValueError, "could not convert string to float: 'tall'"),
+    "one class": (dict(y=np.zeros(6)), InvalidInputError, r"y has only one class, 0\.0"),
+    "empty X": (dict(X=np.empty((0, 2)), y=np.empty(0)), ValueError, r"Found array with 0 sample"),
+    "no features": (dict(X=np.empty((6, 0))), ValueError, r"Found array with 0 feature"),
+    "one-dimensional X": (dict(X=X[:, 0]), ValueError, "Expected 2D array, got 1D array instead"),
+    "lengths": (dict(y=y[:4]), ValueError, r"inconsistent numbers of samples: \[6, 4\]"),
+    "y two-dimensional": (dict(y=np.column_stack([y, y])), ValueError, r"1d array, got an array of shape \(6, 2\)"),
+    "y None": (dict(y=None), ValueError, "the target y is None"),
+    "y missing": (
+        dict(y=np.array(["a", "b", None, "a", "b", "a"], object)),
+        InvalidInputError,
+        "in 1 of 6 rows",
+    ),
+    "y continuous": (dict(y=y + 0.37), ValueError, "Unknown label type: continuous"),
+    "weight negative": (dict(sample_weight=[1, 1, -2.5, 1, 1, 1]), InvalidInputError, r"-2\.5 in row 2"),
+    "weight nan": (
+        dict(sample_weight=[1, 1, np.nan, 1, 1, 1]),
+        InvalidInputError,
+        "contains NaN in row 2",
+    ),
+    "weight length": (dict(sample_weight=[1, 1]), ValueError, r"shape == \(2,\), expected \(6,\)"),
+    "weights zero": (dict(sample_weight=np.zeros(6)), ValueError, "at least one non-zero number"),
 }
 PARAMETERS = {
-    "unknown solver": (dict(solver="cplex"), "cplex"),
-    "depth 0": (dict(max_depth=0), "0"),
-    "depth huge": (dict(max_depth=40), "40"),
-    "depth float": (dict(max_depth=2.5), r"2\.5"),
-    "negative time": (dict(time_limit=-1), "-1"),
-    "gap": (dict(gap=1.5), r"1\.5"),
-    "negative complexity": (dict(complexity=-0.2), r"-0\.2"),
-    "leaf share": (dict(min_samples_leaf=0.7), r"0\.7"),
-    "margin": (dict(margin=0), "0"),
-    "jobs": (dict(n_jobs=0), "0"),
-    "random state": (dict(random_state="seed"), "seed"),
-    "warm start": (dict(warm_start="tree"), "tree"),
+    "unknown solver": (dict(solver="cplex"), "solver.*Got 'cplex' instead"),
+    "depth 0": (dict(max_depth=0), "max_depth.*Got 0 instead"),
+    "depth huge": (dict(max_depth=40), "max_depth.*Got 40 instead"),
+    "depth float": (dict(max_depth=2.5), r"max_depth.*Got 2\.5 instead"),
+    "negative time": (dict(time_limit=-1), "time_limit.*Got -1 instead"),
+    "gap": (dict(gap=1.5), r"gap.*Got 1\.5 instead"),
+    "negative complexity": (dict(complexity=-0.2), r"complexity.*Got -0\.2 instead"),
+    "leaf share": (dict(min_samples_leaf=0.7), r"min_samples_leaf.*Got 0\.7 instead"),
+    "leaf above the rows": (dict(min_samples_leaf=7), "min_samples_leaf=7 is more than the 6 rows"),
+    "margin": (dict(margin=0), "margin.*Got 0 instead"),
+    "margin below tolerances": (dict(margin=5e-5), "margin.*Got 5e-05 instead"),
+    "jobs": (dict(n_jobs=0), "n_jobs must not be 0"),
+    "random state": (dict(random_state="seed"), "random_state.*Got 'seed' instead"),
+    "warm start": (dict(warm_start="tree"), "warm_start.*Got 'tree' instead"),
 }
 
 
@@ -85,15 +95,18 @@ def test_no_labelled_row():
 
 
 TOTALS = {
-    "above the rows": (dict(totals={1: 9}), "9"),
-    "share above 1": (dict(totals={1: 1.2}), r"1\.2"),
-    "negative": (dict(totals={1: -3}), "-3"),
-    "sum above the rows": (dict(totals={0: 4, 1: 3}), "7|4"),
-    "sum below the rows": (dict(totals={0: 1, 1: 3}), "4|1"),
-    "empty interval": (dict(totals={1: (4, 2)}), "4"),
-    "shares sum": (dict(totals={0: 0.5, 1: 0.2}), r"0\.7"),
-    "group without totals": (dict(totals={"n": {1: 1}}, groups=list("nnsss")), "'s'|s"),
-    "groups of the wrong length": (dict(totals={"n": {1: 1}}, groups=list("nn")), "2"),
+    "above the rows": (dict(totals={1: 9}), "9 rows of class 1 are asked, but there are only 5"),
+    "share above 1": (dict(totals={1: 1.2}), r"share 1\.2 of class 1 is above 1"),
+    "negative": (dict(totals={1: -3}), "total -3 of class 1 is negative"),
+    "sum above the rows": (dict(totals={0: 4, 1: 3}), "at least 7 rows .*, but there are only 5"),
+    "sum below the rows": (dict(totals={0: 1, 1: 3}), "at most 4 rows .*, but there are 5"),
+    "empty interval": (dict(totals={1: (4, 2)}), "low 4 is above high 2"),
+    "shares sum": (dict(totals={0: 0.5, 1: 0.2}), r"sum to 0\.7, not to 1"),
+    "group without totals": (
+        dict(totals={"n": {1: 1}}, groups=list("nnsss")),
+        "group 's' has .* but no totals",
+    ),
+    "groups of the wrong length": (dict(totals={"n": {1: 1}}, groups=list("nn")), "groups has 2 entries, there are 5"),
 }
 
 
@@ -105,7 +118,7 @@ def test_impossible_totals(arguments, text):
 
 
 def test_unknown_class_in_totals():
-    with pytest.raises(InfeasibleTotalsError, match="7"):
+    with pytest.raises(InfeasibleTotalsError, match="totals name class 7, which is not among"):
         parse_totals({7: 2}, np.array([0, 1]), 5)
 
 
@@ -153,6 +166,112 @@ def test_damaged_model_documents(document, key, value):
     del damaged[key]
     with pytest.raises(ModelFileError):
         model_from_dict(damaged, MODELS)
+
+
+EDITS = {
+    "version": dict(version=True),
+    "version float": dict(version=1.0),
+    "features": dict(n_features=True),
+    "names": dict(feature_names=["a", "a"]),
+    "status": dict(fit=dict(status="finished")),
+    "status number": dict(fit=dict(status=1)),
+    "objective text": dict(fit=dict(objective="0.0")),
+    "objective bool": dict(fit=dict(objective=True)),
+    "objective infinite": dict(fit=dict(objective=float("inf"))),
+    "bound nan": dict(fit=dict(bound=float("nan"))),
+    "bound none": dict(fit=dict(bound=None)),
+    "bound above": dict(fit=dict(bound=0.1)),
+    "time negative": dict(fit=dict(solve_time=-1.0)),
+    "time text": dict(fit=dict(solve_time="1")),
+    "trace number": dict(fit=dict(trace=3)),
+    "trace flat": dict(fit=dict(trace=[0.0, 1.0, 0.0])),
+    "trace pairs": dict(fit=dict(trace=[[0.0, 1.0]])),
+    "trace bool": dict(fit=dict(trace=[[0.0, 1.0, False]])),
+    "classes float": dict(classes=dict(values=[0.0, 1.0])),
+    "classes bool": dict(classes=dict(values=[False, True])),
+    "classes text": dict(classes=dict(values=["0", "1"])),
+    "classes int": dict(classes=dict(dtype="f")),
+    "classes order": dict(classes=dict(values=[1, 0])),
+    "classes twice": dict(classes=dict(values=[1, 1])),
+    "classes nul": dict(classes=dict(dtype="U", values=["a", "a\0"])),
+    "classes mixed": dict(classes=dict(dtype="O", values=["a", 1])),
+    "classes dtype": dict(classes=dict(dtype=["i"])),
+    "depth": dict(parameters=dict(max_depth=0)),
+    "depth bool": dict(parameters=dict(max_depth=True)),
+    "solver": dict(parameters=dict(solver="cplex")),
+    "warm start": dict(parameters=dict(warm_start="yes")),
+}
+
+
+@pytest.mark.parametrize("change", EDITS.values(), ids=EDITS.keys())
+def test_edited_model_documents(document, change):
+    from treewright.estimators import MODELS
+    from treewright.estimators._files import model_from_dict
+
+    model_from_dict(document, MODELS)  # is whole
+    edited = {k: document[k] | v if isinstance(v, dict) else v for k, v in change.items()}
+    with pytest.raises(ModelFileError):
+        model_from_dict(document | edited, MODELS)
+
+
+SEMI = {
+    "committee": lambda fit, tree: fit | {"committee": [tree | {"n_features": 3}]},
+    "totals key": lambda fit, tree: fit | {"totals": [fit["totals"][0] | {"more": 1}]},
+    "totals class": lambda fit, tree: fit | {"totals": [fit["totals"][0] | {"class": "x"}]},
+    "totals bool": lambda fit, tree: fit | {"totals": [fit["totals"][0] | {"reached": True}]},
+    "totals interval": lambda fit, tree: fit | {"totals": [fit["totals"][0] | {"low": 5, "high": 4}]},
+}
+
+
+@pytest.fixture(scope="module")
+def semi_supervised():
+    return S2OCTClassifier(max_depth=1, n_trees=2, random_state=0, time_limit=20).fit(
+        np.arange(8.0)[:, None], [0, -1, -1, -1, -1, -1, -1, 1], totals={1: 3}
+    )
+
+
+@pytest.mark.parametrize("change", SEMI.values(), ids=SEMI.keys())
+def test_edited_semi_supervised_documents(semi_supervised, change):
+    from treewright.estimators import MODELS
+    from treewright.estimators._files import model_from_dict, model_to_dict
+
+    whole = model_to_dict(semi_supervised)
+    assert model_from_dict(whole, MODELS).totals_ == semi_supervised.totals_
+    with pytest.raises(ModelFileError):
+        model_from_dict(whole | {"fit": change(whole["fit"], whole["tree"])}, MODELS)
+
+
+def test_parameters_of_numpy_are_kept(tmp_path):
+    state = np.random.RandomState(0)
+    model = OCTHClassifier(max_depth=np.int64(1), gap=np.float32(0.25), verbose=np.bool_(False), random_state=state)
+    model.fit(X, (X[:, 0] > 5).astype(int)).save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert (again.max_depth, again.gap, again.verbose, again.random_state) == (1, 0.25, False, None)
+    assert type(again.max_depth) is int
+
+
+def test_features_of_the_same_name_are_saved_without_names(tmp_path):
+    model = OCTHClassifier(max_depth=1).fit(X, (X[:, 0] > 5).astype(int))
+    model.feature_names_in_ = np.array(["a", "a"], dtype=object)  # as older versions of scikit-learn allow
+    with pytest.warns(UserWarning, match="same name: 'a'"):
+        model.save(tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").predict(X).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [OCTHClassifier, S2OCTClassifier])
+def test_a_failed_refit_leaves_the_fit(kind):
+    pandas = pytest.importorskip("pandas")
+    model = kind(max_depth=1, warm_start=True, random_state=0, time_limit=20)
+    model.fit(pandas.DataFrame(X, columns=["a", "b"]), (X[:, 0] > 5).astype(int))
+    before = model.predict(pandas.DataFrame(X, columns=["a", "b"]))
+    with pytest.raises(InvalidInputError, match="warm-start tree has 2 features, X has 1"):
+        model.fit(X[:, :1], (X[:, 0] > 5).astype(int))
+    with pytest.raises(InvalidInputError, match="one class"):
+        model.fit(X[:, :1], np.zeros(6))
+    assert model.n_features_in_ == 2 and model.feature_names_in_.tolist() == ["a", "b"]
+    assert np.array_equal(model.predict(pandas.DataFrame(X, columns=["a", "b"])), before)
+    model.set_params(warm_start=False).fit(X[:, :1], (X[:, 0] > 5).astype(int))
+    assert model.n_features_in_ == 1 and not hasattr(model, "feature_names_in_")
 
 
 def test_missing_file_stays_what_it_is(tmp_path):

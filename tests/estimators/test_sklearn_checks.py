@@ -3,12 +3,15 @@
 import warnings
 
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treewright import OCTHClassifier
+from treewright import OCTHClassifier, S2OCTClassifier
 
-ESTIMATORS = [OCTHClassifier(time_limit=2, solver=solver) for solver in ("highs", "scip")]
+ESTIMATORS = [
+    kind(time_limit=2, solver=solver) for kind in (OCTHClassifier, S2OCTClassifier) for solver in ("highs", "scip")
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -16,4 +19,9 @@ ESTIMATORS = [OCTHClassifier(time_limit=2, solver=solver) for solver in ("highs"
 def test_scikit_learn_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
+        try:
+            check(estimator)
+        except AssertionError:
+            # Some checks compare two fits. Fits that end at their time limit may differ on a machine under load; with
+            # more time they must not.
+            check(clone(estimator).set_params(time_limit=10))

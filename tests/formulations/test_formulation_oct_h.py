@@ -1,7 +1,10 @@
 """OCT-H beyond the contracts: bounds, groups, repair."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from tests.contracts.brute_force import best_oct_h
 
 from treewright.formulations import OCTH, Formulation
 from treewright.program import check
@@ -45,14 +48,42 @@ def test_points_in_a_chain_go_together_in_any_repaired_tree():
 
 def test_repair_respects_leaf_size_and_depth():
     rng = np.random.default_rng(1)
-    X, y = rng.random((40, 2)), rng.integers(0, 2, 40)
+    X = rng.random((40, 2))
+    y = ((X[:, 0] > 0.4) | (X[:, 1] > 0.7)).astype(int)
+    normals = np.array([[1.0, 0.1], [0.1, 1.0], [-0.1, 1.0], *rng.normal(size=(4, 2))])
     deep = Tree.from_heap(
-        np.ones(7), rng.normal(size=(7, 2)), rng.normal(size=7) * 0.3, np.ones((15, 2)), np.zeros(15, dtype=int)
+        np.ones(7), normals, [0.45, 0.7, 0.5, 0.1, 0.2, 0.3, 0.1], np.ones((15, 2)), np.zeros(15, dtype=int)
     )
     for depth, least in [(1, 1.0), (2, 8.0), (3, 5.0)]:
         fixed = model(X, y, depth=depth, min_leaf=least).repair(deep)
-        assert fixed.depth <= depth
+        assert 1 <= fixed.depth <= depth
         assert np.bincount(route(fixed, X), minlength=fixed.n_nodes)[fixed.leaves].min() >= least
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_repair_leaves_a_feasible_tree_as_it_is(seed):
+    """Four quadrants of points, each of one class, with wide gaps: nothing is to be done."""
+    rng = np.random.default_rng(seed)
+    corner = np.repeat([[0.0, 0.0], [0.0, 0.7], [0.7, 0.0], [0.7, 0.7]], 5, axis=0)
+    X, y = corner + 0.3 * rng.random((20, 2)), np.repeat([0, 1, 2, 3], 5)
+    splits = [[1.0, 0.0], [0.1, 0.9], [-0.1, 0.9]]
+    values = np.vstack([np.full((3, 4), 5.0), 5.0 * np.eye(4)])
+    tree = Tree.from_heap(np.ones(3), splits, [0.5, 0.45, 0.4], values, [0, 0, 2, 0, 1, 2, 3])
+    fixed = model(X, y, min_leaf=5.0).repair(tree)
+    assert fixed.n_leaves == 4
+    assert np.array_equal(route(fixed, X), route(tree, X))
+    assert np.array_equal(fixed.labels[fixed.leaves], [0, 1, 2, 3])
+    again = model(X, y, min_leaf=5.0).repair(fixed)
+    assert np.allclose(again.weights, fixed.weights, atol=1e-15)
+    assert np.allclose(again.threshold, fixed.threshold, atol=1e-15)
+
+
+def test_repair_moves_a_threshold_to_the_nearest_gap():
+    X = np.array([[0.0], [0.3], [0.302], [0.304], [0.6], [1.0]])
+    crowded = model(X, [0, 0, 0, 0, 1, 1], depth=1)
+    fixed = crowded.repair(Tree.stump([2.0], 0.606, [[1.0, 0.0], [0.0, 1.0]]))  # 0.303, among the three
+    assert fixed.n_leaves == 2
+    assert fixed.threshold[0] / fixed.weights[0, 0] == pytest.approx(0.452)
 
 
 def test_repair_drops_splits_that_change_nothing():
@@ -80,3 +111,60 @@ def test_a_start_at_the_margin_is_feasible_within_tolerance():
     found = check(tight.build(), tight.encode(tree))
     assert found.feasible(1e-6)
     assert found.objective == 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spacings_about_the_margin_contradict_nothing(seed):
+    """Points a millionth more or less than the margin apart: groups, repair, encoding and solver must agree."""
+    rng = np.random.default_rng(seed)
+    margin = 0.125
+    steps = margin + rng.choice([-1e-5, -1.5e-6, -1e-6, -1e-9, 0.0, 1e-9, 1e-6], 6)
+    X, y = np.concatenate([[0.0], np.cumsum(steps)])[:, None], rng.integers(0, 2, 7)
+    y[:2] = 0, 1
+    tight = model(X, y, depth=2, margin=margin)
+    strict, lax = best_oct_h(tight), best_oct_h(replace(tight, margin=margin - 2e-6))
+    assert tight.lower_bound() <= lax + 1e-9
+    result = get_solver("highs").solve(tight.build(), time_limit=60.0, gap=1e-6)
+    assert lax - 1e-6 <= result.objective <= strict + 1e-6
+    for cuts in rng.integers(0, 6, (20, 3)):
+        threshold = (X[cuts, 0] + X[cuts + 1, 0]) / 2
+        tree = Tree.from_heap(np.ones(3), [[1.0], [1.0], [1.0]], threshold, np.ones((7, 2)), np.zeros(7, dtype=int))
+        found = check(tight.build(), tight.encode(tree))
+        assert found.feasible(1e-6), found.worst_name
+        assert found.objective == pytest.approx(tight.objective(tight.repair(tree)), abs=1e-9)
+        assert found.objective >= max(lax, tight.lower_bound()) - 1e-9
+
+
+def test_leaves_need_their_rows_in_bound_and_repair():
+    X, y = np.array([[0.0], [0.0], [0.5], [1.0]]), np.array([0, 1, 1, 2])
+    rows = np.array([6.0, 3.0, 2.0, 4.0])
+    sized = OCTH(X, y, rows, 3, depth=2, min_leaf=5.0, size=rows)
+    # 0.0 holds two classes: 3 wrong. A leaf {0.5} or {1.0} would be too small, so both share one: 2 more wrong, of 9.
+    assert sized.lower_bound() == pytest.approx(3 / 9)
+    assert best_oct_h(sized) == pytest.approx(5 / 9)
+    assert get_solver("highs").solve(sized.build()).objective == pytest.approx(5 / 9)
+    wanted = Tree.from_heap(
+        [True, False, True], [[1.0]] * 3, [0.25, 0.0, 0.75], np.ones((7, 3)), np.zeros(7, dtype=int)
+    )
+    fixed = sized.repair(wanted)
+    assert fixed.n_leaves == 2
+    assert sized.objective(fixed) == pytest.approx(5 / 9)
+
+
+@pytest.mark.parametrize("least", [4.0, 5.0, 7.0])
+@pytest.mark.parametrize("complexity", [0.0, 0.1])
+def test_a_single_leaf_can_always_be_encoded(least, complexity):
+    X, y = np.arange(7.0)[:, None] / 6, [0, 1, 0, 1, 0, 1, 0]
+    wide = model(X, y, min_leaf=least, complexity=complexity)
+    found = check(wide.build(), wide.encode(Tree.leaf([4.0, 3.0], 1)))
+    assert found.feasible(1e-9), found.worst_name
+    assert found.objective == pytest.approx(1.0)
+    assert wide.lower_bound() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_the_size_of_the_program_is_known_before(depth):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 3)), rng.integers(0, 2, 60)
+    large = model(X, y, depth=depth)
+    assert 0.5 <= large.program_cells / large.build().matrix.nnz <= 2.0

@@ -6,7 +6,7 @@ import pytest
 from treewright import OCTHClassifier
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.report import STATUS_WORDS, fit_report
-from treewright.report.text import text_table
+from treewright.report.text import text_table, totals_table
 
 X = np.arange(10.0)[:, None]
 Y = np.array(["no"] * 3 + [None] * 4 + ["yes"] * 3, dtype=object)
@@ -78,6 +78,37 @@ def test_a_model_that_knows_totals_is_not_accused(model):
     other = deepcopy(model)
     other.totals_ = []
     assert "the fit used these totals" in fit_report(other, Y, model.predict(X), totals={"yes": 1})
+
+
+def test_totals_of_the_estimator(model):
+    from copy import deepcopy
+
+    other = deepcopy(model)
+    row = {"group": None, "class": "yes", "low": 3, "high": 3, "reached": 1, "deviation": 2}
+    other.totals_ = [row, row | {"class": "no", "low": 0, "high": 1, "reached": 3}]
+    lines = fit_report(other, Y, model.predict(X)).splitlines()
+    start = lines.index("Known totals of the rows without a label")
+    assert [line.split() for line in lines[start + 1 :]] == [
+        ["class", "asked", "reached", "difference"],
+        ["yes", "3", "1", "-2"],
+        ["no", "0", "to", "1", "3", "+2"],
+        ["4", "rows", "without", "a", "label;", "the", "fit", "used", "these", "totals"],
+    ]
+    grouped = totals_table([row | {"group": "north"}])
+    assert [line.split() for line in grouped] == [
+        ["group", "class", "asked", "reached", "difference"],
+        ["north", "yes", "3", "1", "-2"],
+    ]
+
+
+def test_parameters_of_numpy_are_numbers():
+    model = OCTHClassifier(max_depth=np.int64(1), gap=np.float64(0.5), random_state=np.random.RandomState(0))
+    report = fit_report(model.fit([[0.0], [1.0]], [0, 1]), [0, 1], [0, 1])
+    assert "max_depth=1," in report and "gap=0.5," in report and "random_state='a RandomState'" in report
+
+
+def test_words_for_a_status_have_no_brackets():
+    assert not any("(" in words for words in STATUS_WORDS.values())
 
 
 def test_bad_input(model):

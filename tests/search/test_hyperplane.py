@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
-from treewright.search.hyperplane import best_threshold, hinge_directions, logistic_direction, widest_gap
+
+from treewright.budget import Budget
+from treewright.search.greedy import candidate_directions
+from treewright.search.hyperplane import (
+    best_labels_threshold,
+    best_threshold,
+    hinge_directions,
+    logistic_direction,
+    widest_gap,
+)
 
 points = st.integers(1, 9).flatmap(
     lambda n: st.tuples(
@@ -19,20 +27,45 @@ points = st.integers(1, 9).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(points)
-def test_threshold_is_the_best_of_all(data):
-    level, left, right, gap, least = (np.array(v, dtype=float) for v in data)
-    threshold, cost = best_threshold(level, left, right, float(gap), int(least))
-    best = np.inf
+def sides(level, gap, least, size):
+    """Every allowed way to cut, as masks of the left side."""
     for cut in [-10.0, *(np.unique(level) + 1e-3)]:
-        low, high = level[level <= cut], level[level > cut]
-        if min(len(low), len(high)) < least or (len(low) and len(high) and high.min() - low.max() < gap):
+        left = level <= cut
+        low, high = level[left], level[~left]
+        if min(size[left].sum(), size[~left].sum()) < least:
             continue
-        best = min(best, left[level <= cut].sum() + right[level > cut].sum())
+        if len(low) and len(high) and high.min() - low.max() < gap:
+            continue
+        yield left
+
+
+@settings(max_examples=300, deadline=None)
+@given(points, st.booleans())
+def test_threshold_is_the_best_of_all(data, sized):
+    level, left, right, gap, least = (np.array(v, dtype=float) for v in data)
+    size = 1.0 + (np.arange(len(level)) % 3 if sized else np.zeros(len(level)))
+    threshold, cost = best_threshold(level, left, right, float(gap), int(least), size if sized else None)
+    best = min((left[s].sum() + right[~s].sum() for s in sides(level, gap, least, size)), default=np.inf)
     assert cost == best
     if np.isfinite(best):
         assert left[level <= threshold].sum() + right[level > threshold].sum() == best
+
+
+@settings(max_examples=300, deadline=None)
+@given(points, st.booleans())
+def test_threshold_with_the_best_labels_is_the_best_of_all(data, sized):
+    level, y, weight, gap, least = (np.array(v, dtype=float) for v in data)
+    size = 1.0 + (np.arange(len(level)) % 3 if sized else np.zeros(len(level)))
+    table = weight[:, None] * np.eye(4)[y.astype(int)]
+
+    def error(left):
+        return sum(table[s].sum() - table[s].sum(axis=0).max() for s in (left, ~left))
+
+    threshold, cost = best_labels_threshold(level, table, float(gap), int(least), size if sized else None)
+    best = min((error(s) for s in sides(level, gap, least, size)), default=np.inf)
+    assert cost == best
+    if np.isfinite(best):
+        assert error(level <= threshold) == best
 
 
 def test_of_equal_thresholds_the_widest_gap_wins():
@@ -78,3 +111,12 @@ def test_l1_directions_are_sparse():
     left = X[:, 3] <= 0.5
     direction = logistic_direction(X, left, np.ones(200), "l1", strength=5.0)
     assert np.flatnonzero(direction).tolist() == [3]
+
+
+def test_directions_end_with_the_budget():
+    rng = np.random.default_rng(3)
+    X = rng.random((400, 5))
+    left = rng.random(400) < 0.5
+    assert hinge_directions(X, left, np.ones(400), gap=0.01, budget=Budget(0.0)) == []
+    assert len(candidate_directions(X, left, np.ones(400), 0.01, sparse=True, budget=Budget(0.0))) == 1
+    assert len(candidate_directions(X, left, np.ones(400), 0.01, sparse=True, budget=Budget(60.0))) > 5

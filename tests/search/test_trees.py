@@ -9,7 +9,7 @@ from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
 from treewright.search.alternating import alternate
-from treewright.search.greedy import cart_tree, grow, tree_from_sklearn
+from treewright.search.greedy import best_stump, cart_tree, grow, tree_from_sklearn
 from treewright.tree import Tree, predict_labels, predict_values, route
 from treewright.tree.measure import n_split_weights, weighted_error
 
@@ -68,6 +68,33 @@ def test_search_offers_a_tree_even_without_time():
     budget = Budget(0.0)
     search_oct_h(best, model, [], budget)
     assert best.tree is not None and best.tree.n_leaves == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stump_takes_the_best_labels_of_many_classes(seed):
+    """Fifteen classes on a line: of all thresholds and pairs of labels the best, whichever classes are heaviest."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(15), rng.integers(1, 4, 15)))
+    X, weight = np.arange(len(y), dtype=float)[:, None] / len(y), rng.integers(1, 4, len(y)).astype(float)
+    split = best_stump(X, y, weight, 15, gap=0.0, min_size=1, price=0.0)
+    best = min(
+        sum(w.sum() - np.bincount(k, w).max() for k, w in ((y[:cut], weight[:cut]), (y[cut:], weight[cut:])))
+        for cut in range(1, len(y))
+    )
+    assert split.cost == pytest.approx(best)
+
+
+def test_growing_keeps_rows_in_leaves():
+    X, y, weight = data(n=60)
+    size = np.random.default_rng(0).integers(1, 6, 60).astype(float)
+    leaf = Tree.leaf(np.bincount(y, weight), 4)
+    for least in (5, 20, 60):
+        tree = grow(leaf, X, y, weight, depth=2, gap=0.0, min_size=least, size=size)
+        tree = alternate(tree, X, y, weight, gap=0.0, min_size=least, size=size)
+        lowest = tree.parent[tree.leaves[tree.level[tree.leaves] == tree.depth]]
+        assert tree.n_leaves >= 2
+        rows = np.bincount(route(tree, X), size, tree.n_nodes)
+        assert all(rows[[tree.left[k], tree.right[k]]].min() >= least for k in lowest)
 
 
 def test_search_is_reproducible_and_beats_cart():

@@ -10,8 +10,10 @@ from treewright.tree import (
     Tree,
     decision_path,
     leaf_counts,
+    passing,
     predict_labels,
     predict_values,
+    relabelled,
     route,
     side,
 )
@@ -37,6 +39,35 @@ def test_decision_path_is_the_nodes_on_the_way(tree, seed):
         expected[i, slow_path(tree, x)] = 1
     assert np.array_equal(path.toarray(), expected)
     assert path.nnz == expected.sum()
+
+
+@given(trees(), seeds)
+@settings(max_examples=60, deadline=None)
+def test_entering_at_a_node_and_passing_it(tree, seed):
+    X = random_points(np.random.default_rng(seed), 12, tree.n_features)
+    ways = [slow_path(tree, x) for x in X.tolist()]
+    for node in range(tree.n_nodes):
+        expected = [node in way for way in ways]
+        assert passing(tree, X, node).tolist() == expected
+        # Who passes a node anyway goes on from it to the same leaf.
+        assert route(tree, X[expected], start=node).tolist() == [way[-1] for way in ways if node in way]
+
+
+def test_entering_at_a_node_that_a_point_would_not_reach():
+    tree = Tree.from_heap(np.ones(3), [[1.0], [1.0], [1.0]], [0.0, -1.0, 1.0], np.ones((7, 2)), np.zeros(7, dtype=int))
+    left, right = tree.left[0], tree.right[0]
+    assert route(tree, [[5.0]], start=left).tolist() == [tree.right[left]]
+    assert route(tree, [[-5.0]], start=right).tolist() == [tree.left[right]]
+
+
+def test_relabelling_counts_and_keeps_labels_of_empty_nodes():
+    values = np.ones((3, 2))
+    tree = Tree.from_heap([True], [[1.0]], [0.5], values, [0, 1, 1])
+    X, y, weight = np.array([[0.0], [0.1], [0.2]]), np.array([0, 0, -1]), np.array([1.0, 2.0, 9.0])
+    new = relabelled(tree, X, y, weight)
+    assert new.values.tolist() == [[3.0, 0.0], [3.0, 0.0], [0.0, 0.0]]
+    assert new.labels.tolist() == [0, 0, 1]
+    assert relabelled(tree, X, np.zeros(3, dtype=int), weight, n_classes=1).labels.tolist() == [0, 0, 0]
 
 
 def test_decision_path_of_no_points_and_of_a_large_tree():

@@ -32,24 +32,24 @@ CLASSES = ["setosa", "versicolor", "virginica"]
 def test_classification():
     assert export_text(iris(), NAMES, CLASSES) == (
         "if petal length <= 2.45:\n"
-        "    setosa  (50 points: 100% setosa)\n"
+        "    setosa  (weight 50: 100% setosa)\n"
         "else:\n"
         "    if petal width + 0.25*petal length <= 6.125:\n"
-        "        versicolor  (49 points: 98% versicolor, 2% virginica)\n"
+        "        versicolor  (weight 49: 98% versicolor, 2% virginica)\n"
         "    else:\n"
-        "        virginica  (50.5 points: 98% virginica, 2% versicolor)"
+        "        virginica  (weight 50.5: 98% virginica, 2% versicolor)"
     )
 
 
 def test_default_names_and_missing():
     assert export_text(iris(), show_missing=True) == (
         "if x0 <= 2.45 or missing:\n"
-        "    class 0  (50 points: 100% class 0)\n"
+        "    class 0  (weight 50: 100% class 0)\n"
         "else:\n"
         "    if x1 + 0.25*x0 <= 6.125:\n"
-        "        class 1  (49 points: 98% class 1, 2% class 2)\n"
+        "        class 1  (weight 49: 98% class 1, 2% class 2)\n"
         "    else:\n"
-        "        class 2  (50.5 points: 98% class 2, 2% class 1)"
+        "        class 2  (weight 50.5: 98% class 2, 2% class 1)"
     )
 
 
@@ -57,7 +57,7 @@ def test_default_names_and_missing():
     ("max_depth", "expected"),
     [
         (0, "... (5 more nodes)"),
-        (1, "if x0 <= 2.45:\n    class 0  (50 points: 100% class 0)\nelse:\n    ... (3 more nodes)"),
+        (1, "if x0 <= 2.45:\n    class 0  (weight 50: 100% class 0)\nelse:\n    ... (3 more nodes)"),
     ],
 )
 def test_max_depth(max_depth, expected):
@@ -183,10 +183,12 @@ def test_wrapped_lines_keep_to_the_width(width):
     ("values", "text"),
     [
         ([999.0, 1.0], "(1000 points: >99% class 0, <1% class 1)"),
-        ([0.5, 0.0], "(0.5 points: 100% class 0)"),
+        ([0.5, 0.0], "(weight 0.5: 100% class 0)"),
         ([1.0, 0.0], "(1 point: 100% class 0)"),
-        ([1 / 3, 1 / 3], "(0.6667 points: 50% class 0, 50% class 1)"),
-        ([12.25, 0.25], "(12.5 points: 98% class 0, 2% class 1)"),
+        ([1.5, 0.5], "(weight 2: 75% class 0, 25% class 1)"),
+        ([2.0, 10 * 0.1 + 1e-12], "(3 points: 67% class 0, 33% class 1)"),
+        ([1 / 3, 1 / 3], "(weight 0.6667: 50% class 0, 50% class 1)"),
+        ([12.25, 0.25], "(weight 12.5: 98% class 0, 2% class 1)"),
         ([1e6, 234567.0], "(1234567 points: 81% class 0, 19% class 1)"),
         ([0.0, 0.0], "(no labelled points)"),
     ],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import os
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +18,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.cli.totals import read_totals
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.table import (
     MAX_LEVELS,
@@ -23,11 +27,13 @@ from treewright.data.table import (
     read_table,
     replacing,
     table_kind,
+    why_text,
     write_table,
 )
+from treewright.estimators._files import plain_parameters
 from treewright.estimators._registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
-from treewright.report.text import STATUS_WORDS, fit_report, text_table
+from treewright.report.text import STATUS_WORDS, fit_report, text_table, totals_table
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 from treewright.tree.text import format_number
@@ -35,6 +41,7 @@ from treewright.tree.text import format_number
 __all__ = ["COMMANDS"]
 
 _OPTIONS = ("max_depth", "time_limit", "solver", "gap", "n_jobs", "random_state")
+_NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNORECASE)
 
 
 def fit(args: argparse.Namespace, console: Console) -> int:
@@ -43,29 +50,36 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if args.predictions is not None:
         table_kind(args.predictions)
     estimator = _estimator(args)
-    table = read_table(args.data)
+    _check_knows_totals(estimator, args)
+    table = read_table(args.data, na=args.na)
     y = _labels(table, args.target)
+    semi_supervised = "unlabeled" in estimator.get_params(deep=False)
+    if semi_supervised:
+        y = _without_mark(y, estimator, args)
+    totals, groups = _totals(args, table, y)
     columns = _feature_columns(table, args)
     _warn_of_row_numbers(table, columns)
     encoder = TableEncoder.fit(table, columns)
     X, names = encoder.transform(table)
     if args.warm_start is not None:
-        estimator.set_params(warm_start=_warm_start(args.warm_start, names, y))
+        estimator.set_params(warm_start=_warm_start(args.warm_start, names, _classes(y, totals, groups)))
 
     known = ~missing_mask(y)
-    semi_supervised = "unlabeled" in estimator.get_params(deep=False)
     used = np.ones(len(y), dtype=bool) if semi_supervised else known
     # without unlabelled rows the labels are an array of strings or of whole numbers
     labels = y[used] if semi_supervised else np.array(y[used].tolist())
-    estimator.fit(X[used], labels, sample_weight=_weights(table, args.weight, used))
+    known_totals = {} if totals is None else {"totals": totals, "groups": groups}
+    estimator.fit(X[used], labels, sample_weight=_weights(table, args.weight, used), **known_totals)
     estimator.feature_names_in_ = np.array(names, dtype=object)
 
-    model = TableModel(estimator, encoder, args.target)
+    model = TableModel(estimator, encoder, args.target, tuple(args.na))
     model.write(args.out)
     console.written["model"] = args.out
     predicted = estimator.predict(X)
+    if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
+        predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        write_table(args.predictions, model.prediction_columns(table, X))
+        write_table(args.predictions, model.prediction_columns(table, X, predicted))
         console.written["predictions"] = args.predictions
     if args.report is not None:
         title = f"{args.model} fitted to {os.path.basename(args.data)}"
@@ -101,7 +115,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     check_outputs({"--out": args.out}, args.data)
     table_kind(args.out)
     model = TableModel.read(args.model)
-    table = read_table(args.data)
+    table = read_table(args.data, na=[*model.na, *args.na])
     columns = model.prediction_columns(table, model.features_of(table))
     write_table(args.out, columns)
     console.written["predictions"] = args.out
@@ -126,7 +140,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         type(estimator).__name__,
         f"target: {model.target or 'without a name'}; classes: {listing(estimator.classes_.tolist())}",
         f"features: {estimator.n_features_in_} without names" if names is None else f"features: {', '.join(names)}",
-        "parameters: " + ", ".join(f"{k}={v!r}" for k, v in _parameters(estimator).items()),
+        "parameters: " + ", ".join(f"{k}={v!r}" for k, v in plain_parameters(estimator).items()),
         "",
         estimator.export_text(),
         "",
@@ -192,10 +206,11 @@ def _literal(text: str) -> object:
 
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     aside = [name for name in (args.target, args.weight) if name is not None]
-    for name in [*aside, *args.drop, *(args.features or [])]:
+    groups = [name for name in (args.groups,) if name is not None]
+    for name in [*aside, *groups, *args.drop, *(args.features or [])]:
         _ = table[name]  # refuses an unknown name
     if args.features is None:
-        return [name for name in table.columns if name not in (*aside, *args.drop)]
+        return [name for name in table.columns if name not in (*aside, *groups, *args.drop)]
     for name in args.features:
         if name in aside:
             raise InvalidInputError(f"--features: {name!r} is the target or the weight, not a feature")
@@ -229,7 +244,80 @@ def _labels(table: Table, target: str) -> AnyArray:
                 f"the target {target!r} has {len(np.unique(values))} different numbers such as "
                 f"{values[~whole][0]:g}; a classifier needs a column of classes"
             )
+    else:
+        _warn_of_marks(table, target)
     return table.as_text(target)
+
+
+def _warn_of_marks(table: Table, target: str) -> None:
+    """Warn of classes that are hardly meant as such."""
+    times = Counter(value for value in table[target].tolist() if value is not None)
+    marks = [value for value in times if _NO_CLASS.fullmatch(value) and not (value == "-" and "+" in times)]
+    reason = why_text(table, target)
+    if marks:
+        rows = ", ".join(f"{mark!r} ({times[mark]} rows)" for mark in marks)
+        remedy = " ".join(f"--na {mark!r}" for mark in marks)
+        warnings.warn(
+            f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
+        )
+    elif reason:
+        warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
+
+
+def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
+    """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
+    mark = estimator.get_params(deep=False)["unlabeled"]
+    marked = np.array([label is not None and str(label) == str(mark) for label in y.tolist()])
+    if not marked.any():
+        return y
+    if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
+        without = y.copy()
+        without[marked] = None
+        return without
+    estimator.set_params(unlabeled="")  # which no label is
+    warnings.warn(
+        f"the target {args.target!r} has {mark!r} in {np.count_nonzero(marked)} rows as a class; if that means "
+        f"missing: --set unlabeled={mark}",
+        UserWarning,
+        stacklevel=2,
+    )
+    return y
+
+
+def _check_knows_totals(estimator: Any, args: argparse.Namespace) -> None:
+    if args.totals is None:
+        if args.groups is not None:
+            raise InvalidInputError("--groups says by what --totals are known; give --totals too")
+        return
+
+    def knows(kind: Any) -> bool:
+        return "totals" in inspect.signature(kind.fit).parameters
+
+    if not knows(type(estimator)):
+        able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if knows(kind)) or "none"
+        raise InvalidInputError(f"--totals: {args.model} does not know totals; models that do: {able}")
+
+
+def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[Any, Any] | None, AnyArray | None]:
+    """Known totals, and the group of each row if they are known by group."""
+    if args.totals is None:
+        return None, None
+    groups = None if args.groups is None else table.as_text(args.groups)
+    if groups is not None:
+        lost = missing_mask(y) & missing_mask(groups)
+        if lost.any():
+            raise InvalidInputError(
+                f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; each row without a label "
+                "needs a group"
+            )
+    totals = read_totals(
+        args.totals,
+        groups=args.groups,
+        whole_labels=any(isinstance(label, int) for label in y.tolist()),
+        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
+        na=args.na,
+    )
+    return totals, groups
 
 
 def _weights(table: Table, name: str | None, used: AnyArray) -> AnyArray | None:
@@ -244,13 +332,19 @@ def _weights(table: Table, name: str | None, used: AnyArray) -> AnyArray | None:
     return table[name][used]
 
 
-def _warm_start(path: str, names: list[str], y: AnyArray) -> Any:
+def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: AnyArray | None) -> list[Any]:
+    """Return the classes of rows and those that only totals name."""
+    labels = {label for label in y.tolist() if label is not None}
+    parts = [] if totals is None else [totals] if groups is None else totals.values()
+    return sorted(labels.union(*parts))
+
+
+def _warm_start(path: str, names: list[str], classes: list[Any]) -> Any:
     start = TableModel.read(path)
     if start.feature_names is not None and start.feature_names != names:
         raise InvalidInputError(
             f"--warm-start {path}: its features are {listing(start.feature_names)}, here they are {listing(names)}"
         )
-    classes = sorted({label for label in y.tolist() if label is not None})
     if start.estimator.classes_.tolist() != classes:
         raise InvalidInputError(
             f"--warm-start {path}: its classes are {listing(start.estimator.classes_)}, here they are "
@@ -262,18 +356,18 @@ def _warm_start(path: str, names: list[str], y: AnyArray) -> Any:
 # ---------------------------------------------------------------------- from a fit to words
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
-    """Parameters that have a plain value; a warm-start tree has none."""
-    given = sorted(estimator.get_params(deep=False).items())
-    return {k: v for k, v in given if v is None or isinstance(v, bool | int | float | str)}
-
-
 def _status_lines(estimator: Any) -> list[str]:
     return [
         f"status: {estimator.status_} ({STATUS_WORDS.get(estimator.status_, 'no words for this')})",
         f"objective: {format_number(estimator.objective_, 6)}, bound: {format_number(estimator.bound_, 6)}, "
         f"gap: {estimator.gap_:.2%}, time: {estimator.solve_time_:.1f} s",
+        *_totals_lines(estimator),
     ]
+
+
+def _totals_lines(estimator: Any) -> list[str]:
+    reached = getattr(estimator, "totals_", [])
+    return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
 
 
 def _counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:
@@ -289,11 +383,12 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "target": model.target,
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
-        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in _parameters(estimator).items()},
+        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
         "status": estimator.status_,
         "objective": finite(estimator.objective_),
         "bound": finite(estimator.bound_),
         "gap": finite(estimator.gap_),
         "seconds": estimator.solve_time_,
         "rules": estimator.export_text(),
+        "totals": getattr(estimator, "totals_", []),
     }

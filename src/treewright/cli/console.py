@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from sklearn.exceptions import ConvergenceWarning
-
 __all__ = ["Console", "finite"]
 
 
@@ -59,6 +57,7 @@ class Console:
     @contextlib.contextmanager
     def warnings(self) -> Iterator[None]:
         """Print warnings as single lines; how a fit ended is said elsewhere."""
+        from sklearn.exceptions import ConvergenceWarning
 
         def show(
             message: Warning | str,

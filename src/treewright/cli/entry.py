@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from treewright.cli.commands import COMMANDS
+from treewright.budget import Budget
 from treewright.cli.console import Console
 from treewright.cli.parser import (
     EXIT_FAILURE,
@@ -44,6 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     console = Console(json="--json" in arguments)
     try:
+        # Imports take a second or two; a Ctrl-C must not end them halfway, in the middle of compiled modules.
+        loading = Budget()
+        with loading.stop_on_interrupt():
+            from treewright.cli.commands import COMMANDS
+        if loading.interrupted:
+            raise KeyboardInterrupt
         args = make_parser().parse_args(arguments)
         console.quiet = getattr(args, "quiet", False)
         with console.warnings():

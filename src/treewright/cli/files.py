@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from treewright.data._checks import AnyArray
 from treewright.data.table import Table, TableEncoder
 from treewright.estimators import MODELS
 from treewright.estimators._files import model_from_dict, model_to_dict
@@ -33,11 +34,14 @@ class TableModel:
         None for a model that was not fitted to a table.
     target : str or None
         Column that the model predicts, if it has a name.
+    na : tuple of str
+        Values of the table that mean missing, beside the usual ones.
     """
 
     estimator: Any
     encoder: TableEncoder | None = None
     target: str | None = None
+    na: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: str) -> TableModel:
@@ -50,22 +54,25 @@ class TableModel:
         table = document.get("table")
         if table is None:
             return cls(estimator)
-        if not isinstance(table, dict) or set(table) != {"target", "encoder"}:
+        if not isinstance(table, dict) or set(table) - {"na"} != {"target", "encoder"}:
             raise ModelFileError(f"{path}: table: expected an object with a target and an encoder")
         if not isinstance(table["target"], str):
             raise ModelFileError(f"{path}: table.target: expected a string")
+        na = table.get("na", [])
+        if not isinstance(na, list) or not all(isinstance(value, str) for value in na):
+            raise ModelFileError(f"{path}: table.na: expected a list of strings")
         encoder = TableEncoder.from_dict(table["encoder"], where=f"{path}: table.encoder")
         if len(encoder.feature_names) != estimator.n_features_in_:
             raise ModelFileError(
                 f"{path}: table.encoder has {len(encoder.feature_names)} features, the tree {estimator.n_features_in_}"
             )
-        return cls(estimator, encoder, table["target"])
+        return cls(estimator, encoder, table["target"], tuple(na))
 
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
         document = model_to_dict(self.estimator)
         if self.encoder is not None:
-            document["table"] = {"target": self.target, "encoder": self.encoder.to_dict()}
+            document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
         write_json(path, document)
 
     @property
@@ -87,13 +94,18 @@ class TableModel:
             encoder = TableEncoder(dict.fromkeys(names))
         return encoder.transform(table)[0]
 
-    def prediction_columns(self, table: Table, X: FloatArray) -> dict[str, np.ndarray]:
-        """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf."""
+    def prediction_columns(
+        self, table: Table, X: FloatArray, predicted: AnyArray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf.
+
+        `predicted` takes the place of the estimator's prediction for each row.
+        """
         estimator = self.estimator
         shares = estimator.predict_proba(X)
         columns: dict[str, np.ndarray] = {"row": np.arange(1, len(X) + 1)}
         made = {
-            "prediction": estimator.predict(X),
+            "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
             "leaf": estimator.apply(X),
         }

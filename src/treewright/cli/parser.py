@@ -7,7 +7,6 @@ import csv
 from typing import NoReturn
 
 from treewright._version import __version__
-from treewright.estimators._registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
@@ -81,12 +80,23 @@ def make_parser() -> argparse.ArgumentParser:
     add["predict"].add_argument("data", metavar="DATA", help=_DATA_HELP)
     add["predict"].add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
     add["show"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
+    for name in ("fit", "predict"):
+        add[name].add_argument(
+            "--na",
+            action="append",
+            default=[],
+            metavar="VALUE",
+            help="value that means missing, such as ? or -99; may be given several times"
+            + ("" if name == "fit" else " (those of the fit count anyway)"),
+        )
     for command in add.values():
         command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return parser
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
+    from treewright.estimators._registry import SHORT_NAMES  # takes a second: not before main guards against Ctrl-C
+
     fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
     fit.add_argument(
         "--target",
@@ -96,9 +106,15 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--model", default="oct-h", choices=sorted(SHORT_NAMES), help="kind of model (default: oct-h)")
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
+    fit.add_argument(
+        "--totals",
+        metavar="FILE",
+        help="known totals of the classes among the rows without a label: .csv with a column a class, or .json",
+    )
+    fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target and weight)"
+        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups)"
     )
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 

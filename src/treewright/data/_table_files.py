@@ -16,7 +16,7 @@ import secrets
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,9 +29,19 @@ from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.exceptions import InvalidInputError
 from treewright.tree import BoolArray, FloatArray
 
-__all__ = ["Table", "is_number", "read_table", "replacing", "table_kind", "write_table"]
+__all__ = [
+    "Table",
+    "is_missing",
+    "is_number",
+    "number_text",
+    "read_cells",
+    "read_table",
+    "replacing",
+    "table_kind",
+    "write_table",
+]
 
-_MISSING = frozenset({"", "na", "nan", "null"})
+_MISSING = frozenset({"", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _DELIMITERS = ",;\t|"
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -84,13 +94,13 @@ class Table:
     def as_text(self, name: str) -> AnyArray:
         """Return a column as text; whole numbers are written without a decimal point."""
         column = self[name]
-        return column if column.dtype.kind == "O" else np.array([_number_text(v) for v in column], dtype=object)
+        return column if column.dtype.kind == "O" else np.array([number_text(v) for v in column], dtype=object)
 
 
 # ---------------------------------------------------------------------- reading
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
+def read_table(path: str | os.PathLike[str], na: Collection[str] = ()) -> Table:
     r"""Read a table from a file.
 
     Parameters
@@ -98,12 +108,14 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     path : path-like
         ``.csv``, ``.tsv`` or ``.txt`` in UTF-8 with a header and one of the delimiters ``, ; tab |``, also
         with ``.gz`` behind it, or ``.parquet``.
+    na : collection of str
+        Values that are missing too, as they are written in the file; in a numeric column of a parquet file, numbers.
 
     Returns
     -------
     Table
-        A column is numeric if all its values are numbers. Empty, NA, NaN and null (in any case) are missing.
-        Whole numbers too large for float64 are kept as text.
+        A column is numeric if all its values are numbers. Empty, NA, N/A, #N/A, <NA>, NaN and null (in any case)
+        are missing. Whole numbers too large for float64 are kept as text.
 
     Raises
     ------
@@ -118,26 +130,70 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_text("age;region\n31;north\n45;NA\n")
-    ...     table = read_table(path)
+    ...     _ = path.write_text("age;region\n31;north\n45;NA\n?;south\n")
+    ...     table = read_table(path, na=["?"])
     >>> {name: column.tolist() for name, column in table.columns.items()}
-    {'age': [31.0, 45.0], 'region': ['north', None]}
+    {'age': [31.0, 45.0, nan], 'region': ['north', None, 'south']}
     """
     path = Path(path)
     kind = table_kind(path)
-    try:
+    marks = frozenset(value.strip() for value in na)
+    with _reading(path):
         if kind == "parquet":
-            columns = _read_parquet(path)
+            columns = _read_parquet(path, marks)
         else:
-            columns = _read_text(path, preferred="\t" if ".tsv" in path.suffixes else ",")
+            header, rows = _read_text(path)
+            columns = {
+                name: _column(values, marks) for name, values in zip(header, zip(*rows, strict=True), strict=False)
+            }
+    if not columns or len(next(iter(columns.values()))) == 0:
+        raise InvalidInputError(f"{path}: the file has no rows; expected a header and at least one row below it")
+    return Table(columns)
+
+
+def read_cells(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]]:
+    r"""Read a table from a text file as it is written.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.csv``, ``.tsv`` or ``.txt``, as for :func:`read_table`.
+
+    Returns
+    -------
+    header : list of str
+        The names of the columns.
+    rows : list of list of str
+        The cells, without blanks around them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "totals.csv"
+    ...     _ = path.write_text("yes,no\n1, 1.0\n")
+    ...     read_cells(path)
+    (['yes', 'no'], [['1', '1.0']])
+    """
+    path = Path(path)
+    if table_kind(path) != "text":
+        raise InvalidInputError(f"{path}: expected a text table, .csv, .tsv or .txt")
+    with _reading(path):
+        header, rows = _read_text(path)
+    return [name.strip() for name in header], [[cell.strip() for cell in row] for row in rows]
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file in errors of reading it."""
+    try:
+        yield
     except FileNotFoundError:
         raise
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInputError(f"{path}: cannot be read: {reason}") from error
-    if not columns or len(next(iter(columns.values()))) == 0:
-        raise InvalidInputError(f"{path}: the file has no rows; expected a header and at least one row below it")
-    return Table(columns)
 
 
 def table_kind(path: str | os.PathLike[str]) -> str:
@@ -165,7 +221,8 @@ def table_kind(path: str | os.PathLike[str]) -> str:
     )
 
 
-def _read_text(path: Path, preferred: str) -> dict[str, AnyArray]:
+def _read_text(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows, as many cells in each."""
     raw = path.read_bytes()
     if path.suffix.lower() == ".gz":
         raw = gzip.decompress(raw)
@@ -174,7 +231,7 @@ def _read_text(path: Path, preferred: str) -> dict[str, AnyArray]:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InvalidInputError(f"{path}: not UTF-8 in line {line}; save the file as UTF-8") from error
-    delimiter = _delimiter(text, preferred)
+    delimiter = _delimiter(text, preferred="\t" if ".tsv" in path.suffixes else ",")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
     try:
@@ -190,7 +247,7 @@ def _read_text(path: Path, preferred: str) -> dict[str, AnyArray]:
                 )
     except csv.Error as error:
         raise InvalidInputError(f"{path}: line {reader.line_num}: {error}") from error
-    return {name: _column(values) for name, values in zip(header, zip(*rows, strict=True), strict=False)}
+    return header, rows
 
 
 def _delimiter(text: str, preferred: str) -> str:
@@ -218,10 +275,21 @@ def _check_names(names: Sequence[str], path: Path) -> None:
         raise InvalidInputError(f"{path}: the header has columns of the same name: {listing(twice)}")
 
 
-def _column(values: Sequence[str]) -> AnyArray:
+def is_missing(text: str, na: Collection[str] = ()) -> bool:
+    """Whether a value that is written so is missing.
+
+    Examples
+    --------
+    >>> is_missing("n/a"), is_missing("?"), is_missing("?", na=["?"])
+    (True, False, True)
+    """
+    return text.lower() in _MISSING or text in na
+
+
+def _column(values: Sequence[str], na: Collection[str] = ()) -> AnyArray:
     """Return numbers if all values are numbers, else text."""
     stripped = [value.strip() for value in values]
-    known = ["nan" if value.lower() in _MISSING else value for value in stripped]
+    known = ["nan" if is_missing(value, na) else value for value in stripped]
     try:
         numbers = np.array(known, dtype=np.float64)
     except ValueError:
@@ -243,7 +311,7 @@ def _inexact(numbers: FloatArray, text: Sequence[str]) -> bool:
     return any(text[i].lstrip("+-").isdigit() for i in large)
 
 
-def _read_parquet(path: Path) -> dict[str, AnyArray]:
+def _read_parquet(path: Path, na: Collection[str]) -> dict[str, AnyArray]:
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -257,10 +325,10 @@ def _read_parquet(path: Path) -> dict[str, AnyArray]:
         raise InvalidInputError(f"{path}: not a parquet file: {str(error).splitlines()[0]}") from error
     _check_names(table.column_names, path)
     columns = zip(table.column_names, table.columns, strict=True)
-    return {name: _arrow_column(arrow, column, f"{path}: column {name!r}") for name, column in columns}
+    return {name: _arrow_column(arrow, column, f"{path}: column {name!r}", na) for name, column in columns}
 
 
-def _arrow_column(arrow: Any, column: Any, where: str) -> AnyArray:
+def _arrow_column(arrow: Any, column: Any, where: str, na: Collection[str]) -> AnyArray:
     types = arrow.types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_null(kind):
@@ -270,11 +338,12 @@ def _arrow_column(arrow: Any, column: Any, where: str) -> AnyArray:
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         numbers = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
         if types.is_floating(kind) or not np.any(np.abs(numbers) >= _EXACT):
-            return numbers
+            marks = [float(value) for value in na if is_number(value)]
+            return np.where(np.isin(numbers, marks), np.nan, numbers) if marks else numbers
     values = column.to_pylist()
     if types.is_boolean(kind):
         values = [None if v is None else str(v).lower() for v in values]
-    text = [None if v is None or str(v).strip().lower() in _MISSING else str(v) for v in values]
+    text = [None if v is None or is_missing(str(v).strip(), na) else str(v) for v in values]
     return np.array(text, dtype=object)
 
 
@@ -341,7 +410,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _number_text(value: float) -> str | None:
+def number_text(value: float) -> str | None:
     """Return a number as it would be typed; None for NaN."""
     if np.isnan(value):
         return None
@@ -350,5 +419,5 @@ def _number_text(value: float) -> str | None:
 
 
 def _cell_text(value: object) -> str:
-    text = _number_text(value) if isinstance(value, float) else value
+    text = number_text(value) if isinstance(value, float) else value
     return "" if text is None else str(text)

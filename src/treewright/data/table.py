@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -11,16 +12,41 @@ from typing import Any, Self, cast
 import numpy as np
 
 from treewright.data._checks import AnyArray, listing
-from treewright.data._table_files import Table, is_number, read_table, replacing, table_kind, write_table
+from treewright.data._table_files import (
+    Table,
+    is_missing,
+    is_number,
+    number_text,
+    read_cells,
+    read_table,
+    replacing,
+    table_kind,
+    write_table,
+)
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import FloatArray
 
-__all__ = ["MAX_LEVELS", "Table", "TableEncoder", "read_table", "replacing", "table_kind", "write_table"]
+__all__ = [
+    "MAX_LEVELS",
+    "Table",
+    "TableEncoder",
+    "is_missing",
+    "is_number",
+    "number_text",
+    "read_cells",
+    "read_table",
+    "replacing",
+    "table_kind",
+    "why_text",
+    "write_table",
+]
 
 MAX_LEVELS = 50
 """Most different values of a text column that is used as a feature."""
 
 _BOOLEAN = ("false", "true")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
+_DATE = re.compile(r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))([T ]\d.*)?")
 
 
 @dataclass(frozen=True)
@@ -65,13 +91,28 @@ class TableEncoder:
         -------
         TableEncoder
             The encoder.
+
+        Warns
+        -----
+        UserWarning
+            If a text column is mostly numbers, or looks like dates.
         """
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
         levels: dict[str, tuple[str, ...] | None] = {}
         for name in columns:
             _check_complete(table, name)
-            levels[name] = None if table.is_numeric(name) else _levels(table[name], name)
+            if table.is_numeric(name):
+                levels[name] = None
+                continue
+            reason = why_text(table, name)
+            levels[name] = _levels(table[name], name, reason)
+            if reason:
+                warnings.warn(
+                    f"{reason}; each of its {len(levels[name] or ())} values becomes a feature of its own",
+                    UserWarning,
+                    stacklevel=2,
+                )
         encoder = cls(levels)
         twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
         if twice:
@@ -119,7 +160,8 @@ class TableEncoder:
         lacking = [name for name in self.levels if name not in table.columns]
         if lacking:
             raise InvalidInputError(
-                f"the table lacks {listing(lacking)}, which the model uses; its columns: {listing(table.columns)}"
+                f"the table lacks {listing(lacking)}, which the model was fitted with; the table has "
+                f"{listing(table.columns)}"
             )
         blocks = []
         for name, levels in self.levels.items():
@@ -170,12 +212,58 @@ class TableEncoder:
         return encoder
 
 
+def why_text(table: Table, name: str) -> str:
+    """Say why a column that looks like numbers or dates is text; say nothing if there is nothing to say.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    name : str
+        A column.
+
+    Returns
+    -------
+    str
+        A clause for a warning, empty for a numeric column and for usual text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> why_text(Table({"a": np.array(["1", "2", "3", "."], dtype=object)}), "a")
+    "column 'a' is text because of '.' in row 4; 3 of 4 values are numbers"
+    """
+    if table.is_numeric(name):
+        return ""
+    column = table[name].tolist()
+    times = Counter(value for value in column if value is not None)
+    total = sum(times.values())
+    commas = [value for value in times if _DECIMAL_COMMA.fullmatch(value)]
+    strange = [value for value in times if not is_number(value)]
+    numbers = total - sum(times[value] for value in strange)
+    if commas and 2 * (numbers + sum(times[value] for value in commas)) >= total:
+        return (
+            f"column {name!r} is text because of decimal commas, such as {commas[0]!r} in row "
+            f"{column.index(commas[0]) + 1}; write decimal points"
+        )
+    if strange and 2 * numbers >= total:
+        more = f" and {len(strange) - 1} other values" if len(strange) > 1 else ""
+        return (
+            f"column {name!r} is text because of {strange[0]!r} in row {column.index(strange[0]) + 1}{more}; "
+            f"{numbers} of {total} values are numbers"
+        )
+    dates = [value for value in times if _DATE.fullmatch(value)]
+    if dates and 2 * sum(times[value] for value in dates) >= total:
+        return f"column {name!r} looks like dates, such as {dates[0]!r}, and is text"
+    return ""
+
+
 def _shown(levels: tuple[str, ...]) -> tuple[str, ...]:
     """Levels that have a feature."""
     return levels[1:] if levels == _BOOLEAN else levels
 
 
-def _levels(column: AnyArray, name: str) -> tuple[str, ...]:
+def _levels(column: AnyArray, name: str, reason: str) -> tuple[str, ...]:
     found = sorted(set(column.tolist()))
     if {level.lower() for level in found} <= set(_BOOLEAN):
         return _BOOLEAN
@@ -183,6 +271,7 @@ def _levels(column: AnyArray, name: str) -> tuple[str, ...]:
         raise InvalidInputError(
             f"the text column {name!r} has {len(found)} different values ({listing(found, limit=3)}), more "
             f"than {MAX_LEVELS}; leave it out (--drop {name}) or name the columns to use (--features)"
+            + (f"; {reason}" if reason else "")
         )
     return tuple(found)
 
@@ -210,8 +299,9 @@ def _numbers(table: Table, name: str) -> FloatArray:
     column = table[name]
     if not table.is_numeric(name):
         row = next((i for i, value in enumerate(column) if not is_number(value)), 0)
+        comma = "; write decimal points" if _DECIMAL_COMMA.fullmatch(column[row]) else ""
         raise InvalidInputError(
-            f"column {name!r} has the text {column[row]!r} in row {row + 1}, where the model expects numbers"
+            f"column {name!r} has the text {column[row]!r} in row {row + 1}, where the model expects numbers{comma}"
         )
     if not np.isfinite(column).all():
         row = int(np.argmin(np.isfinite(column)))

@@ -2,5 +2,6 @@
 
 from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.s2oct import S2OCTClassifier
 
-__all__ = ["MODELS", "OCTHClassifier", "load_model"]
+__all__ = ["MODELS", "OCTHClassifier", "S2OCTClassifier", "load_model"]

@@ -11,12 +11,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treewright.estimators._files import read_model, write_model
-from treewright.solvers import relative_gap
+from treewright.estimators._files import is_number, read_model, write_model
+from treewright.exceptions import ModelFileError
+from treewright.solvers import Status, relative_gap
 from treewright.tree import FloatArray, IntArray, Tree, decision_path, route
 from treewright.tree.text import export_text
 
 __all__ = ["TreeClassifier"]
+
+_STATUSES = tuple(str(status) for status in Status)
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
@@ -158,8 +161,22 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def _restore_state(self, state: dict[str, Any]) -> None:
-        """Set the fitted attributes from what :meth:`_fitted_state` gave."""
-        self.objective_, self.bound_ = float(state["objective"]), float(state["bound"])
-        self.gap_ = relative_gap(self.objective_, self.bound_)
+        """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
+        for key in ("objective", "bound", "solve_time"):
+            if not is_number(state[key]):
+                raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a finite number")
+        objective, bound, trace = float(state["objective"]), float(state["bound"]), state["trace"]
+        if bound > objective + 1e-6 * max(1.0, abs(objective)):
+            raise ModelFileError(f"fit.bound is {bound}, above the objective {objective}")
+        if state["solve_time"] < 0:
+            raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
+        if state["status"] not in _STATUSES:
+            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(_STATUSES)}")
+        if not isinstance(trace, list) or not all(
+            isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
+        ):
+            raise ModelFileError("fit.trace must be a list of triples of finite numbers")
+        self.objective_, self.bound_ = objective, bound
+        self.gap_ = relative_gap(objective, bound)
         self.status_, self.solve_time_ = str(state["status"]), float(state["solve_time"])
-        self.trace_ = np.asarray(state["trace"], dtype=np.float64).reshape(-1, 3)
+        self.trace_ = np.array(trace, dtype=np.float64).reshape(-1, 3)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewright.budget import Budget
+from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.program import FloatArray
 from treewright.search import Incumbent
@@ -17,6 +18,12 @@ from treewright.tree import Tree
 __all__ = ["Outcome", "optimize"]
 
 Search = Callable[[Incumbent, Budget], None]
+
+_MOST_CELLS = 30_000_000
+"""Non-zeros of a program beyond which no solver gets anywhere and memory runs out."""
+
+_CELL_SECONDS = 3e-7
+"""What it takes to write a non-zero and hand it to a solver."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +35,16 @@ class Outcome:
     bound: float
     status: Status
     trace: FloatArray
+    reason: str = ""
+    """Why there is no proof, where time is not the reason."""
 
 
 class _Trace:
     """Objective and bound over the whole fit, search and solve together."""
 
-    def __init__(self, budget: Budget, bound: float, listener: Callable[[Progress], None] | None) -> None:
-        self.budget, self.bound, self.listener = budget, bound, listener
+    def __init__(self, budget: Budget, listener: Callable[[Progress], None] | None) -> None:
+        self.budget, self.listener = budget, listener
+        self.bound = 0.0  # no objective is below
         self.objective, self.rows = np.inf, list[tuple[float, float, float]]()
 
     def improved(self, objective: float) -> None:
@@ -80,18 +90,25 @@ def optimize(
     threads, seed : int
         Passed to the solver.
     search_share : float
-        Share of the time the search may take.
+        Share of the time the search may take; nearly all where the program is too large to be solved in the rest.
     on_progress : callable or None
         Told of every improvement.
     """
-    trace = _Trace(budget, model.lower_bound(), on_progress)
-    best = Incumbent(model, floor=trace.bound, on_better=trace.improved)
-    search(best, budget.share(search_share))
+    trace = _Trace(budget, on_progress)
+    best = Incumbent(model, on_better=trace.improved)
+    cells = getattr(model, "program_cells", None) or 0
+    hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
+    search(best, budget.share(0.9 if hopeless else search_share))
     if best.tree is None:
         raise RuntimeError("the search offered no tree")
-    bound, ended = best.floor, Status.OPTIMAL
+    bound, ended, reason = best.floor, Status.OPTIMAL, ""
     if not best.proven and relative_gap(best.objective, bound) > gap:
-        bound, ended = _branch_and_bound(model, best, solver, budget, gap, threads, seed, trace)
+        trace.record(Progress(budget.elapsed, best.objective, bound))
+        bound, ended, reason = _branch_and_bound(model, best, solver, budget, gap, threads, seed, trace)
+    if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
+        raise SolverError(
+            f"internal contradiction: a tree has objective {best.objective!r}, but no tree was to be below {bound!r}"
+        )
     bound = min(bound, best.objective)
     closed = relative_gap(best.objective, bound) <= gap
     trace.record(Progress(budget.elapsed, best.objective, bound))
@@ -101,6 +118,7 @@ def optimize(
         bound=bound,
         status=Status.OPTIMAL if closed else ended,
         trace=np.array(trace.rows, dtype=np.float64).reshape(-1, 3),
+        reason="" if closed else reason,
     )
 
 
@@ -113,23 +131,34 @@ def _branch_and_bound(
     threads: int,
     seed: int,
     trace: _Trace,
-) -> tuple[float, Status]:
-    """Spend the rest of the budget in the solver; offers its tree and returns the bound and how it ended."""
-    if budget.over or best.tree is None:
-        return best.floor, Status.INTERRUPTED if budget.interrupted else Status.TIME_LIMIT
+) -> tuple[float, Status, str]:
+    """Spend the rest of the budget in the solver; offers its tree and returns the bound, how it ended and why."""
+    if budget.interrupted:
+        return best.floor, Status.INTERRUPTED, ""
+    cells = getattr(model, "program_cells", None) or 0
+    if cells > _MOST_CELLS:
+        return best.floor, Status.LOCAL, f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
+    if budget.remaining <= _CELL_SECONDS * cells or best.tree is None:
+        return best.floor, Status.TIME_LIMIT, ""
     program, start = model.build(), model.encode(best.tree)
+    # Solvers look at the clock now and then only, later the larger the program is.
+    rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
     result = solver.solve(
         program,
         start=start,
-        time_limit=None if budget.seconds is None else budget.remaining,
+        time_limit=None if budget.seconds is None else rest,
         gap=gap,
         threads=threads,
         seed=seed,
         on_progress=trace.solver_progress,
         stop=lambda: budget.interrupted,
     )
+    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        # A feasible tree and an objective of 0 or more are at hand: this is numerical trouble and proves nothing.
+        return best.floor, Status.LOCAL, f"{solver.name} calls the program {result.status}, which it is not"
     if result.x is not None:
         best.offer(model.decode(result.x))
     # The repaired tree of an optimal point can only be better, so the point's proof holds for it.
     ended = Status.LOCAL if result.status is Status.OPTIMAL else result.status
-    return max(best.floor, result.bound), ended
+    reason = "the tolerances of the solver leave a gap" if ended is Status.LOCAL else ""
+    return max(best.floor, result.bound), ended, reason

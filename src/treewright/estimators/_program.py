@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,6 +25,8 @@ from treewright.solvers import Progress, Solver, get_solver, relative_gap
 from treewright.tree import FloatArray, Tree, leaf_counts, predict_labels
 
 __all__ = ["ProgramClassifier"]
+
+_NOTED = ("n_features_in_", "feature_names_in_")
 
 
 class ProgramClassifier(TreeClassifier):
@@ -59,10 +62,14 @@ class ProgramClassifier(TreeClassifier):
         return budget, get_solver(self.solver)
 
     def _check_fit_rows(self, X: ArrayLike, y: ArrayLike | None) -> FloatArray:
-        """Validate the rows of a fit and note their number and names of features."""
+        """Validate the rows of a fit and note their number and names of features, for :meth:`_finish` to set."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        return np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
+        # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
+        other = copy(self)
+        rows = np.asarray(validate_data(other, X, dtype=np.float64, ensure_min_samples=2))
+        self._noted = {name: getattr(other, name) for name in _NOTED if hasattr(other, name)}
+        return rows
 
     @property
     def _threads(self) -> int:
@@ -113,30 +120,40 @@ class ProgramClassifier(TreeClassifier):
         tree = scaling.invert_tree(outcome.tree)
         counts = leaf_counts(tree, problem.X, problem.y, problem.weight, problem.n_classes)
         assert outcome.tree.labels is not None
+        # Where labelled rows contradict a leaf's class, as totals can force, the leaf is sure of its class.
+        counts[counts.argmax(axis=1) != outcome.tree.labels] = 0.0
+        for name in _NOTED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(self.__dict__.pop("_noted"))
         self.tree_ = tree.with_leaves(counts, outcome.tree.labels)
         self.classes_ = problem.classes
         self.objective_, self.bound_ = float(outcome.objective), float(outcome.bound)
         self.gap_ = relative_gap(self.objective_, self.bound_)
         self.status_ = str(outcome.status)
         self.trace_ = outcome.trace
-        self._warn_if_routing_differs(problem, outcome.tree, scaling)
+        reason = outcome.reason
+        differing = self._rows_routed_otherwise(problem, outcome.tree, scaling)
+        if differing:
+            self.status_, reason = "local", "objective and bound are those of the tree on scaled features"
+            warnings.warn(
+                f"{differing} training rows are classified otherwise in the original units than in the scaled ones, "
+                "for which objective_ and bound_ hold: a feature varies too little for its size (1e15 + 0.1, say). "
+                "Subtract a constant from such features.",
+                UserWarning,
+                stacklevel=3,
+            )
         self.solve_time_ = budget.elapsed
         if self.status_ != "optimal":
             warnings.warn(
                 f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: "
-                f"the tree has objective {self.objective_:.6g}, no tree is below {self.bound_:.6g}. "
-                "A longer time_limit may close the gap.",
+                f"the tree has objective {self.objective_:.6g}, no tree is below {self.bound_:.6g}."
+                + (f" The reason: {reason}." if reason else "")
+                + (" A longer time_limit may close the gap." if self.status_ == "time_limit" else ""),
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
-    def _warn_if_routing_differs(self, problem: Problem, scaled_tree: Tree, scaling: Scaling) -> None:
+    def _rows_routed_otherwise(self, problem: Problem, scaled_tree: Tree, scaling: Scaling) -> int:
+        """Training rows that the tree in the units of the data classifies otherwise than the scaled one."""
         before = predict_labels(scaled_tree, scaling.apply(problem.X))
-        differing = int(np.count_nonzero(before != predict_labels(self.tree_, problem.X)))
-        if differing:
-            warnings.warn(
-                f"{differing} training rows are classified otherwise in the original units than in the scaled ones: "
-                "a feature varies too little for its size (1e15 + 0.1, say). Subtract a constant from such features.",
-                UserWarning,
-                stacklevel=4,
-            )
+        return int(np.count_nonzero(before != predict_labels(self.tree_, problem.X)))

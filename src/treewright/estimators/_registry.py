@@ -7,12 +7,14 @@ from typing import Any
 
 from treewright.estimators._files import model_from_dict
 from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.tree.serialize import read_json
 
 __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
     "oct-h": OCTHClassifier,
+    "s2oct": S2OCTClassifier,
 }
 """Names on the command line. A new estimator joins here and nowhere else."""
 

@@ -13,10 +13,14 @@ from treewright.budget import Budget
 from treewright.data import make_problem, merge_rows, unit_scaling
 from treewright.estimators._optimize import optimize
 from treewright.estimators._program import ProgramClassifier
+from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
 
 __all__ = ["OCTHClassifier"]
+
+_LEAST_MARGIN = 1e-4
+"""Solvers miss rows by up to 1e-6, times a few: a gap must be much wider than that."""
 
 
 class OCTHClassifier(ProgramClassifier):
@@ -40,9 +44,12 @@ class OCTHClassifier(ProgramClassifier):
     complexity : float, default=0.0
         The price alpha of a feature in a split, as a share of the majority-class error.
     min_samples_leaf : int or float, default=1
-        Least number of rows in a leaf (int), or share of the rows (float).
-    margin : float, default=0.005
-        Gap mu between the two sides of a split, for features in [0, 1] and weights of 1-norm 1.
+        Least number of rows in a leaf (int), or share of the rows (float). Rows count once whatever their weight.
+    margin : float or None, default=None
+        Gap mu between the two sides of a split, for features in [0, 1] and weights of 1-norm 1: from 1e-4, below which
+        a solver's tolerances blur it, to 0.5. None takes what n distinct rows leave room for,
+        ``max(1e-4, min(0.005, 1 / (2 n)))``; the paper has 0.005, which more than a few hundred rows on a continuous
+        scale do not leave anywhere.
     solver : {"highs", "scip", "gurobi"}, default="highs"
         Solver of the mixed-integer program.
     time_limit : float or None, default=60.0
@@ -67,7 +74,7 @@ class OCTHClassifier(ProgramClassifier):
     objective_, bound_, gap_ : float
         Objective of the tree, proven lower bound of any tree, and their relative gap.
     status_ : {"optimal", "time_limit", "interrupted", "local"}
-        How the fit ended. "local": the solver ended, but its tolerances leave a gap.
+        How the fit ended. "local": nothing is proven for another reason than time, which the warning names.
     solve_time_ : float
         Seconds of the whole fit.
     trace_ : ndarray of shape (n_events, 3)
@@ -94,7 +101,7 @@ class OCTHClassifier(ProgramClassifier):
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 0.5, closed="right"),
         ],
-        "margin": [Interval(Real, 1e-5, 0.5, closed="both")],
+        "margin": [Interval(Real, _LEAST_MARGIN, 0.5, closed="both"), None],
     }
 
     def __init__(
@@ -103,7 +110,7 @@ class OCTHClassifier(ProgramClassifier):
         *,
         complexity: float = 0.0,
         min_samples_leaf: float = 1,
-        margin: float = 0.005,
+        margin: float | None = None,
         solver: str = "highs",
         time_limit: float | None = 60.0,
         gap: float = 1e-4,
@@ -134,7 +141,8 @@ class OCTHClassifier(ProgramClassifier):
         y : array-like of shape (n_samples,)
             Labels, at least two different ones.
         sample_weight : array-like of shape (n_samples,) or None
-            Weights of the errors; 0 leaves a row out, 2 counts it twice.
+            Weights of the errors; 0 leaves a row out, 2 counts it twice, except for ``min_samples_leaf``, which counts
+            rows.
 
         Returns
         -------
@@ -146,7 +154,8 @@ class OCTHClassifier(ProgramClassifier):
         problem = make_problem(rows, y, sample_weight)
         with budget.stop_on_interrupt():
             scaling = unit_scaling(problem.X[problem.weight > 0])
-            merged = merge_rows(scaling.apply(problem.X), problem.y, problem.weight)
+            # Only the ratios of weights matter; the largest is 1.
+            merged = merge_rows(scaling.apply(problem.X), problem.y, problem.weight / problem.weight.max())
             model = OCTH(
                 X=merged.X,
                 y=merged.y,
@@ -154,8 +163,8 @@ class OCTHClassifier(ProgramClassifier):
                 n_classes=problem.n_classes,
                 depth=self.max_depth,
                 complexity=float(self.complexity),
-                min_leaf=self._min_leaf(float(merged.size.sum())),
-                margin=float(self.margin),
+                min_leaf=self._min_leaf(int(merged.size.sum())),
+                margin=self._margin(len(merged.X)),
                 size=merged.size,
             )
             seed = self._seed()
@@ -177,6 +186,14 @@ class OCTHClassifier(ProgramClassifier):
         self._finish(problem, outcome, scaling, budget)
         return self
 
-    def _min_leaf(self, n_rows: float) -> float:
-        share = not isinstance(self.min_samples_leaf, (int, np.integer))
-        return float(np.ceil(self.min_samples_leaf * n_rows)) if share else float(self.min_samples_leaf)
+    def _min_leaf(self, n_rows: int) -> float:
+        if not isinstance(self.min_samples_leaf, (int, np.integer)):
+            return float(np.ceil(self.min_samples_leaf * n_rows - 1e-9))  # 0.07 * 100 is a little more than 7
+        if self.min_samples_leaf > n_rows:
+            raise InvalidInputError(
+                f"min_samples_leaf={self.min_samples_leaf} is more than the {n_rows} rows with positive weight"
+            )
+        return float(self.min_samples_leaf)
+
+    def _margin(self, n_points: int) -> float:
+        return max(_LEAST_MARGIN, min(0.005, 0.5 / n_points)) if self.margin is None else float(self.margin)

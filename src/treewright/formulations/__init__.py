@@ -2,5 +2,6 @@
 
 from treewright.formulations.base import Formulation
 from treewright.formulations.oct_h import OCTH
+from treewright.formulations.s2oct import S2OCT
 
-__all__ = ["OCTH", "Formulation"]
+__all__ = ["OCTH", "S2OCT", "Formulation"]

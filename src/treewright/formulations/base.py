@@ -15,7 +15,8 @@ class Formulation(Protocol):
     """A model of a tree on given data.
 
     Any tree can be made feasible (:meth:`repair`) and then be written as a point of the program (:meth:`encode`),
-    so that every search and every other model is a warm start.
+    so that every search and every other model is a warm start. A model may have an attribute ``program_cells``, about
+    how many non-zeros its program has, so that one that is too large is not written at all.
     """
 
     def build(self) -> Program:
@@ -35,7 +36,7 @@ class Formulation(Protocol):
         ...
 
     def objective(self, tree: Tree) -> float:
-        """Objective of a tree, computed from the tree and the data alone."""
+        """Objective of a tree, computed from the tree and the data alone; 0 or more."""
         ...
 
     def lower_bound(self) -> float:

@@ -27,14 +27,12 @@ from treewright.formulations.fragments import (
     is_below,
     swapped,
 )
+from treewright.formulations.oct_h_repair import GAP_TOLERANCE, repaired
 from treewright.program import FloatArray, IntArray, Program, ProgramBuilder
-from treewright.tree import BoolArray, Tree, decision_path, leaf_counts, route, side
+from treewright.tree import Tree, decision_path, route, side
 from treewright.tree.measure import oct_h_objective
 
 __all__ = ["OCTH"]
-
-_GAP_TOLERANCE = 2e-6
-"""A solution may miss the margin by a solver's tolerance of 1e-6 on either side of a split."""
 
 Splits = dict[int, tuple[FloatArray, float]]
 """Normal and offset of the splits by heap number."""
@@ -89,7 +87,7 @@ class OCTH:
 
     # ------------------------------------------------------------------ data as the program sees it
 
-    @property
+    @cached_property
     def tree(self) -> CompleteTree:
         """The complete tree that points are placed in."""
         return CompleteTree(self.depth)
@@ -101,8 +99,8 @@ class OCTH:
 
     @cached_property
     def group(self) -> IntArray:
-        """Group of each point; points of a group cannot be parted."""
-        return inseparable_groups(self.X, self.margin)
+        """Group of each point; points of a group cannot be parted, not even by a split at the end of the tolerance."""
+        return inseparable_groups(self.X, self.margin - GAP_TOLERANCE)
 
     @cached_property
     def group_weight(self) -> FloatArray:
@@ -119,8 +117,14 @@ class OCTH:
     @cached_property
     def baseline(self) -> float:
         """Error of the majority class, by which errors are divided (1 if there is none)."""
-        by_class = self.group_weight.sum(axis=0)
+        by_class = np.bincount(self.y, self.weight, self.n_classes)
         return float(by_class.sum() - by_class.max()) or 1.0
+
+    @cached_property
+    def program_cells(self) -> int:
+        """About how many non-zeros the program has, known before it is written."""
+        (n, p), n_leaves = self.X.shape, self.tree.n_leaves
+        return n * (2 * self.tree.n_branches * (p + 1) + (self.depth + 3) * n_leaves)
 
     # ------------------------------------------------------------------ build
 
@@ -323,74 +327,9 @@ class OCTH:
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits with a gap, leaves large enough, depth kept, best labels, no idle splits.
 
-        A threshold moves to the nearest gap of its node (fewest points change sides); a split without one, or with a
-        side below the minimum leaf size, goes.
+        See :func:`treewright.formulations.oct_h_repair.repaired`.
         """
-        weights, thresholds = tree.weights.copy(), tree.threshold.copy()
-        keep = np.ones(tree.n_nodes, dtype=bool)
-        members: dict[int, IntArray] = {0: np.arange(len(self.X))}
-        level = tree.level
-        for node in range(tree.n_nodes):
-            inside = members.get(node)
-            if inside is None or not len(inside) or tree.left[node] < 0:
-                continue
-            left, right = int(tree.left[node]), int(tree.right[node])
-            found = None if level[node] >= self.depth else self._nearest_gap(tree, node, inside)
-            if found is None:
-                keep[[left, right]] = False
-                continue
-            weights[node], thresholds[node], goes_left = found
-            members[left], members[right] = inside[goes_left], inside[~goes_left]
-            keep[left], keep[right] = bool(goes_left.any()), not bool(goes_left.all())
-        moved = Tree(tree.left, tree.right, weights, thresholds, tree.values, tree.labels)
-        return self._without_idle_splits(self._enforce_min_leaf(moved.collapsed(keep)))
-
-    def _nearest_gap(self, tree: Tree, node: int, inside: IntArray) -> tuple[FloatArray, float, BoolArray] | None:
-        """Normalized split at the gap nearest to the node's own threshold, and who goes left."""
-        normal = tree.weights[node]
-        size = np.abs(normal).sum()
-        if size == 0.0:
-            return normal, tree.threshold[node], np.full(len(inside), bool(tree.threshold[node] >= 0.0))
-        normal = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
-        normal = normal / np.abs(normal).sum()
-        level = self.X[inside] @ normal
-        order = np.sort(level)
-        n_left = int(np.searchsorted(order, tree.threshold[node] / size, side="right"))
-        # Position k puts k points on the left. Both ends are allowed: a split may send all points one way.
-        wide = np.flatnonzero(np.diff(order) >= self.margin - _GAP_TOLERANCE) + 1
-        positions = np.concatenate([[0], wide, [len(order)]])
-        k = int(positions[np.argmin(np.abs(positions - n_left))])
-        if k in (0, len(order)):
-            threshold = order[0] - self.margin if k == 0 else order[-1] + self.margin
-        else:
-            threshold = (order[k - 1] + order[k]) / 2
-        return normal, float(threshold), level <= threshold
-
-    def _enforce_min_leaf(self, tree: Tree) -> Tree:
-        """Drop splits above leaves that are too small, lowest first."""
-        while tree.n_nodes > 1:
-            size = leaf_counts(tree, self.X, np.zeros(len(self.X), np.int64), self.sizes, 1)[:, 0]
-            small = np.flatnonzero(tree.is_leaf & (size < self.min_leaf - 1e-9))
-            if not len(small):
-                break
-            keep = np.ones(tree.n_nodes, dtype=bool)
-            parent = tree.parent[small[np.argmax(tree.level[small])]]
-            keep[[tree.left[parent], tree.right[parent]]] = False
-            tree = tree.collapsed(keep)
-        return tree
-
-    def _without_idle_splits(self, tree: Tree) -> Tree:
-        """Give leaves their best labels and drop splits below which every leaf has the same one."""
-        counts = leaf_counts(tree, self.X, self.y, self.weight, self.n_classes)
-        labels = counts.argmax(axis=1)
-        tree = tree.with_leaves(counts, labels)
-        keep = np.ones(tree.n_nodes, dtype=bool)
-        pure = tree.is_leaf.copy()
-        for node in tree.branches[::-1]:
-            left, right = tree.left[node], tree.right[node]
-            pure[node] = pure[left] and pure[right] and labels[left] == labels[right] == labels[node]
-            keep[[left, right]] = not pure[node]
-        return tree.collapsed(keep)
+        return repaired(self, tree)
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree, computed from the tree and the data alone."""
@@ -401,5 +340,7 @@ class OCTH:
         table = self.group_weight
         inseparable = (table.sum(axis=1) - table.max(axis=1)).sum()
         by_class = np.sort(table.sum(axis=0))
-        without_leaf = by_class[: max(0, self.n_classes - self.tree.n_leaves)].sum()
+        # A leaf needs its rows, so there may be room for fewer than the complete tree has.
+        room = max(1, int(self.sizes.sum() / self.min_leaf + 1e-6)) if self.min_leaf > 0 else self.tree.n_leaves
+        without_leaf = by_class[: max(0, self.n_classes - min(room, self.tree.n_leaves))].sum()
         return float(max(inseparable, without_leaf) / self.baseline)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
-from treewright.data._checks import AnyArray, as_column, missing_mask
+from treewright.data._checks import AnyArray, as_column, missing_mask, plain
+from treewright.estimators._files import is_plain
 from treewright.exceptions import InvalidInputError
 from treewright.tree.text import format_number
 
-__all__ = ["STATUS_WORDS", "fit_report", "text_table"]
+__all__ = ["STATUS_WORDS", "fit_report", "text_table", "totals_table"]
 
 STATUS_WORDS = {
-    "optimal": "proven optimal: no tree of this kind is better (within the gap)",
+    "optimal": "proven optimal: no tree of this kind is better, within the gap",
     "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
     "interrupted": "interrupted: the best tree found until then, not proven optimal",
     "local": "ended without proof: the tolerances of the solver leave a gap",
@@ -54,7 +55,7 @@ def fit_report(
     totals : object
         What is known about the classes of the rows without label, as :func:`treewright.data.parse_totals`
         reads it: ``{label: total}``, or ``{group: {label: total}}`` with `groups`. Labels are those of
-        ``estimator.classes_``.
+        ``estimator.classes_``. By default the estimator's own ``totals_``, if it has any.
     groups : array-like of shape (n_rows,) or None
         Group of each row, for totals by group.
 
@@ -82,9 +83,9 @@ def fit_report(
       3 of 3 are right: accuracy 100.0%
     <BLANKLINE>
     Known totals of the rows without a label
-      class  asked  predicted  difference
-      no         0          0           0
-      yes        1          1           0
+      class  asked  reached  difference
+      no         0        0           0
+      yes        1        1           0
       1 row without a label; OCTHClassifier does not know totals, they had no part in the fit
     <BLANKLINE>
     """
@@ -104,9 +105,20 @@ def fit_report(
         [f"Predictions for all {len(guess)} rows", *_count_lines(guess, classes)],
         _confusion_lines(truth, guess[known], classes),
     ]
+    reached = getattr(estimator, "totals_", [])
     if totals is not None:
         chosen = None if groups is None else as_column(groups, "groups")[~known]
-        sections.append(_totals_lines(totals, chosen, guess[~known], classes, hasattr(estimator, "totals_"), name))
+        reached = parse_totals(totals, classes, int(np.count_nonzero(~known)), chosen).table(guess[~known], classes)
+    if reached:
+        used = hasattr(estimator, "totals_")
+        part = "the fit used these totals" if used else f"{name} does not know totals, they had no part in the fit"
+        sections.append(
+            [
+                "Known totals of the rows without a label",
+                *totals_table(reached),
+                f"  {_rows(int(np.count_nonzero(~known)))} without a label; {part}",
+            ]
+        )
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
@@ -138,6 +150,35 @@ def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str
         parts = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
         lines.append((indent + "  ".join(parts)).rstrip())
     return lines
+
+
+def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> list[str]:
+    r"""Lay out the totals that were asked for and what was reached.
+
+    Parameters
+    ----------
+    reached : sequence of mappings
+        An estimator's ``totals_``, or what :meth:`treewright.data.ClassTotals.table` gives.
+    indent : str
+        What each line starts with.
+
+    Examples
+    --------
+    >>> row = {"group": None, "class": "yes", "low": 3, "high": 5, "reached": 6, "deviation": 1}
+    >>> print("\n".join(totals_table([row], indent="")))
+    class  asked   reached  difference
+    yes    3 to 5        6          +1
+    """
+    grouped = any(row["group"] is not None for row in reached)
+    table: list[tuple[object, ...]] = [(*(("group",) if grouped else ()), "class", "asked", "reached", "difference")]
+    for row in reached:
+        low, high, count = row["low"], row["high"], row["reached"]
+        # an exact total is a number, an interval its two ends
+        asked = low if low == high else f"{low} to {high}"
+        difference = count - min(max(count, low), high)
+        group = (str(row["group"]),) if grouped else ()
+        table.append((*group, str(row["class"]), asked, count, f"{difference:+d}" if difference else "0"))
+    return text_table(table, indent)
 
 
 def _is_numeric(cell: object) -> bool:
@@ -180,8 +221,8 @@ def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
 
 
 def _fit_lines(estimator: Any, name: str) -> list[str]:
-    parameters = estimator.get_params(deep=False)
-    shown = [(key, value if _is_plain(value) else f"a {type(value).__name__}") for key, value in parameters.items()]
+    parameters = {key: plain(value) for key, value in estimator.get_params(deep=False).items()}
+    shown = [(key, value if is_plain(value) else f"a {type(value).__name__}") for key, value in parameters.items()]
     words = STATUS_WORDS.get(estimator.status_, "")
     return [
         f"Fit of {name}",
@@ -191,10 +232,6 @@ def _fit_lines(estimator: Any, name: str) -> list[str]:
         f"  {estimator.solve_time_:.1f} seconds",
         "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown)),
     ]
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _confusion_lines(truth: AnyArray, guess: AnyArray, classes: AnyArray) -> list[str]:
@@ -207,24 +244,3 @@ def _confusion_lines(truth: AnyArray, guess: AnyArray, classes: AnyArray) -> lis
     if total:
         lines.append(f"  {right} of {total} are right: accuracy {right / total:.1%}")
     return lines
-
-
-def _totals_lines(
-    totals: Any, groups: AnyArray | None, guess: AnyArray, classes: AnyArray, used: bool, name: str
-) -> list[str]:
-    asked = parse_totals(totals, classes, len(guess), groups)
-    rows: list[tuple[object, ...]] = []
-    for entry in asked.table(guess, classes):
-        low, high, reached = entry["low"], entry["high"], entry["reached"]
-        # an exact total is a number, an interval its two ends
-        goal = low if low == high else f"{low} to {high}"
-        difference = reached - min(max(reached, low), high)
-        group = () if groups is None else (str(entry["group"]),)
-        rows.append((*group, str(entry["class"]), goal, reached, f"{difference:+d}" if difference else "0"))
-    header = (*(() if groups is None else ("group",)), "class", "asked", "predicted", "difference")
-    part = "the fit used these totals" if used else f"{name} does not know totals, they had no part in the fit"
-    return [
-        "Known totals of the rows without a label",
-        *text_table([header, *rows]),
-        f"  {_rows(len(guess))} without a label; {part}",
-    ]

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
+
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright.budget import Budget
 from treewright.program import FloatArray, IntArray
-from treewright.search.hyperplane import Split, best_threshold, hinge_directions, logistic_direction
-from treewright.tree import BoolArray, Tree, leaf_counts, route
+from treewright.search.hyperplane import (
+    Split,
+    best_labels_threshold,
+    best_threshold,
+    hinge_directions,
+    logistic_direction,
+)
+from treewright.tree import BoolArray, Tree, relabelled, route
 
 __all__ = ["best_stump", "cart_tree", "grow", "tree_from_sklearn"]
 
-_LP_CELLS = 60_000
-"""Above this many table cells a hinge LP costs more than what it adds to logistic regression."""
+_LP_WORK = 1e8
+"""A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
+
+_L1_SECONDS = 5e-6
+"""Seconds a table cell that a sparse logistic regression takes at most."""
+
+_CLASSES = 32
+"""Heaviest classes that a stump may predict."""
+
+_PAIRS = 6
+"""Pairs of classes, and single classes, for which directions are sought at a node."""
+
+Cut = Callable[[FloatArray], tuple[float, float]]
+"""Positions of points along a direction to the best threshold there and its cost."""
 
 
 def tree_from_sklearn(model: DecisionTreeClassifier) -> Tree:
@@ -68,9 +89,10 @@ def grow(
     weight: FloatArray,
     depth: int,
     gap: float,
-    min_size: int = 1,
+    min_size: float = 1,
     price: float = 0.0,
     budget: Budget | None = None,
+    size: FloatArray | None = None,
 ) -> Tree:
     """Split impure leaves above `depth` by oblique stumps, as long as that pays.
 
@@ -84,13 +106,16 @@ def grow(
         Depth not to exceed.
     gap : float
         Distance between the sides of a split along its normal of 1-norm 1.
-    min_size : int
-        Smallest number of points in a leaf.
+    min_size : float
+        Smallest sum of `size` in a leaf.
     price : float
         Cost of a feature in a split, in units of weight.
     budget : Budget or None
         Ends the growing early.
+    size : ndarray or None
+        How many rows each point stands for in `min_size`, 1 by default.
     """
+    size = np.ones(len(X)) if size is None else size
     for _ in range(depth - int(tree.level[tree.leaves].min())):
         leaf_of, level = route(tree, X), tree.level
         found: dict[int, Split] = {}
@@ -98,91 +123,151 @@ def grow(
             inside = np.flatnonzero(leaf_of == leaf)
             if level[leaf] >= depth or (budget is not None and budget.over):
                 continue
-            last = level[leaf] == depth - 1
-            split = _leaf_split(X[inside], y[inside], weight[inside], tree.n_outputs, gap, min_size, price, last)
+            data = (X[inside], y[inside], weight[inside])
+            chosen = _last_split if level[leaf] == depth - 1 else _early_split
+            split = chosen(*data, tree.n_outputs, gap, max(1, min_size), price, size[inside], budget)
             if split is not None:
                 found[int(leaf)] = split
         if not found:
             break
-        tree = _with_splits(tree, found)
-        counts = leaf_counts(tree, X, y, weight, tree.n_outputs)
-        tree = tree.with_leaves(counts, counts.argmax(axis=1))
+        tree = relabelled(_with_splits(tree, found), X, y, weight)
     return tree
 
 
 def best_stump(
-    X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, gap: float, min_size: int, price: float
-) -> Split | None:
-    """Best oblique split into two leaves with a label each: least error plus price of its features.
-
-    Directions come from logistic regression and hinge LPs between pairs of the largest classes, and from single
-    features; thresholds are exact.
-    """
-    by_class = np.bincount(y, weight, n_classes)
-    classes = [int(k) for k in np.argsort(-by_class, kind="stable")[:3] if by_class[k] > 0]
-    pairs = [(i, k) for i in classes for k in classes if i != k]
-    best: Split | None = None
-    for low, high in pairs:
-        cost_left, cost_right = weight * (y != low), weight * (y != high)
-        either = (y == low) | (y == high)
-        # The mirrored pair finds the mirrored direction: solve only once, by class number.
-        normals = (
-            candidate_directions(X[either], y[either] == low, weight[either], gap, price > 0) if low < high else []
-        )
-        best = _better(best, X, normals, cost_left, cost_right, gap, min_size, price)
-        best = _better_axis(best, X, cost_left, cost_right, gap, min_size, price)
-    return best
-
-
-def candidate_directions(
-    X: FloatArray, goes_left: BoolArray, weight: FloatArray, gap: float, sparse: bool
-) -> list[FloatArray]:
-    """Directions that part the marked points from the others, by several convex surrogates."""
-    if goes_left.all() or not goes_left.any():
-        return []
-    directions = [logistic_direction(X, goes_left, weight, "l2", strength) for strength in (1e-3, 1.0)]
-    if sparse:
-        directions += [logistic_direction(X, goes_left, weight, "l1", strength) for strength in (0.1, 1.0, 10.0)]
-    if X.size <= _LP_CELLS:
-        directions += hinge_directions(X, goes_left, weight, gap)
-    return [d for d in directions if np.any(d != 0)]
-
-
-def _leaf_split(
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,
     n_classes: int,
     gap: float,
-    min_size: int,
+    min_size: float,
     price: float,
-    last: bool,
+    size: FloatArray | None = None,
+    budget: Budget | None = None,
 ) -> Split | None:
-    """Split for a leaf: by error where nothing follows, by impurity where more splits will."""
+    """Best oblique split into two leaves with a label each: least error plus price of its features.
+
+    Directions are the single features, and those that logistic regression and hinge LPs give for pairs of classes;
+    thresholds and labels are exact. A stump that predicts a pair of classes is wrong on all others: pairs come in the
+    order of that bound, until none can be better.
+    """
+    by_class = np.bincount(y, weight, n_classes)
+    total = float(by_class.sum())
+    classes = np.argsort(-by_class, kind="stable")[:_CLASSES]
+    classes = classes[by_class[classes] > 0]
+    table = weight[:, None] * (y[:, None] == classes)
+    others = total - float(by_class[classes].sum())
+
+    def cut(level: FloatArray) -> tuple[float, float]:
+        threshold, cost = best_labels_threshold(level, table, gap, min_size, size)
+        return threshold, cost + others
+
+    best = _better(None, X, list(np.eye(X.shape[1])), cut, price, budget)
+    pairs = sorted(combinations(classes.tolist(), 2), key=lambda pair: -by_class[list(pair)].sum())
+    for low, high in pairs[:_PAIRS]:
+        least = total - float(by_class[low] + by_class[high]) + price
+        if (best is not None and least >= best.cost - 1e-12) or (budget is not None and budget.over):
+            break
+        either = (y == low) | (y == high)
+        normals = candidate_directions(X[either], y[either] == low, weight[either], gap, price > 0, budget)
+        best = _better(best, X, normals, cut, price, budget)
+    return best
+
+
+def candidate_directions(
+    X: FloatArray,
+    goes_left: BoolArray,
+    weight: FloatArray,
+    gap: float,
+    sparse: bool,
+    budget: Budget | None = None,
+) -> list[FloatArray]:
+    """Directions that part the marked points from the others, by several convex surrogates.
+
+    The first is there whatever the budget says; the others only as long as time is left.
+    """
+    if goes_left.all() or not goes_left.any():
+        return []
+    left = Budget() if budget is None else budget
+    directions = [logistic_direction(X, goes_left, weight, "l2", 1e-3)]
+    if not left.over:
+        directions.append(logistic_direction(X, goes_left, weight, "l2", 1.0))
+    for strength in (0.1, 1.0, 10.0) if sparse else ():
+        if not left.over and left.remaining > _L1_SECONDS * X.size:
+            directions.append(logistic_direction(X, goes_left, weight, "l1", strength))
+    if len(X) * X.size <= _LP_WORK and not left.over:
+        directions += hinge_directions(X, goes_left, weight, gap, budget=budget)
+    return [d for d in directions if np.any(d != 0)]
+
+
+def _last_split(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    gap: float,
+    min_size: float,
+    price: float,
+    size: FloatArray,
+    budget: Budget | None,
+) -> Split | None:
+    """Split for a leaf that none will follow: by error."""
     by_class = np.bincount(y, weight, n_classes)
     error = float(by_class.sum() - by_class.max())
-    if error <= 0 or len(y) < 2 * max(1, min_size):
+    if error <= 0 or size.sum() < 2 * min_size:
         return None
-    if last:
-        split = best_stump(X, y, weight, n_classes, gap, min_size, price)
-        if split is None or split.cost >= error - 1e-12 or not np.isfinite(split.threshold):
-            return None
-        return split
+    split = best_stump(X, y, weight, n_classes, gap, min_size, price, size, budget)
+    if split is None or split.cost >= error - 1e-12 or not np.isfinite(split.threshold):
+        return None
+    return split
+
+
+def _early_split(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    gap: float,
+    min_size: float,
+    price: float,
+    size: FloatArray,
+    budget: Budget | None,
+) -> Split | None:
+    """Split for a leaf that more splits will follow: by impurity."""
+    if np.all(y == y[:1]) or size.sum() < 2 * min_size:
+        return None
     best, best_impurity = None, np.inf
-    for k in np.flatnonzero(by_class > 0):
-        goes_left = y == k
-        for normal in candidate_directions(X, goes_left, weight, gap, price > 0):
-            normal = normal / np.abs(normal).sum()
+    for goes_left in _wishes(X, y, weight, n_classes):
+        for direction in candidate_directions(X, goes_left, weight, gap, price > 0, budget):
+            normal = direction / np.abs(direction).sum()
             level = X @ normal
             balance = np.where(goes_left, weight / weight[goes_left].sum(), weight / weight[~goes_left].sum())
-            threshold, _ = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, max(1, min_size))
+            threshold, _ = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, min_size, size)
             left = level <= threshold
             if left.all() or not left.any():
                 continue
             impurity = _gini(y[left], weight[left]) + _gini(y[~left], weight[~left])
             if impurity < best_impurity - 1e-12:
                 best, best_impurity = Split(normal, threshold, impurity), impurity
+        if budget is not None and budget.over:
+            break
     return best
+
+
+def _wishes(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int) -> list[BoolArray]:
+    """Which points might go left together: a class, for the heaviest ones, or half of the classes."""
+    by_class = np.bincount(y, weight, n_classes)
+    classes = np.argsort(-by_class, kind="stable")[: np.count_nonzero(by_class)]
+    if len(classes) == 2:
+        return [y == classes[0]]
+    wishes = [y == k for k in classes[:_PAIRS]]
+    if len(classes) > 3:
+        # Classes on either side of the middle along the direction in which their means differ most.
+        mean = np.array([np.average(X[y == k], axis=0, weights=weight[y == k]) for k in classes])
+        mean = mean - mean.mean(axis=0)
+        along = mean @ np.linalg.svd(mean, full_matrices=False)[2][0]
+        wishes.append(np.isin(y, classes[along <= np.median(along)]))
+    return wishes
 
 
 def _gini(y: IntArray, weight: FloatArray) -> float:
@@ -194,32 +279,36 @@ def _better(
     best: Split | None,
     X: FloatArray,
     normals: list[FloatArray],
-    cost_left: FloatArray,
-    cost_right: FloatArray,
-    gap: float,
-    min_size: int,
+    cut: Cut,
     price: float,
+    budget: Budget | None,
 ) -> Split | None:
-    """The cheapest of `best` and the splits along `normals` in either orientation."""
-    for direction in normals:
-        for normal in (direction / np.abs(direction).sum(), -direction / np.abs(direction).sum()):
-            split = split_along(X, normal, cost_left, cost_right, gap, min_size, price)
-            if best is None or split.cost < best.cost - 1e-12:
-                best = split
+    """The cheapest of `best` and the splits along `normals`."""
+    for normal in normals:
+        split = split_along(X, normal, cut, price)
+        if best is None or split.cost < best.cost - 1e-12:
+            best = split
+        if budget is not None and budget.over:
+            break
     return best
 
 
-def split_along(
-    X: FloatArray,
-    normal: FloatArray,
-    cost_left: FloatArray,
-    cost_right: FloatArray,
-    gap: float,
-    min_size: int,
-    price: float,
-) -> Split:
-    """Best split along a direction of 1-norm 1; with a price, features that do not pay are dropped one by one."""
-    threshold, cost = best_threshold(X @ normal, cost_left, cost_right, gap, min_size)
+def split_along(X: FloatArray, normal: FloatArray, cut: Cut, price: float) -> Split:
+    """Best split along a direction; with a price, features that do not pay are dropped one by one.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points.
+    normal : ndarray of shape (n_features,)
+        Direction, not zero.
+    cut : callable
+        Positions of the points along a direction of 1-norm 1 to the best threshold and its cost.
+    price : float
+        Cost of a feature.
+    """
+    normal = normal / np.abs(normal).sum()
+    threshold, cost = cut(X @ normal)
     best = Split(normal, threshold, cost + price * np.count_nonzero(normal))
     if price <= 0:
         return best
@@ -228,26 +317,10 @@ def split_along(
             continue
         thinner = np.where(np.arange(len(normal)) == j, 0.0, best.normal)
         thinner = thinner / np.abs(thinner).sum()
-        threshold, cost = best_threshold(X @ thinner, cost_left, cost_right, gap, min_size)
+        threshold, cost = cut(X @ thinner)
         total = cost + price * np.count_nonzero(thinner)
         if total <= best.cost + 1e-12:
             best = Split(thinner, threshold, total)
-    return best
-
-
-def _better_axis(
-    best: Split | None,
-    X: FloatArray,
-    cost_left: FloatArray,
-    cost_right: FloatArray,
-    gap: float,
-    min_size: int,
-    price: float,
-) -> Split | None:
-    for j in range(X.shape[1]):
-        threshold, cost = best_threshold(X[:, j], cost_left, cost_right, gap, min_size)
-        if best is None or cost + price < best.cost - 1e-12:
-            best = Split(np.eye(1, X.shape[1], j)[0], threshold, cost + price)
     return best
 
 

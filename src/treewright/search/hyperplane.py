@@ -13,10 +13,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
+from treewright.budget import Budget
 from treewright.program import FloatArray
 from treewright.tree import BoolArray
 
-__all__ = ["Split", "best_threshold", "hinge_directions", "logistic_direction", "widest_gap"]
+__all__ = ["Split", "best_labels_threshold", "best_threshold", "hinge_directions", "logistic_direction", "widest_gap"]
 
 
 class Split(NamedTuple):
@@ -28,7 +29,12 @@ class Split(NamedTuple):
 
 
 def best_threshold(
-    level: FloatArray, cost_left: FloatArray, cost_right: FloatArray, gap: float = 0.0, min_size: int = 0
+    level: FloatArray,
+    cost_left: FloatArray,
+    cost_right: FloatArray,
+    gap: float = 0.0,
+    min_size: float = 0,
+    size: FloatArray | None = None,
 ) -> tuple[float, float]:
     """Exact best threshold along a direction.
 
@@ -40,8 +46,10 @@ def best_threshold(
         What each point pays on either side.
     gap : float
         The two sides must lie at least this far apart.
-    min_size : int
-        Smallest number of points on each side; 0 allows all points on one side.
+    min_size : float
+        Smallest sum of `size` on each side; 0 allows all points on one side.
+    size : ndarray of shape (n_points,) or None
+        How many rows each point stands for, 1 by default.
 
     Returns
     -------
@@ -56,26 +64,65 @@ def best_threshold(
     >>> best_threshold(level, np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 0, 0]))
     (1.5, 0.0)
     """
-    n = len(level)
     order = np.argsort(level, kind="stable")
-    sorted_level = level[order]
     # cost[k]: the first k points in order go left.
     cost = (
         np.concatenate([[0.0], np.cumsum(cost_left[order])])
         + np.concatenate([[0.0], np.cumsum(cost_right[order][::-1])])[::-1]
     )
-    width = np.concatenate([[np.inf], np.diff(sorted_level), [np.inf]])
-    count = np.arange(n + 1)
-    allowed = (width > 0) & (width >= gap) & (count >= min_size) & (n - count >= min_size)
+    return _cheapest_cut(level[order], cost, gap, min_size, None if size is None else size[order])
+
+
+def best_labels_threshold(
+    level: FloatArray, by_class: FloatArray, gap: float = 0.0, min_size: float = 0, size: FloatArray | None = None
+) -> tuple[float, float]:
+    """Exact best threshold along a direction where each side predicts its heaviest class.
+
+    Parameters
+    ----------
+    level : ndarray of shape (n_points,)
+        Position of the points along the direction.
+    by_class : ndarray of shape (n_points, n_classes)
+        Weight of each point in the column of its class.
+    gap, min_size, size
+        As for :func:`best_threshold`.
+
+    Returns
+    -------
+    threshold, cost : float
+        As for :func:`best_threshold`; the cost is the weight of the points on whose side another class is heaviest.
+
+    Examples
+    --------
+    >>> best_labels_threshold(np.array([0.0, 1.0, 2.0, 4.0]), np.eye(3)[[2, 2, 0, 0]])
+    (1.5, 0.0)
+    """
+    order = np.argsort(level, kind="stable")
+    left = np.vstack([np.zeros(by_class.shape[1]), np.cumsum(by_class[order], axis=0)])
+    right = left[-1] - left
+    cost = np.maximum(left[-1].sum() - left.max(axis=1) - right.max(axis=1), 0.0)
+    return _cheapest_cut(level[order], cost, gap, min_size, None if size is None else size[order])
+
+
+def _cheapest_cut(
+    level: FloatArray, cost: FloatArray, gap: float, min_size: float, size: FloatArray | None
+) -> tuple[float, float]:
+    """Threshold and cost of the best cut of sorted levels, where cutting after k points costs ``cost[k]``."""
+    n = len(level)
+    width = np.concatenate([[np.inf], np.diff(level), [np.inf]])
+    rows = np.arange(n + 1.0) if size is None else np.concatenate([[0.0], np.cumsum(size)])
+    least = min_size - 1e-9
+    allowed = (width > 0) & (width >= gap) & (rows >= least) & (rows[-1] - rows >= least)
     if not allowed.any():
         return 0.0, np.inf
-    cost = np.where(allowed, cost, np.inf)
     # Sums in another order differ by rounding; such ties are ties.
-    best = np.flatnonzero(cost <= cost.min() + 1e-12 * max(1.0, abs(float(cost.min()))))
+    tie = 1e-12 * max(1.0, float(np.abs(cost).max()))
+    cost = np.where(allowed, cost, np.inf)
+    best = np.flatnonzero(cost <= cost.min() + tie)
     inner = best[(best > 0) & (best < n)]
     if len(inner):
         k = int(inner[np.argmax(width[inner])])
-        return float((sorted_level[k - 1] + sorted_level[k]) / 2), float(cost[k])
+        return float((level[k - 1] + level[k]) / 2), float(cost[k])
     k = int(best[0])
     return (-np.inf if k == 0 else np.inf), float(cost[k])
 
@@ -108,7 +155,12 @@ def logistic_direction(
 
 
 def hinge_directions(
-    X: FloatArray, goes_left: BoolArray, weight: FloatArray, gap: float, rounds: int = 4
+    X: FloatArray,
+    goes_left: BoolArray,
+    weight: FloatArray,
+    gap: float,
+    rounds: int = 4,
+    budget: Budget | None = None,
 ) -> list[FloatArray]:
     r"""Directions of few violations under :math:`\lVert a \rVert_1 \le 1`, by linear programs.
 
@@ -130,6 +182,8 @@ def hinge_directions(
         Gap g between the sides.
     rounds : int
         Number of times the weights are renewed.
+    budget : Budget or None
+        Ends the work early, with the directions found so far.
 
     Returns
     -------
@@ -140,7 +194,9 @@ def hinge_directions(
     current, directions = weight / weight.mean(), list[FloatArray]()
     seen: set[bytes] = set()
     for _ in range(rounds):
-        solved = _hinge_lp(X, sign, current, gap)
+        if budget is not None and budget.over:
+            break
+        solved = _hinge_lp(X, sign, current, gap, budget)
         if solved is None:
             break
         normal, violation = solved
@@ -152,7 +208,7 @@ def hinge_directions(
             break
         seen.add(left.tobytes())
         if left.any() and not left.all():
-            parted = widest_gap(X, left)
+            parted = widest_gap(X, left, budget)
             directions += [] if parted is None else [parted]
         if violation.max() <= 1e-9:
             break
@@ -160,8 +216,10 @@ def hinge_directions(
     return directions
 
 
-def widest_gap(X: FloatArray, goes_left: BoolArray) -> FloatArray | None:
+def widest_gap(X: FloatArray, goes_left: BoolArray, budget: Budget | None = None) -> FloatArray | None:
     """Direction of 1-norm 1 that parts two given sides as widely as possible, None if no direction parts them.
+
+    Also None if the budget ends before the answer is known.
 
     Examples
     --------
@@ -180,14 +238,17 @@ def widest_gap(X: FloatArray, goes_left: BoolArray) -> FloatArray | None:
         b_ub=np.concatenate([np.zeros(n), [1.0]]),
         bounds=np.array([[0.0, np.inf]] * (2 * p) + [[-np.inf, np.inf], [0.0, np.inf]]),
         method="highs",
+        options=_limit(budget),
     )
-    if solved.x is None or solved.x[-1] <= 1e-9:
+    if solved.status != 0 or solved.x[-1] <= 1e-9:
         return None
     return _normalized(solved.x[:p] - solved.x[p : 2 * p])
 
 
-def _hinge_lp(X: FloatArray, sign: FloatArray, weight: FloatArray, gap: float) -> tuple[FloatArray, FloatArray] | None:
-    """Normal and violations of the weighted hinge LP, None where the normal is zero."""
+def _hinge_lp(
+    X: FloatArray, sign: FloatArray, weight: FloatArray, gap: float, budget: Budget | None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Normal and violations of the weighted hinge LP, None where the normal is zero or time ran out."""
     n, p = X.shape
     # Columns: a+ (p), a- (p), o, xi (n). Rows: -sign*(X a - o) - xi <= -gap/2, and |a|_1 <= 1.
     signed = sparse.csr_array(sign[:, None] * X)
@@ -199,11 +260,17 @@ def _hinge_lp(X: FloatArray, sign: FloatArray, weight: FloatArray, gap: float) -
         b_ub=np.concatenate([np.full(n, -gap / 2), [1.0]]),
         bounds=np.array([[0.0, np.inf]] * (2 * p) + [[-np.inf, np.inf]] + [[0.0, np.inf]] * n),
         method="highs",
+        options=_limit(budget),
     )
-    if solved.x is None:
+    if solved.status != 0:
         return None
     normal = solved.x[:p] - solved.x[p : 2 * p]
     return (_normalized(normal), solved.x[2 * p + 1 :]) if np.abs(normal).sum() > 1e-9 else None
+
+
+def _limit(budget: Budget | None) -> dict[str, float]:
+    """Time limit of a linear program."""
+    return {} if budget is None or budget.seconds is None else {"time_limit": max(0.01, budget.remaining)}
 
 
 def _normalized(normal: FloatArray) -> FloatArray:

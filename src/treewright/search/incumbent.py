@@ -20,7 +20,7 @@ class Incumbent:
     model : Formulation
         Repairs and scores what is offered.
     floor : float or None
-        Objective at which nothing better exists, by default the model's own bound.
+        Objective at which nothing better exists, by default the model's own bound, computed when it is first needed.
     on_better : callable or None
         Called with each better objective.
 
@@ -39,15 +39,22 @@ class Incumbent:
         self, model: Formulation, floor: float | None = None, on_better: Callable[[float], None] | None = None
     ) -> None:
         self.model = model
-        self.floor = model.lower_bound() if floor is None else floor
+        self._floor = floor
         self.on_better = on_better
         self.tree: Tree | None = None
         self.objective = np.inf
 
     @property
+    def floor(self) -> float:
+        """Objective at which nothing better exists."""
+        if self._floor is None:
+            self._floor = self.model.lower_bound()
+        return self._floor
+
+    @property
     def proven(self) -> bool:
-        """Whether the bound is reached, so that the tree is optimal."""
-        return bool(self.objective <= self.floor + 1e-9)
+        """Whether the bound is reached, so that the tree is optimal; no objective is below 0."""
+        return bool(self.objective <= 1e-9 or self.objective <= self.floor + 1e-9)
 
     def offer(self, tree: Tree) -> bool:
         """Repair and score a tree; keep it if it is better."""

@@ -13,16 +13,20 @@ from treewright.program import FloatArray, IntArray
 from treewright.search.alternating import alternate
 from treewright.search.greedy import cart_tree, grow
 from treewright.search.incumbent import Incumbent
-from treewright.tree import Tree, route
+from treewright.tree import Tree, passing
 
 __all__ = ["search_oct_h"]
 
 
 class _Settings(TypedDict):
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
     gap: float
-    min_size: int
+    min_size: float
     price: float
     budget: Budget
+    size: FloatArray
 
 
 def search_oct_h(
@@ -58,12 +62,23 @@ def search_oct_h(
     leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
     for tree in [*given, leaf]:
         best.offer(tree)
-    smallest = int(np.ceil(model.min_leaf))
-    settings = _Settings(gap=model.margin, min_size=smallest, price=model.complexity * model.baseline, budget=budget)
-    data = (model.X, model.y, model.weight)
-    if _finished(best, budget):
+    if budget.over:
         return
-    cart = cart_tree(*data, model.n_classes, model.depth, smallest)
+    # Tolerances of the search are absolute: weights have mean 1 there.
+    unit = float(model.weight.mean())
+    settings = _Settings(
+        X=model.X,
+        y=model.y,
+        weight=model.weight / unit,
+        gap=model.margin,
+        min_size=model.min_leaf,
+        price=model.complexity * model.baseline / unit,
+        budget=budget,
+        size=model.sizes,
+    )
+    # CART counts points, of which a leaf that is large enough has at least so many; the repair looks at rows.
+    points = int(np.ceil(model.min_leaf / model.sizes.max()))
+    cart = cart_tree(model.X, model.y, settings["weight"], model.n_classes, model.depth, points)
     best.offer(cart)
     for start in [*given, cart, leaf]:
         _improve(best, model, model.repair(start), settings)
@@ -82,13 +97,12 @@ def _finished(best: Incumbent, budget: Budget) -> bool:
 
 def _improve(best: Incumbent, model: OCTH, tree: Tree, settings: _Settings) -> None:
     """Improve the splits a tree has, then grow the ones it lacks and improve again."""
-    data = (model.X, model.y, model.weight)
     for growing in (False, True):
         if _finished(best, settings["budget"]):
             return
-        tree = grow(tree, *data, model.depth, **settings) if growing else tree
+        tree = grow(tree, depth=model.depth, **settings) if growing else tree
         best.offer(tree)
-        tree = alternate(tree, *data, **settings)
+        tree = alternate(tree, **settings)
         best.offer(tree)
 
 
@@ -97,8 +111,7 @@ def _perturbed(tree: Tree, model: OCTH, rng: np.random.Generator) -> Tree:
     if tree.n_nodes == 1:
         return tree
     node = int(rng.choice(tree.branches))
-    leaves_below = [leaf for leaf in tree.leaves if _is_ancestor(tree, node, int(leaf))]
-    inside = np.flatnonzero(np.isin(route(tree, model.X), leaves_below))
+    inside = np.flatnonzero(passing(tree, model.X, node))
     weights, threshold = tree.weights.copy(), tree.threshold.copy()
     weights[node], threshold[node] = _bisector(model, inside, rng)
     return model.repair(Tree(tree.left, tree.right, weights, threshold, tree.values, tree.labels))
@@ -117,10 +130,3 @@ def _bisector(model: OCTH, inside: IntArray, rng: np.random.Generator) -> tuple[
     second = int(rng.choice(others if len(others) else inside))
     normal = model.X[second] - model.X[first]
     return normal, float(normal @ (model.X[first] + model.X[second]) / 2)
-
-
-def _is_ancestor(tree: Tree, node: int, leaf: int) -> bool:
-    parent = tree.parent
-    while leaf > node:
-        leaf = int(parent[leaf])
-    return leaf == node

@@ -1,6 +1,16 @@
 """The fitted thing: a decision tree as arrays, its routing, measures, file format and text."""
 
-from treewright.tree.routing import decision_path, leaf_counts, predict_labels, predict_values, route, side
+from treewright.tree.routing import (
+    decision_path,
+    leaf_counts,
+    passing,
+    predict_labels,
+    predict_values,
+    relabelled,
+    route,
+    side,
+    visited,
+)
 from treewright.tree.serialize import dumps, loads, read_json, tree_from_dict, tree_to_dict, write_json
 from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
 from treewright.tree.text import export_text
@@ -15,11 +25,14 @@ __all__ = [
     "export_text",
     "leaf_counts",
     "loads",
+    "passing",
     "predict_labels",
     "predict_values",
     "read_json",
+    "relabelled",
     "route",
     "side",
+    "visited",
     "tree_from_dict",
     "tree_to_dict",
     "write_json",

@@ -8,12 +8,22 @@ from scipy import sparse
 
 from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
 
-__all__ = ["decision_path", "leaf_counts", "predict_labels", "predict_values", "route", "side"]
+__all__ = [
+    "decision_path",
+    "leaf_counts",
+    "passing",
+    "predict_labels",
+    "predict_values",
+    "relabelled",
+    "route",
+    "side",
+    "visited",
+]
 
 _BLOCK = 8192
 
 
-def route(tree: Tree, points: ArrayLike) -> IntArray:
+def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
     """Node number of the leaf each point reaches.
 
     Parameters
@@ -22,6 +32,8 @@ def route(tree: Tree, points: ArrayLike) -> IntArray:
         The tree.
     points : array-like of shape (n_points, n_features)
         Numerical features; categorical ones as codes 0, 1, 2, ...; NaN for a missing value.
+    start : int
+        Node at which the points enter, by default the root.
 
     Returns
     -------
@@ -35,11 +47,12 @@ def route(tree: Tree, points: ArrayLike) -> IntArray:
     [1, 2]
     """
     X = _as_points(tree, points)
-    node = np.zeros(len(X), dtype=np.int64)
-    depth, is_leaf = tree.depth, tree.is_leaf
-    for start in range(0, len(X), _BLOCK):
-        block = _as_rows(X[start : start + _BLOCK])
-        at = node[start : start + _BLOCK]
+    node = np.full(len(X), start, dtype=np.int64)
+    level, is_leaf = tree.level, tree.is_leaf
+    depth = int(level.max() - level[start])
+    for first in range(0, len(X), _BLOCK):
+        block = _as_rows(X[first : first + _BLOCK])
+        at = node[first : first + _BLOCK]
         for _ in range(depth):
             left = _goes_left(tree, block, at)
             at[:] = np.where(is_leaf[at], at, np.where(left, tree.left[at], tree.right[at]))
@@ -65,6 +78,32 @@ def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
     rows, columns = np.concatenate(points_on), np.concatenate(nodes_on)
     ones = np.ones(len(rows), dtype=np.int64)
     return sparse.csr_array((ones, (rows, columns)), shape=(n_points, tree.n_nodes))
+
+
+def passing(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
+    """Whether each point passes `node` on its way from the root.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[1.0], threshold=0.0, values=[[2.0, 0.0], [0.0, 2.0]])
+    >>> passing(tree, [[-1.0], [1.0]], 2).tolist()
+    [False, True]
+    """
+    below = np.zeros(tree.n_nodes, dtype=bool)
+    below[node] = True
+    for branch in tree.branches:  # children are numbered after their parent
+        if below[branch]:
+            below[[tree.left[branch], tree.right[branch]]] = True
+    return np.asarray(below[route(tree, points)])
+
+
+def visited(tree: Tree, points: ArrayLike) -> BoolArray:
+    """Whether at least one point passes each node."""
+    leaf = route(tree, points)
+    counts = np.bincount(leaf, minlength=tree.n_nodes)
+    for node in tree.branches[::-1]:  # children are numbered after their parent
+        counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
+    return counts > 0
 
 
 def predict_labels(tree: Tree, points: ArrayLike) -> IntArray:
@@ -93,6 +132,35 @@ def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, 
     for node in tree.branches[::-1]:  # children are numbered after their parent
         counts[node] = counts[tree.left[node]] + counts[tree.right[node]]
     return counts
+
+
+def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int | None = None) -> Tree:
+    """Return the same splits with class weights counted and the largest class as label.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    points : array-like of shape (n_points, n_features)
+        Points.
+    y : ndarray of int, shape (n_points,)
+        Class numbers, -1 for points that do not count.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    n_classes : int or None
+        Number of classes, by default the one the tree has.
+
+    Returns
+    -------
+    Tree
+        A node that no weight reaches keeps its label where that is a class.
+    """
+    n_classes = tree.n_outputs if n_classes is None else n_classes
+    counts = leaf_counts(tree, points, y, weight, n_classes)
+    labels = counts.argmax(axis=1)
+    if tree.labels is not None:
+        labels = np.where((counts.sum(axis=1) > 0) | (tree.labels >= n_classes), labels, tree.labels)
+    return tree.with_leaves(counts, labels)
 
 
 def _as_points(tree: Tree, points: ArrayLike) -> FloatArray:

@@ -63,12 +63,12 @@ def export_text(
 
     Examples
     --------
-    >>> tree = Tree.stump(weights=[-2.0, 0.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.5]])
+    >>> tree = Tree.stump(weights=[-2.0, 0.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.0]])
     >>> print(export_text(tree, feature_names=["age", "income"], class_names=["no", "yes"]))
     if age >= -1.5:
         no  (49 points: 98% no, 2% yes)
     else:
-        yes  (12.5 points: 100% yes)
+        yes  (12 points: 100% yes)
     """
     precision = index(precision)
     if not 1 <= precision <= _MAX_PRECISION:
@@ -142,6 +142,9 @@ class _Writer:
         self._digits = _threshold_digits(tree, precision)
         self._show_missing = show_missing
         self._width = width
+        # points that weigh a fraction are not counted
+        values = tree.values[tree.left == LEAF]
+        self._weighted = bool(np.any(np.abs(values - np.round(values)) > _NOISE * np.maximum(1.0, np.abs(values))))
 
     def lines(self, max_depth: int | None) -> list[str]:
         """All lines, parents first and left before right. By a stack: trees may be deeper than recursion."""
@@ -248,10 +251,11 @@ class _Writer:
         total = float(values.sum())
         if total <= 0:
             return f"{name}  (no labelled points)"
-        points = format_number(total, self._precision, keep_fraction=True)
+        number = format_number(total, self._precision, keep_fraction=True)
+        amount = f"weight {number}" if self._weighted else f"{number} {'point' if number == '1' else 'points'}"
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
-        return f"{name}  ({points} {'point' if points == '1' else 'points'}: {shares})"
+        return f"{name}  ({amount}: {shares})"
 
 
 def _divide(numerator: float, denominator: float) -> float:

@@ -1,0 +1,140 @@
+"""A complete tree of hyperplanes as searches move it: arrays over heap-numbered nodes, changed one node at a time.
+
+Node b has ``f_b(x) = omega_b @ x - gamma_b`` and sends x left where ``f_b(x) <= 0``. A node with ``omega = 0`` and
+``gamma = 1`` sends everything left, with ``gamma = -1`` everything right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.formulations.fragments import CompleteTree
+from treewright.program import FloatArray, IntArray
+from treewright.tree import BoolArray, Tree
+
+__all__ = ["Planes", "labels_on_either_side", "leaves_reached", "passes", "planes_errors"]
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Hyperplanes of all branch nodes of a complete tree, and the labels of its leaves.
+
+    Attributes
+    ----------
+    omega : ndarray of shape (n_branches, n_features)
+        Normals.
+    gamma : ndarray of shape (n_branches,)
+        Offsets.
+    labels : ndarray of int, shape (n_leaves,)
+        Class numbers of the leaves, from the left.
+    """
+
+    omega: FloatArray
+    gamma: FloatArray
+    labels: IntArray
+
+    @property
+    def shape(self) -> CompleteTree:
+        """The complete tree."""
+        return CompleteTree(len(self.labels).bit_length() - 1)
+
+    def values(self, X: FloatArray) -> FloatArray:
+        """Value of each point at each node, shape (n_points, n_branches)."""
+        return np.asarray(X @ self.omega.T - self.gamma)
+
+    def replaced(self, node: int, omega: FloatArray, gamma: float) -> Planes:
+        """Return the planes with another hyperplane at `node` (from 0)."""
+        all_omega, all_gamma = self.omega.copy(), self.gamma.copy()
+        all_omega[node], all_gamma[node] = omega, gamma
+        return Planes(all_omega, all_gamma, self.labels)
+
+    def to_tree(self, n_classes: int) -> Tree:
+        """Return the tree, with every node explicit."""
+        n_branches = len(self.gamma)
+        labels = np.concatenate([np.zeros(n_branches, dtype=np.int64), self.labels])
+        values = np.zeros((2 * n_branches + 1, n_classes))
+        return Tree.from_heap(np.ones(n_branches), self.omega, self.gamma, values, labels)
+
+    @classmethod
+    def from_tree(cls, tree: Tree, depth: int, n_classes: int) -> Planes:
+        """Complete a tree of at most this depth; with two classes leaves are mirrored to alternate 0, 1.
+
+        Where a branch ends early, nodes that send everything one way lead on to a leaf of its label.
+        """
+        shape = CompleteTree(depth)
+        omega, gamma = np.zeros((shape.n_branches, tree.n_features)), np.ones(shape.n_branches)
+        labels = np.arange(shape.n_leaves) % 2 if n_classes == 2 else np.zeros(shape.n_leaves, dtype=np.int64)
+        assert tree.labels is not None
+        todo = [(0, 1)]
+        while todo:
+            node, heap = todo.pop()
+            label = int(tree.labels[node])
+            if heap > shape.n_branches:
+                labels[heap - shape.n_leaves] = labels[heap - shape.n_leaves] if n_classes == 2 else label
+            elif tree.left[node] < 0:
+                _send_all_to(label, heap, shape, gamma, labels, n_classes)
+            else:
+                left, right = int(tree.left[node]), int(tree.right[node])
+                lowest = 2 * heap > shape.n_branches
+                first, second = int(tree.labels[left]), int(tree.labels[right])
+                if lowest and n_classes == 2 and first == second:
+                    _send_all_to(first, heap, shape, gamma, labels, n_classes)
+                    continue
+                sign = -1.0 if lowest and n_classes == 2 and first > second else 1.0
+                omega[heap - 1], gamma[heap - 1] = sign * tree.weights[node], sign * tree.threshold[node]
+                todo += [(left, 2 * heap), (right, 2 * heap + 1)]
+        return cls(omega, gamma, labels)
+
+
+def _send_all_to(
+    label: int, heap: int, shape: CompleteTree, gamma: FloatArray, labels: IntArray, n_classes: int
+) -> None:
+    """Make heap node `heap` and those on the way send everything to a leaf of `label`."""
+    while 2 * heap <= shape.n_branches:
+        gamma[heap - 1], heap = 1.0, 2 * heap
+    right = n_classes == 2 and label == 1
+    gamma[heap - 1] = -1.0 if right else 1.0
+    if n_classes > 2:
+        labels[[2 * heap - shape.n_leaves, 2 * heap + 1 - shape.n_leaves]] = label
+
+
+def leaves_reached(values: FloatArray) -> IntArray:
+    """Leaf (from 0) that each row of node values reaches."""
+    n, n_branches = values.shape
+    node = np.zeros(n, dtype=np.int64)
+    rows = np.arange(n)
+    for _ in range((n_branches + 1).bit_length() - 1):
+        node = 2 * node + 1 + (values[rows, node] > 0)
+    return node - n_branches
+
+
+def passes(leaf: IntArray, node: int, shape: CompleteTree) -> tuple[BoolArray, BoolArray]:
+    """Whether the way to each leaf passes branch `node` (from 0), and whether it goes left there."""
+    left, right = shape.left_of[node][leaf], shape.right_of[node][leaf]
+    return left | right, left
+
+
+def labels_on_either_side(planes: Planes, node: int, values: FloatArray) -> tuple[IntArray, IntArray]:
+    """Label that each row of node values would get on the left and on the right of `node`."""
+    forced = values.copy()
+    forced[:, node] = -1.0
+    if_left = planes.labels[leaves_reached(forced)]
+    forced[:, node] = 1.0
+    return if_left, planes.labels[leaves_reached(forced)]
+
+
+def planes_errors(planes: Planes, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
+    """Least leaf error of each labelled point among the leaves of its class, and that leaf."""
+    values = planes.values(X)
+    to_left, to_right = np.maximum(0.0, 1.0 + values), np.maximum(0.0, 1.0 - values)
+    shape = planes.shape
+    error = to_left @ shape.left_of + to_right @ shape.right_of
+    own = np.where(planes.labels[None, :] == y[:, None], error, np.inf)
+    leaf = own.argmin(axis=1)
+    least = own[np.arange(len(y)), leaf]
+    # A class without a leaf: the point stays where it is, and cannot be right.
+    lost = ~np.isfinite(least)
+    leaf[lost] = leaves_reached(values[lost])
+    return np.where(lost, 0.0, least), leaf

@@ -1,0 +1,244 @@
+"""S2OCTClassifier as its users meet it; zero objectives are re-verified by a checker that knows only data and tree."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+from treewright import S2OCTClassifier, load_model
+from treewright.data import biased_sample
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.tree import predict_labels
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from verify_s2oct import verify_zero  # noqa: E402
+
+
+def survey(n=200, p=3, seed=0, noise=0.3, labelled=0.15):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.5, 30, p)
+    truth = (X @ rng.normal(size=p) + noise * rng.normal(size=n) * X.std() > 0).astype(int)
+    known = biased_sample(truth, labelled, weights={1: 0.85, 0: 0.15}, random_state=seed, require_all_classes=True)
+    return X, truth, known, np.where(known, truth, -1)
+
+
+def fit(X, y, totals=None, groups=None, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = S2OCTClassifier(**({"time_limit": 15, "random_state": 0} | parameters))
+        return model.fit(X, y, totals=totals, groups=groups)
+
+
+# ---------------------------------------------------------------------- zero objectives
+
+
+@pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_zero_objectives_are_true(margin, seed):
+    X, truth, known, y = survey(120, seed=seed)
+    total = int(truth[~known].sum())
+    model = fit(X, y, totals={1: total}, margin=margin)
+    assert (model.status_, model.objective_, model.bound_) == ("optimal", 0.0, 0.0)
+    assert verify_zero(model.tree_, X, y, total, margin) == []
+    assert np.sum(model.transduction_[~known] == 1) == total
+    assert np.array_equal(model.transduction_[known], truth[known])
+    assert np.array_equal(model.predict(X), model.transduction_)
+
+
+def test_the_checker_can_fail():
+    X, truth, known, y = survey(120)
+    total = int(truth[~known].sum())
+    tree = fit(X, y, totals={1: total}).tree_
+    assert any("class 1" in text for text in verify_zero(tree, X, y, total + 1, "tolerance"))
+    assert any("misclassified" in text for text in verify_zero(tree, X, np.where(known, 1 - truth, -1), total, "paper"))
+    steep = tree.unscaled(np.full(X.shape[1], 1e6), np.zeros(X.shape[1]))
+    assert any("exceeds" in text for text in verify_zero(steep, X, y, total, "tolerance"))
+    flat = tree.unscaled(np.full(X.shape[1], 1e-6), np.zeros(X.shape[1]))
+    assert verify_zero(flat, X, y, total, "paper")
+
+
+def test_every_tree_of_a_committee_is_optimal():
+    X, truth, known, y = survey(150)
+    total = int(truth[~known].sum())
+    model = fit(X, y, totals={1: total}, n_trees=7)
+    assert len(model.trees_) > 1
+    for tree in model.trees_:
+        assert verify_zero(tree, X, y, total, "tolerance") == []
+    assert np.sum(model.transduction_[~known] == 1) == total
+    votes = model.predict_proba(X)
+    assert np.allclose(votes.sum(axis=1), 1.0)
+    assert np.array_equal(model.classes_[votes.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize("prefer", ["typical", "margin", "sparse", "first"])
+def test_each_preference_gives_an_optimal_tree(prefer):
+    X, truth, known, y = survey(100)
+    total = int(truth[~known].sum())
+    model = fit(X, y, totals=total, prefer=prefer)
+    assert verify_zero(model.tree_, X, y, total, "tolerance") == []
+
+
+# ---------------------------------------------------------------------- totals of every kind
+
+
+def test_totals_per_group_are_met_exactly():
+    X, truth, known, y = survey(200, p=4)
+    groups = np.where(np.arange(200) % 3 == 0, "north", "south")
+    totals = {g: {k: int(np.sum(truth[~known & (groups == g)] == k)) for k in (0, 1)} for g in ("north", "south")}
+    model = fit(X, y, totals=totals, groups=groups, time_limit=30)
+    assert model.objective_ == 0.0
+    for row in model.totals_:
+        asked = totals[row["group"]][row["class"]]
+        assert row["reached"] == asked == np.sum(model.transduction_[~known & (groups == row["group"])] == row["class"])
+
+
+def test_intervals_cost_nothing_inside():
+    X, truth, known, y = survey(150)
+    total = int(truth[~known].sum())
+    model = fit(X, y, totals={1: (total - 5, total + 5)})
+    assert model.objective_ == 0.0
+    assert total - 5 <= np.sum(model.transduction_[~known] == 1) <= total + 5
+
+
+def test_shares_are_counts():
+    X, truth, known, y = survey(150)
+    n = int(np.sum(~known))
+    model = fit(X, y, totals={1: 0.4})
+    assert np.sum(model.transduction_[~known] == 1) == round(0.4 * n)
+
+
+def test_without_totals_labels_alone_count():
+    X, truth, known, y = survey(150)
+    model = fit(X, y)
+    assert model.objective_ == 0.0
+    assert model.totals_ == []
+    assert np.array_equal(model.predict(X[known]), truth[known])
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_three_classes_with_all_totals(load):
+    X, truth = load(return_X_y=True)
+    known = np.random.default_rng(0).random(len(truth)) < 0.15
+    names = np.array(["a", "b", "c"])[truth]
+    y = np.where(known, names, None)
+    totals = {k: int(np.sum(names[~known] == k)) for k in "abc"}
+    model = fit(X, y, totals=totals, time_limit=20)
+    assert model.objective_ == 0.0
+    assert {k: int(np.sum(model.transduction_[~known] == k)) for k in "abc"} == totals
+    assert np.mean(model.transduction_[~known] == names[~known]) > 0.8
+
+
+def test_a_class_without_a_single_label():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(0, 1, (40, 2)), rng.normal([8, 0], 1, (40, 2)), rng.normal([0, 8], 1, (20, 2))])
+    truth = np.repeat([0, 1, 2], [40, 40, 20])
+    known = np.zeros(100, dtype=bool)
+    known[[0, 1, 2, 3, 40, 41, 42, 43]] = True
+    y = np.where(known, truth, -1)
+    model = fit(X, y, totals={0: 36, 1: 36, 2: 20})
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.objective_ == 0.0
+    assert np.mean(model.transduction_ == truth) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("totals", "groups", "text"),
+    [({1: 10_000}, None, "10000"), ({1: 1.5}, None, r"1\.5"), ({0: 1, 1: 2}, None, "3"), ({1: -1}, None, "-1")],
+)
+def test_impossible_totals_are_refused(totals, groups, text):
+    X, _, _, y = survey(100)
+    with pytest.raises(InfeasibleTotalsError, match=text):
+        S2OCTClassifier().fit(X, y, totals=totals, groups=groups)
+
+
+def test_other_bad_input():
+    X, _, _, y = survey(100)
+    with pytest.raises(InvalidInputError, match="labelled"):
+        S2OCTClassifier().fit(X, np.full(100, -1))
+    with pytest.raises(ValueError, match="'widest'"):
+        S2OCTClassifier(margin="widest").fit(X, y)
+    with pytest.raises(InvalidInputError, match="printed|paper"):
+        S2OCTClassifier(formulation="paper", margin="tolerance").fit(X, y, totals=5)
+
+
+# ---------------------------------------------------------------------- labels that cannot all be right
+
+
+def test_contradicting_labels_are_proven_at_twice_the_minority():
+    """Two rows at the same place with different labels cost at least 2, and no more is needed here."""
+    X = np.array([[0.0], [0.0], [10.0], [-10.0], [5.0], [-5.0]])
+    y = np.array([0, 1, 1, 0, -1, -1])
+    model = fit(X, y, totals={1: 1})
+    assert model.bound_ == pytest.approx(2.0)
+    assert model.objective_ == pytest.approx(2.0, rel=1e-4)
+    assert model.status_ == "optimal"
+
+
+def test_weights_decide_between_contradicting_labels():
+    X = np.array([[0.0], [0.0], [10.0], [-10.0]])
+    y = np.array([0, 1, 1, 0])
+    for heavy in (0, 1):
+        weight = np.where((y == heavy) & (X[:, 0] == 0), 5.0, 1.0)
+        model = S2OCTClassifier(max_depth=1, random_state=0, time_limit=5).fit(X, y, sample_weight=weight)
+        assert model.predict([[0.0]])[0] == heavy
+
+
+def test_the_printed_program_reaches_the_same_optimum():
+    X, truth, known, y = survey(24, p=2, labelled=0.3, seed=3)
+    total = int(truth[~known].sum())
+    ours = fit(X, y, totals=total, margin="paper", max_depth=1, time_limit=30)
+    printed = fit(X, y, totals=total, margin="paper", formulation="paper", max_depth=1, time_limit=30)
+    assert ours.status_ == printed.status_ == "optimal"
+    assert printed.objective_ == pytest.approx(ours.objective_, abs=1e-3)
+
+
+# ---------------------------------------------------------------------- habits
+
+
+def test_the_same_fit_twice_and_in_another_order():
+    X, truth, known, y = survey(100)
+    total = int(truth[~known].sum())
+    order = np.random.default_rng(1).permutation(100)
+    first, second = (fit(X, y, totals=total) for _ in range(2))
+    third = fit(X[order], y[order], totals=total)
+    assert first.status_ == "optimal"
+    assert first.tree_ == second.tree_ == third.tree_
+
+
+def test_save_and_load(tmp_path):
+    X, truth, known, y = survey(100)
+    frame = pd.DataFrame(X, columns=["age", "income", "size"])
+    model = fit(frame, y, totals={1: int(truth[~known].sum())}, n_trees=5)
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.trees_ == model.trees_
+    assert again.totals_ == model.totals_
+    assert np.array_equal(again.predict(frame), model.predict(frame))
+    assert again.get_params() == model.get_params()
+
+
+def test_minus_one_and_one_are_labels_where_nothing_else_is():
+    X = np.arange(10.0)[:, None]
+    with pytest.warns(UserWarning, match="taken for a label"):
+        model = S2OCTClassifier(max_depth=1).fit(X, np.where(X[:, 0] > 4, 1, -1))
+    assert model.classes_.tolist() == [-1, 1]
+
+
+def test_better_than_the_labels_alone_on_a_biased_sample():
+    X, truth = load_breast_cancer(return_X_y=True)
+    known = biased_sample(truth, 0.1, weights={1: 0.85, 0: 0.15}, random_state=0)
+    model = fit(X, np.where(known, truth, -1), totals={1: int(truth[~known].sum())}, time_limit=20)
+    assert model.objective_ == 0.0
+    assert np.mean(predict_labels(model.tree_, X[~known]) == truth[~known]) > 0.9
+
+
+def test_parallel_search_finds_optimal_trees():
+    X, truth, known, y = survey(100)
+    total = int(truth[~known].sum())
+    model = fit(X, y, totals=total, n_jobs=2)
+    assert verify_zero(model.tree_, X, y, total, "tolerance") == []
