@@ -14,7 +14,8 @@ from tree_strategies import random_tree, trees
 
 from treewright.exceptions import ModelFileError
 from treewright.tree import Tree, dumps, loads, read_json, tree_from_dict, tree_to_dict, write_json
-from treewright.tree.serialize import MAX_NODES, parse_json
+from treewright.tree.json_files import parse_json
+from treewright.tree.serialize import MAX_NODES
 
 
 def document():

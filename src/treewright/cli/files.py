@@ -17,7 +17,7 @@ from treewright.estimators import MODELS
 from treewright.estimators._files import model_from_dict, model_to_dict
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import FloatArray
-from treewright.tree.serialize import read_json, write_json
+from treewright.tree.json_files import read_json, write_json
 
 __all__ = ["TableModel", "check_outputs"]
 

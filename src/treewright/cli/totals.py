@@ -10,7 +10,7 @@ from typing import Any
 from treewright.data._checks import listing
 from treewright.data.table import is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.tree.serialize import read_json
+from treewright.tree.json_files import read_json
 
 __all__ = ["read_totals"]
 

@@ -13,7 +13,8 @@ from treewright._version import __version__
 from treewright.data._checks import listing, plain
 from treewright.exceptions import ModelFileError
 from treewright.tree import Tree
-from treewright.tree.serialize import read_json, tree_from_dict, tree_to_dict, write_json
+from treewright.tree.json_files import read_json, write_json
+from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = [
     "FORMAT",

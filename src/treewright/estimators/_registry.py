@@ -8,7 +8,7 @@ from typing import Any
 from treewright.estimators._files import model_from_dict
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
-from treewright.tree.serialize import read_json
+from treewright.tree.json_files import read_json
 
 __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 

@@ -1,5 +1,6 @@
 """The fitted thing: a decision tree as arrays, its routing, measures, file format and text."""
 
+from treewright.tree.json_files import read_json, write_json
 from treewright.tree.routing import (
     decision_path,
     leaf_counts,
@@ -11,7 +12,7 @@ from treewright.tree.routing import (
     side,
     visited,
 )
-from treewright.tree.serialize import dumps, loads, read_json, tree_from_dict, tree_to_dict, write_json
+from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
 from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
 from treewright.tree.text import export_text
 

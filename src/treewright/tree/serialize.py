@@ -15,34 +15,25 @@ nodes have no label. Numbers are written so that they are read back bit by bit. 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
-import secrets
-import shutil
-import stat
-from collections import Counter
 from typing import Any, NoReturn
 
 import numpy as np
 
 from treewright.exceptions import ModelFileError
+from treewright.tree.json_files import parse_json, shown
 from treewright.tree.structure import LEAF, Tree
 
 __all__ = [
     "FORMAT",
-    "MAX_BYTES",
     "MAX_ENTRIES",
     "MAX_NODES",
     "VERSION",
     "dumps",
     "loads",
-    "parse_json",
-    "read_json",
     "tree_from_dict",
     "tree_to_dict",
-    "write_json",
 ]
 
 FORMAT = "treewright-tree"
@@ -51,8 +42,6 @@ VERSION = 1
 MAX_NODES = 1_000_000
 #: Most entries that a table of nodes x features, outputs or categories may have.
 MAX_ENTRIES = 200_000_000
-#: Largest file that is read or written unless the caller allows more.
-MAX_BYTES = 2**28
 
 _TASKS = ("classification", "regression")
 _HEAD_KEYS = ("format", "version", "task", "n_features", "n_outputs", "nodes")
@@ -255,21 +244,21 @@ class _TreeReader:
 
     def _read_head(self, data: object) -> list[Any]:
         if not isinstance(data, dict):
-            self._fail("", f"expected an object, got {_show(data)}")
+            self._fail("", f"expected an object, got {shown(data)}")
         if data.get("format") != FORMAT:
-            self._fail("format", f"expected {FORMAT!r}, got {_show(data.get('format'))}")
+            self._fail("format", f"expected {FORMAT!r}, got {shown(data.get('format'))}")
         version = data.get("version")
         if type(version) is not int:
-            self._fail("version", f"expected an integer, got {_show(version)}")
+            self._fail("version", f"expected an integer, got {shown(version)}")
         if version != VERSION:
-            self._fail("version", f"the file has version {_show(version)}, this library reads version {VERSION}")
+            self._fail("version", f"the file has version {shown(version)}, this library reads version {VERSION}")
         self._check_keys("", data, _HEAD_KEYS, optional=("n_categories",))
         if data["task"] not in _TASKS:
-            self._fail("task", f"expected 'classification' or 'regression', got {_show(data['task'])}")
+            self._fail("task", f"expected 'classification' or 'regression', got {shown(data['task'])}")
         self._classification = data["task"] == "classification"
         nodes = data["nodes"]
         if not isinstance(nodes, list):
-            self._fail("nodes", f"expected a list, got {_show(nodes)}")
+            self._fail("nodes", f"expected a list, got {shown(nodes)}")
         if not nodes:
             self._fail("nodes", "a tree needs at least one node")
         self._n_features = self._size("n_features", data["n_features"], 0)
@@ -281,7 +270,7 @@ class _TreeReader:
     def _check_node_keys(self, i: int, node: object) -> tuple[str, ...]:
         """Kind of a node: the tuple of keys it must have besides its label."""
         if not isinstance(node, dict):
-            self._fail(f"nodes[{i}]", f"expected an object, got {_show(node)}")
+            self._fail(f"nodes[{i}]", f"expected an object, got {shown(node)}")
         kind: tuple[str, ...]
         if "category" in node:
             kind = _CATEGORY_KEYS
@@ -300,15 +289,15 @@ class _TreeReader:
                 self._fail(place, f"key {key!r} is missing")
         for key in found:
             if key not in keys and key not in optional:
-                self._fail(place, f"unknown key {_show(key)}")
+                self._fail(place, f"unknown key {shown(key)}")
 
     # Each of these returns the value it was given, once it is what it must be.
 
     def _size(self, key: str, value: object, least: int) -> int:
         if type(value) is not int:
-            self._fail(key, f"expected an integer, got {_show(value)}")
+            self._fail(key, f"expected an integer, got {shown(value)}")
         if value < least:
-            self._fail(key, f"expected at least {least}, got {_show(value)}")
+            self._fail(key, f"expected at least {least}, got {shown(value)}")
         return value
 
     def _integer(self, i: int, key: str, value: object, start: int, stop: int) -> int:
@@ -319,7 +308,7 @@ class _TreeReader:
     def _integers(self, i: int, key: str, value: object, stop: int) -> list[int]:
         place = f"nodes[{i}].{key}"
         if type(value) is not list:
-            self._fail(place, f"expected a list, got {_show(value)}")
+            self._fail(place, f"expected a list, got {shown(value)}")
         for position, item in enumerate(value):
             if type(item) is not int or not 0 <= item < stop:
                 self._fail_integer(f"{place}[{position}]", item, 0, stop)
@@ -337,7 +326,7 @@ class _TreeReader:
     def _numbers(self, i: int, key: str, value: object, length: int, what: str) -> list[float]:
         place = f"nodes[{i}].{key}"
         if type(value) is not list:
-            self._fail(place, f"expected a list, got {_show(value)}")
+            self._fail(place, f"expected a list, got {shown(value)}")
         if len(value) != length:
             self._fail(place, f"{len(value)} numbers for {length} {what}")
         isfinite = math.isfinite
@@ -347,26 +336,26 @@ class _TreeReader:
 
     def _finite(self, place: str, value: object) -> float:
         if type(value) is not float and type(value) is not int:
-            self._fail(place, f"expected a number, got {_show(value)}")
+            self._fail(place, f"expected a number, got {shown(value)}")
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            self._fail(place, f"expected a finite number, got {_show(value)}")
+            self._fail(place, f"expected a finite number, got {shown(value)}")
         return number
 
     def _boolean(self, i: int, key: str, value: object) -> bool:
         if type(value) is not bool:
-            self._fail(f"nodes[{i}].{key}", f"expected true or false, got {_show(value)}")
+            self._fail(f"nodes[{i}].{key}", f"expected true or false, got {shown(value)}")
         return value
 
     def _fail_integer(self, place: str, value: object, start: int, stop: int) -> NoReturn:
         if type(value) is not int:
-            self._fail(place, f"expected an integer, got {_show(value)}")
+            self._fail(place, f"expected an integer, got {shown(value)}")
         if start >= stop:
-            self._fail(place, f"no value is possible here, got {_show(value)}")
-        self._fail(place, f"expected {start} to {stop - 1}, got {_show(value)}")
+            self._fail(place, f"no value is possible here, got {shown(value)}")
+        self._fail(place, f"expected {start} to {stop - 1}, got {shown(value)}")
 
     def _place(self, place: str) -> str:
         return ".".join(part for part in (self._where, place) if part) or "tree"
@@ -384,212 +373,6 @@ def _check_size(where: str, n_nodes: int, n_features: int, n_outputs: int, n_cat
     for key, size in sizes.items():
         if n_nodes * size > MAX_ENTRIES:
             raise ModelFileError(
-                f"{prefix}{key}: {n_nodes} nodes x {_show(size)} is too large, "
+                f"{prefix}{key}: {n_nodes} nodes x {shown(size)} is too large, "
                 f"at most {MAX_ENTRIES} entries are allowed"
             )
-
-
-def _show(value: object) -> str:
-    """Short text for a value that may be hostile: huge, deep or without end."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(int(value)) if value.bit_length() <= 64 else f"an integer of {value.bit_length()} bits"
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, str):
-        return repr(str(value)) if len(value) <= 40 else f"{str(value[:37])!r}..."
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
-
-
-# ---------------------------------------------------------------------- files
-
-
-def parse_json(text: str | bytes, where: str = "") -> Any:
-    """Parse JSON strictly.
-
-    Parameters
-    ----------
-    text : str or bytes
-        The text; bytes must be UTF-8.
-    where : str, default=""
-        Name of the source, put before error texts.
-
-    Returns
-    -------
-    object
-        Lists, dicts, strings, numbers, booleans and None.
-
-    Raises
-    ------
-    ModelFileError
-        If the text is empty, truncated, not UTF-8, nested too deep, has a key twice in one object, or has a
-        number that is NaN, infinite or too long.
-
-    Examples
-    --------
-    >>> parse_json('{"a": [1, 2.5]}')
-    {'a': [1, 2.5]}
-    >>> parse_json('{"a": 1, "a": 2}')
-    Traceback (most recent call last):
-    ...
-    treewright.exceptions.ModelFileError: key 'a' occurs twice in one object
-    """
-    prefix = f"{where}: " if where else ""
-    try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8")
-        if not text.strip():
-            raise ModelFileError(f"{prefix}empty, expected JSON")
-        return json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-        )
-    except UnicodeDecodeError as error:
-        raise ModelFileError(f"{prefix}not UTF-8: {error.reason} at byte {error.start}") from error
-    except json.JSONDecodeError as error:
-        problem = f"{error.msg} at line {error.lineno} column {error.colno}"
-        raise ModelFileError(f"{prefix}not JSON, or truncated: {problem}") from error
-    except RecursionError as error:
-        raise ModelFileError(f"{prefix}nested too deep") from error
-    except ModelFileError:
-        raise
-    except ValueError as error:
-        message = str(error) if isinstance(error, _Refused) else "a number has too many digits"
-        raise ModelFileError(f"{prefix}{message}") from error
-
-
-def read_json(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
-    """Read a JSON file strictly.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    max_bytes : int, default=MAX_BYTES
-        Larger files are refused.
-
-    Returns
-    -------
-    object
-        What :func:`parse_json` returns.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ModelFileError
-        If it cannot be read, is too large, or is not strict JSON; the text has the path and the place.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.json")
-    ...     write_json(path, {"a": [1, 2.5]})
-    ...     read_json(path)
-    {'a': [1, 2.5]}
-    """
-    name = os.fspath(path)
-    try:
-        status = os.stat(name)
-        if stat.S_ISDIR(status.st_mode):
-            raise ModelFileError(f"{name}: a folder, expected a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{name}: not a regular file")
-        with open(name, "rb") as file:
-            # One byte more than allowed: the file may have grown since it was measured.
-            content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
-    except (FileNotFoundError, ModelFileError):
-        raise
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelFileError(f"{name!r}: cannot be read: {reason}") from error
-    if max(status.st_size, len(content)) > max_bytes:
-        size = max(status.st_size, len(content))
-        raise ModelFileError(f"{name}: {size} bytes are too many, at most {max_bytes} are allowed")
-    return parse_json(content, where=name)
-
-
-def write_json(path: str | os.PathLike[str], data: object, max_bytes: int = MAX_BYTES) -> None:
-    """Write a JSON file in UTF-8, entirely or not at all.
-
-    The text goes to a new file in the same folder that then takes the place of the old one, so that a crash
-    leaves the old file or the new one and never a part. A symbolic link stays a link; permissions are kept.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    data : object
-        Dicts, lists, strings, finite numbers, booleans and None.
-    max_bytes : int, default=MAX_BYTES
-        More is refused, since :func:`read_json` would refuse it too.
-
-    Raises
-    ------
-    ModelFileError
-        If the data has NaN or infinite numbers, refers to itself, or is too large.
-    TypeError
-        If the data has something that JSON has not.
-    OSError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "tree.json")
-    ...     write_json(path, tree_to_dict(Tree.leaf([1.0, 3.0], n_features=2)))
-    ...     tree_from_dict(read_json(path)).labels.tolist()
-    [1]
-    """
-    name = os.path.realpath(path)
-    try:
-        content = (json.dumps(data, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{os.fspath(path)}: cannot be written as JSON: {error}") from error
-    if len(content) > max_bytes:
-        raise ModelFileError(f"{os.fspath(path)}: {len(content)} bytes are too many, at most {max_bytes} are allowed")
-    temporary = os.path.join(os.path.dirname(name), f".treewright-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(name, temporary)
-        os.replace(temporary, name)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-class _Refused(ValueError):
-    """A document is JSON to Python's parser, but not to us."""
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise _Refused(f"key {_show(twice)} occurs twice in one object")
-    return found
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise _Refused(f"{text} is not a JSON number")
-
-
-def _finite_float(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise _Refused(f"number {_show(text)} is too large")
-    return number
