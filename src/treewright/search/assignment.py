@@ -49,7 +49,8 @@ def assign_within_totals(scores: FloatArray, size: FloatArray, low: IntArray, hi
 
 def _one_group(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> IntArray:
     if scores.shape[1] == 2:
-        return _cut(scores[:, 1] - scores[:, 0], size, int(low[1]), int(high[1]))
+        rows = size.sum()
+        return _cut(scores[:, 1] - scores[:, 0], size, max(low[1], rows - high[0]), min(high[1], rows - low[0]))
     n, k = scores.shape
     each = sparse.kron(sparse.eye_array(n), np.ones((1, k)), format="csr")
     total = sparse.kron(size[None, :], sparse.eye_array(k), format="csr")
@@ -65,7 +66,7 @@ def _one_group(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArr
     return np.asarray(solved.x.reshape(n, k).argmax(axis=1))
 
 
-def _cut(margin: FloatArray, size: FloatArray, low: int, high: int) -> IntArray:
+def _cut(margin: FloatArray, size: FloatArray, low: float, high: float) -> IntArray:
     """Class 1 for the highest margins: as many rows as have a positive one, but within [low, high]."""
     order = np.argsort(-margin, kind="stable")
     count = np.concatenate([[0.0], np.cumsum(size[order])])

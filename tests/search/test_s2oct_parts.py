@@ -1,0 +1,213 @@
+"""The parts of the S2OCT search against enumeration, routing and the measures."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treewright.budget import Budget
+from treewright.data import parse_totals
+from treewright.formulations import S2OCT
+from treewright.search.assignment import assign_within_totals
+from treewright.search.choice import choose, committee, vote_shares
+from treewright.search.guides import Guide
+from treewright.search.planes import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.search.s2oct import Pool
+from treewright.search.separator import separate
+from treewright.search.totals import Moves
+from treewright.tree import Tree, predict_labels, route
+from treewright.tree.measure import own_leaf_errors
+
+
+def planes_of(seed, depth=2, p=3, n_classes=2):
+    rng = np.random.default_rng(seed)
+    n = 2**depth
+    labels = np.arange(n) % 2 if n_classes == 2 else rng.integers(0, n_classes, n)
+    return Planes(rng.normal(size=(n - 1, p)), 0.3 * rng.normal(size=n - 1), labels), rng
+
+
+def model_of(X, y, count, **settings):
+    y = np.asarray(y)
+    size = (y < 0).astype(float)[:, None]
+    total = np.array([[int(size.sum()) - count, count]])
+    return S2OCT(np.asarray(X, float), y, np.ones(len(y)), size, total, total, 2, margin="tolerance", **settings)
+
+
+# ---------------------------------------------------------------------- labels within totals
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([2, 3]))
+def test_assignment_is_the_best_of_all(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 20, (6, n_classes)) + rng.random((6, n_classes)) * 0.01
+    drawn = np.bincount(rng.integers(0, n_classes, 6), minlength=n_classes)
+    slack = rng.integers(0, 2, n_classes)
+    low, high = np.maximum(drawn - slack, 0)[None], (drawn + slack)[None]
+    label = assign_within_totals(scores, np.ones((6, 1)), low, high)
+    best = max(
+        sum(scores[i, k] for i, k in enumerate(choice))
+        for choice in product(range(n_classes), repeat=6)
+        if np.all(np.bincount(choice, minlength=n_classes) >= low[0])
+        and np.all(np.bincount(choice, minlength=n_classes) <= high[0])
+    )
+    assert np.all(np.bincount(label, minlength=n_classes) >= low[0])
+    assert np.all(np.bincount(label, minlength=n_classes) <= high[0])
+    assert scores[np.arange(6), label].sum() == pytest.approx(best)
+
+
+def test_assignment_by_group():
+    scores = np.array([[0.0, 5.0], [0.0, 4.0], [0.0, 3.0], [0.0, 2.0]])
+    size = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=float)
+    total = np.array([[1, 1], [2, 0]])
+    assert assign_within_totals(scores, size, total, total).tolist() == [1, 0, 0, 0]
+
+
+# ---------------------------------------------------------------------- hyperplanes
+
+
+def test_separation_keeps_hard_points_and_the_bound():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) * 20
+    side = np.where(X @ [1.0, -2.0, 0.5, 0.1] > 3, 1.0, -1.0)
+    omega, gamma = separate(X, side, X[:0], side[:0], side[:0], bound=10.0)
+    assert np.all(side * (X @ omega - gamma) >= 1.0)
+    assert np.abs(omega).max() <= 10.0 + 1e-9
+    assert separate(X[:2] * 0, np.array([1.0, -1.0]), X[:0], side[:0], side[:0], bound=10.0) is None
+    assert separate(X * 1e-4, side, X[:0], side[:0], side[:0], bound=0.1) is None
+
+
+def test_soft_points_are_met_where_they_can_be():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    side = np.array([-1.0, -1.0, 1.0, 1.0])
+    omega, gamma = separate(X[:0], side[:0], X, side, np.ones(4), bound=5.0)
+    assert np.all(side * (X @ omega - gamma) >= 1.0 - 1e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_planes_route_like_their_tree(depth, n_classes):
+    planes, rng = planes_of(depth, depth, n_classes=n_classes)
+    X = rng.normal(size=(200, 3))
+    tree = planes.to_tree(n_classes)
+    leaf = leaves_reached(planes.values(X))
+    assert np.array_equal(planes.labels[leaf], predict_labels(tree, X))
+    again = Planes.from_tree(tree, depth, n_classes)
+    assert np.array_equal(again.labels[leaves_reached(again.values(X))], predict_labels(tree, X))
+    for node in range(len(planes.gamma)):
+        here, left = passes(leaf, node, planes.shape)
+        assert np.array_equal(left & here, here & (planes.values(X)[:, node] <= 0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_any_tree_completed_predicts_the_same(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    split = [True, bool(seed % 2), bool(seed % 3)]
+    values = rng.random((7, n_classes))
+    tree = Tree.from_heap(split, rng.normal(size=(3, 2)), rng.normal(size=3), values, values.argmax(axis=1))
+    X = rng.normal(size=(100, 2))
+    planes = Planes.from_tree(tree, 3, n_classes)
+    assert np.array_equal(planes.labels[leaves_reached(planes.values(X))], predict_labels(tree, X))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_errors_are_those_of_the_measure(seed):
+    planes, rng = planes_of(seed)
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    error, leaf = planes_errors(planes, X, y)
+    assert np.allclose(error, own_leaf_errors(planes.to_tree(2), X, y))
+    assert np.array_equal(planes.labels[leaf], y)
+
+
+def test_labels_on_either_side_by_forcing_the_threshold():
+    planes, rng = planes_of(3)
+    X = rng.normal(size=(60, 3))
+    for node in range(3):
+        left, right = labels_on_either_side(planes, node, planes.values(X))
+        for label, gamma in ((left, 1e9), (right, -1e9)):
+            forced = planes.replaced(node, planes.omega[node], gamma)
+            assert np.array_equal(label, planes.labels[leaves_reached(forced.values(X))])
+
+
+# ---------------------------------------------------------------------- totals
+
+
+def test_deviations_are_those_of_the_totals():
+    rng = np.random.default_rng(0)
+    totals = parse_totals({"n": {"a": 3, "b": (1, 4)}, "s": {"a": 0.5}}, ["a", "b", "c"], 20, ["n", "s"] * 10)
+    X, y = rng.normal(size=(22, 2)), np.concatenate([[0, 1], np.full(20, -1)])
+    size = np.zeros((22, 2))
+    size[np.arange(2, 22), totals.group_of] = 1.0
+    moves = Moves(S2OCT(X, y, np.ones(22), size, totals.low, totals.high, 3), rng, Budget())
+    for _ in range(20):
+        label = rng.integers(0, 3, 20)
+        assert np.array_equal(moves.counts(label), totals.count(label))
+        assert moves.deviations(moves.counts(label)) == totals.total_deviation(totals.count(label))
+
+
+@pytest.mark.parametrize("count", [3, 10, 17])
+def test_a_hyperplane_moves_to_any_count(count):
+    """One labelled point at either end: every count between is reached, and both stay right."""
+    rng = np.random.default_rng(count)
+    X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (20, 2))])
+    model = model_of(X, [0, 1, *[-1] * 20], count, depth=1, bound=10.0)
+    start = Planes(np.array([[1.0, 0.0]]), np.array([0.0]), np.array([0, 1]))
+    planes = Moves(model, rng, Budget()).meet_totals(start)
+    label = planes.labels[leaves_reached(planes.values(X))]
+    assert label[2:].sum() == count
+    assert label[:2].tolist() == [0, 1]
+    assert planes_errors(planes, X[:2], np.array([0, 1]))[0].sum() == 0.0
+
+
+def test_widening_changes_no_side():
+    rng = np.random.default_rng(1)
+    X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (30, 2))])
+    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, bound=10.0)
+    near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
+    wide = Moves(model, rng, Budget()).widened(near)
+    assert np.array_equal(near.values(X) > 0, wide.values(X) > 0)
+    assert np.abs(wide.values(X[2:])).min() > np.abs(near.values(X[2:])).min()
+
+
+# ---------------------------------------------------------------------- guides and choice
+
+
+def test_guides_keep_the_totals_and_know_classes_without_labels():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(0, 1, (30, 2)), rng.normal([9, 0], 1, (30, 2)), rng.normal([0, 9], 1, (10, 2))])
+    truth = np.repeat([0, 1, 2], [30, 30, 10])
+    y = np.full(70, -1)
+    y[[0, 1, 2, 30, 31, 32]] = truth[[0, 1, 2, 30, 31, 32]]
+    total = np.array([[27, 27, 10]])
+    guide = Guide(X, y, np.ones(70), np.ones((64, 1)), total, total, 0, Budget())
+    assert np.bincount(guide.labels()).tolist() == [27, 27, 10]
+    assert np.mean(guide.labels() == truth[y < 0]) == 1.0
+    assert np.bincount(guide.varied(rng)).tolist() == [27, 27, 10]
+
+
+def test_the_typical_tree_agrees_most_with_all():
+    X = np.arange(6.0)[:, None]
+    model = model_of(X, [0, 1, -1, -1, -1, -1], 2, depth=1)
+    labels = [np.array(v) for v in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1])]
+    trees = [Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])] * 3
+    pool = Pool(0.0, trees, labels)
+    assert choose(pool, model, "typical") == 0
+    assert choose(pool, model, "first") == 0
+    assert committee(pool, model).tolist() == [0, 0, 1, 1]
+    assert np.allclose(vote_shares(labels, 2, None).sum(axis=1), 1.0)
+
+
+def test_a_pool_keeps_the_best_alone():
+    X = np.array([[0.0], [10.0], [2.0], [8.0]])
+    model = model_of(X, [0, 1, -1, -1], 1, depth=1)
+    good = model.repair(Tree.stump([1.0], 5.0, [[1.0, 0.0], [0.0, 1.0]]))
+    bad = model.repair(Tree.leaf([1.0, 0.0], 1))
+    pool = Pool()
+    for tree in (bad, good, bad, good):
+        pool.add(model, tree)
+    assert len(pool.trees) == 2
+    assert pool.objective == 0.0
+    assert all(len(set(route(tree, X))) == 2 for tree in pool.trees)
