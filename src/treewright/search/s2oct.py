@@ -43,7 +43,7 @@ _GUIDED_POINTS = 250
 """Guided points in a linear program."""
 _ROUNDS = 6
 """How often an attempt that misses the totals is guided anew."""
-_PROVEN_ATTEMPTS = 40
+_PROVEN_ATTEMPTS = 24
 """Attempts after which a proven optimum is enough, however few trees there are to choose from."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
