@@ -22,8 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright import OCTHClassifier, Tree, load_model
-from treewright.exceptions import SolverError
-from treewright.formulations import OCTH
 from treewright.search.greedy import cart_tree, tree_from_sklearn
 from treewright.solvers import Result, Status
 from treewright.solvers.highs import HighsSolver
@@ -340,10 +338,13 @@ def test_a_solver_that_denies_the_tree_at_hand_proves_nothing(status, monkeypatc
     assert model.objective_ > 0
 
 
-def test_a_bound_above_the_tree_is_an_error(monkeypatch):
-    monkeypatch.setattr(OCTH, "lower_bound", lambda self: 0.9)
-    with pytest.raises(SolverError, match="internal contradiction"):
-        OCTHClassifier(random_state=0).fit(*load_wine(return_X_y=True))
+def test_a_bound_above_the_tree_proves_nothing(monkeypatch):
+    monkeypatch.setattr(HighsSolver, "solve", lambda *a, **k: Result(Status.OPTIMAL, None, np.inf, 0.99, 0.0))
+    X, y = noise(60, 3)
+    with pytest.warns(ConvergenceWarning, match=r"a bound of 0\.99 was claimed"):
+        model = OCTHClassifier(time_limit=5, random_state=0).fit(X, y)
+    assert 0 < model.objective_ < 0.99
+    assert (model.status_, model.bound_) == ("local", 0.0)
 
 
 def test_rows_that_the_units_of_the_data_cannot_tell_apart_take_the_proof_away():

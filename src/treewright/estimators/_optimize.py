@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewright.budget import Budget
-from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.program import FloatArray
 from treewright.search import Incumbent
@@ -106,9 +105,9 @@ def optimize(
         trace.record(Progress(budget.elapsed, best.objective, bound))
         bound, ended, reason = _branch_and_bound(model, best, solver, budget, gap, threads, seed, trace)
     if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
-        raise SolverError(
-            f"internal contradiction: a tree has objective {best.objective!r}, but no tree was to be below {bound!r}"
-        )
+        # A tree at hand refutes the bound: it proves nothing, and neither the tree nor the contradiction is hidden.
+        reason = f"a bound of {bound:.9g} was claimed, but the tree is below it"
+        bound, ended = 0.0, Status.LOCAL
     bound = min(bound, best.objective)
     closed = relative_gap(best.objective, bound) <= gap
     trace.record(Progress(budget.elapsed, best.objective, bound))
