@@ -1,0 +1,193 @@
+"""Class totals on the command line."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import treewright
+from treewright.cli import main
+from treewright.data.table import read_table
+from treewright.estimators._registry import MODELS, SHORT_NAMES
+
+
+def error_line(captured):
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("treewright: error: ")
+    return lines[0]
+
+
+@pytest.fixture
+def register(tmp_path):
+    """Twelve rows in two groups, one of each class labelled in each; the order of x is that of the classes."""
+    path = tmp_path / "register.csv"
+    lines = ["x,area,code,z"]
+    for area, code, shift in (("north", 7, 0), ("south", 8, 100)):
+        labels = ["no", "", "", "", "", "yes"]
+        lines += [f"{shift + 3 * i + i % 2},{area},{code},{label}" for i, label in enumerate(labels)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+TOTALS = {
+    "t.csv": "area,yes,no\nnorth,1,3\nsouth,3,1\n",
+    "first.csv": "place,yes\nnorth,1\nsouth,3\n",
+    "last.csv": "no,area\n3,north\n1,south\n",
+    "shares.csv": "area;yes;no\nsouth;0.75;\nnorth;0.25;0.75\n",
+    "t.json": '{"north": {"yes": 1}, "south": {"yes": [3, 3]}}',
+    "shares.json": '{"north": {"yes": 0.25}, "south": {"yes": [0.7, 0.8]}}',
+}
+
+
+def totals_arguments(register, totals, *more):
+    command = ["fit", str(register), "--target", "z", "--model", "s2oct", "--totals", str(totals)]
+    return [*command, "--out", str(register.parent / "m.json"), "--random-state", "0", "--time-limit", "20", *more]
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_totals_by_group(register, tmp_path, capsys, name):
+    (tmp_path / name).write_text(TOTALS[name])
+    predictions, report = tmp_path / "p.csv", tmp_path / "r.txt"
+    more = ["--groups", "area", "--drop", "code", "--predictions", str(predictions), "--report", str(report)]
+    assert main(totals_arguments(register, tmp_path / name, *more)) == 0
+    captured = capsys.readouterr()
+    table = [["group", "class", "asked", "reached", "difference"]]
+    table += [["north", "no", "3", "3", "0"], ["north", "yes", "1", "1", "0"]]
+    table += [["south", "no", "1", "1", "0"], ["south", "yes", "3", "3", "0"]]
+    for text in (captured.out, report.read_text()):
+        lines = [line.split() for line in text.splitlines()]
+        assert any(lines[i : i + 5] == table for i in range(len(lines)))
+    assert captured.err == ""
+    data, written = read_table(register), read_table(predictions)
+    hidden = data.missing("z")
+    for area, n_yes in (("north", 1), ("south", 3)):
+        assert np.count_nonzero(written["prediction"][hidden & (data["area"] == area)] == "yes") == n_yes
+    assert treewright.load_model(tmp_path / "m.json").feature_names_in_.tolist() == ["x"]
+    assert main(["show", str(tmp_path / "m.json"), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["totals"]
+    assert [[row["group"], row["class"], row["reached"]] for row in shown] == [
+        [group, label, int(reached)] for group, label, _, reached, _ in table[1:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("t.csv", "no,yes\n3,5\n"), ("t.csv", "yes\n0.625\n"), ("t.json", '{"yes": 5}')]
+)
+def test_totals_of_all(register, tmp_path, capsys, name, content):
+    (tmp_path / name).write_text(content)
+    assert main(totals_arguments(register, tmp_path / name, "--features", "x", "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [(row["group"], row["class"], row["low"], row["high"]) for row in document["totals"]] == [
+        (None, "no", 3, 3),
+        (None, "yes", 5, 5),
+    ]
+    assert document["left_out"] == 0
+
+
+def test_totals_of_whole_numbers_and_numeric_groups(tmp_path, capsys):
+    data, totals = tmp_path / "a.csv", tmp_path / "t.json"
+    data.write_text("x,g,z\n0,007,0\n1,7,\n2,7,\n3,8,\n4,8.0,\n5,8,1\n")
+    totals.write_text('{"007": {"1": 0}, "8.0": {"1": 1}}')
+    assert main(totals_arguments(data, totals, "--groups", "g", "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["classes"] == [0, 1] and document["features"] == ["x"]
+    assert [(row["group"], row["class"], row["low"]) for row in document["totals"]] == [
+        ("7", 0, 2),
+        ("7", 1, 0),
+        ("8", 0, 1),
+        ("8", 1, 1),
+    ]
+
+
+def test_the_column_of_groups_is_a_feature_if_listed(register, tmp_path):
+    (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
+    more = ["--groups", "area", "--features", "x,area", "--quiet"]
+    assert main(totals_arguments(register, tmp_path / "t.csv", *more)) == 0
+    names = treewright.load_model(tmp_path / "m.json").feature_names_in_.tolist()
+    assert names == ["x", "area=north", "area=south"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more", "says"),
+    [
+        ("t.csv", "yes\n5\n", ["--model", "oct-h"], "oct-h does not know totals; models that do: s2oct"),
+        ("t.csv", "area,yes\nnorth,1\nsouth,2\n", [], "has 2 rows, expected one; .* --groups"),
+        ("t.csv", "area,yes\n", ["--groups", "area"], "has no rows"),
+        ("t.csv", "area,yes\nnorth,1\n", ["--groups", "area"], "group 'south' has unlabelled rows but no totals"),
+        ("t.csv", "area,yes\nnorth,1\nnorth,2\n", ["--groups", "area"], "the group 'north' occurs twice"),
+        ("t.csv", "area,yes\nnorth,1\n,2\n", ["--groups", "area"], "a row has no group in column 'area'"),
+        ("t.csv", "yes\nmany\n", [], "row 1, column 'yes': 'many' is no number"),
+        ("t.csv", "yes\n45%\n", [], "'45%' is no number; .*a share such as 0.45"),
+        ("t.csv", "yes\n9\n", [], "9 rows of class 'yes' are asked, but there are only 8"),
+        ("t.csv", "yes\n1.5\n", [], "share 1.5 .*above 1"),
+        ("t.csv", "yes\n5\n", ["--groups", "place"], "no column 'place'"),
+        ("t.json", "{", [], "t.json"),
+        ("t.json", "[5]", [], "expected an object"),
+        ("t.json", '{"yes": true}', [], "total of class 'yes' is True"),
+        ("t.json", '{"north": {"yes": 1}}', [], "has totals by group; name the column with --groups"),
+        ("t.json", '{"yes": 1}', ["--groups", "area"], "expected {group: {class: total}} with --groups"),
+        ("t.xlsx", "", [], "must end in"),
+        ("none.csv", None, [], "No such file"),
+        ("none.json", None, [], "No such file"),
+    ],
+)
+def test_bad_totals(register, tmp_path, capsys, name, content, more, says):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert main(totals_arguments(register, tmp_path / name, "--drop", "code", *more)) == 2
+    assert re.search(says, error_line(capsys.readouterr()))
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_groups_need_totals_and_values(register, tmp_path, capsys):
+    arguments = totals_arguments(register, tmp_path / "t.csv", "--groups", "area", "--drop", "code")
+    at = arguments.index("--totals")
+    assert main(arguments[:at] + arguments[at + 2 :]) == 2
+    assert "give --totals too" in error_line(capsys.readouterr())
+    (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
+    register.write_text(register.read_text().replace("north,7,\n", ",7,\n", 1))
+    assert main(arguments) == 2
+    assert "column 'area' is empty in row 2" in error_line(capsys.readouterr())
+
+
+def test_predictions_of_a_committee_keep_the_totals(register, tmp_path):
+    (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
+    more = ["--groups", "area", "--drop", "code", "--set", "n_trees=3", "--predictions", str(tmp_path / "p.csv")]
+    assert main(totals_arguments(register, tmp_path / "t.csv", *more, "--quiet")) == 0
+    data, written = read_table(register), read_table(tmp_path / "p.csv")
+    hidden = data.missing("z")
+    n_yes = [np.count_nonzero(written["prediction"][hidden & (data["area"] == a)] == "yes") for a in ("north", "south")]
+    reached = treewright.load_model(tmp_path / "m.json").totals_
+    assert n_yes == [row["reached"] for row in reached if row["class"] == "yes"]
+
+
+def test_a_warm_start_may_know_a_class_from_totals(register, tmp_path, capsys):
+    (tmp_path / "t.json").write_text('{"yes": 4, "maybe": 1}')
+    arguments = totals_arguments(register, tmp_path / "t.json", "--features", "x")
+    assert main([*arguments, "--quiet"]) == 0
+    assert main([*arguments, "--warm-start", str(tmp_path / "m.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == ["maybe", "no", "yes"]
+    (tmp_path / "t.json").write_text('{"yes": 4, "7": 1, "maybe": 0.1}')
+    assert main([*arguments, "--warm-start", str(tmp_path / "m.json")]) == 2
+    assert "its classes are 'maybe', 'no', 'yes'" in error_line(capsys.readouterr())
+
+
+def test_minus_one_is_a_label_unless_it_is_the_mark(tmp_path, capsys):
+    data = tmp_path / "a.csv"
+    data.write_text("x,z\n0,-1\n4,1\n1,\n3,2\n")
+    command = ["fit", str(data), "--target", "z", "--model", "s2oct", "--out", str(tmp_path / "m.json"), "--json"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["classes"] == [-1, 1, 2]
+    assert "the target 'z' has -1 in 1 rows as a class; if that means missing: --set unlabeled=-1" in captured.err
+    assert main([*command, "--set", "unlabeled=-1", "--predictions", str(tmp_path / "p.csv")]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["classes"] == [1, 2] and document["unlabelled"] == 2 and captured.err == ""
+    assert read_table(tmp_path / "p.csv")["z"][0] == -1
+
+
+def test_every_model_has_a_short_name():
+    assert set(SHORT_NAMES.values()) == set(MODELS.values())
