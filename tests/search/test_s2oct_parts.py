@@ -13,6 +13,7 @@ from treewright.formulations import S2OCT
 from treewright.search.assignment import assign_within_totals
 from treewright.search.choice import choose, committee, vote_shares
 from treewright.search.guides import Guide
+from treewright.search.margins import settled
 from treewright.search.planes import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 from treewright.search.s2oct import Pool
 from treewright.search.separator import separate
@@ -32,7 +33,8 @@ def model_of(X, y, count, **settings):
     y = np.asarray(y)
     size = (y < 0).astype(float)[:, None]
     total = np.array([[int(size.sum()) - count, count]])
-    return S2OCT(np.asarray(X, float), y, np.ones(len(y)), size, total, total, 2, margin="tolerance", **settings)
+    settings = {"margin": "tolerance"} | settings
+    return S2OCT(np.asarray(X, float), y, np.ones(len(y)), size, total, total, 2, **settings)
 
 
 # ---------------------------------------------------------------------- labels within totals
@@ -211,3 +213,40 @@ def test_a_pool_keeps_the_best_alone():
     assert len(pool.trees) == 2
     assert pool.objective == 0.0
     assert all(len(set(route(tree, X))) == 2 for tree in pool.trees)
+
+
+# ---------------------------------------------------------------------- room for margins
+
+
+@pytest.mark.parametrize("margin", ["paper", "reached"])
+@pytest.mark.parametrize("seed", range(4))
+def test_hyperplanes_find_room_and_keep_totals_and_labels(seed, margin):
+    rng = np.random.default_rng(seed)
+    grid = np.array(list(product(range(8), range(8))), float) + rng.uniform(-0.05, 0.05, (64, 2))
+    # Between the third and the fourth column there is room; the hyperplane begins askew, through points.
+    y = np.full(64, -1)
+    y[np.argmin(grid @ [1, 0.01])], y[np.argmax(grid @ [1, 0.01])] = 0, 1
+    right = int(np.sum((grid[:, 0] > 2.5) & (y < 0)))
+    model = model_of(grid, y, right, depth=1, bound=4.0, margin=margin)
+    moves = Moves(model, np.random.default_rng(seed), Budget(60))
+    askew = Planes(np.array([[4.0, 0.4]]), np.array([12.0]), np.array([0, 1]))
+    hidden = grid[y < 0]
+    assert np.abs(askew.values(hidden)).min() < 1.0
+    planes = settled(moves, askew)
+    assert np.abs(planes.values(hidden)).min() >= 1.0 - 1e-6
+    assert np.abs(planes.omega).max() <= 4.0 + 1e-9
+    assert int((planes.values(hidden) > 0).sum()) == right
+    assert planes_errors(planes, grid[y >= 0], y[y >= 0])[0].max() <= 1e-6
+
+
+def test_without_room_the_time_ends_the_attempt_and_labels_stay():
+    X = np.linspace(0, 1, 40)[:, None]
+    y = np.full(40, -1)
+    y[0], y[-1] = 0, 1
+    model = model_of(X, y, 19, depth=1, bound=4.0, margin="paper")
+    moves = Moves(model, np.random.default_rng(0), Budget(5))
+    start = Planes(np.array([[4.0]]), np.array([2.0]), np.array([0, 1]))
+    planes = settled(moves, start)
+    # The 38 points are 1/39 apart, and a margin of 1 on both sides would need 2/4.
+    assert np.abs(planes.values(X[y < 0])).min() < 1.0
+    assert planes_errors(planes, X[y >= 0], y[y >= 0])[0].max() <= 1e-6

@@ -207,7 +207,7 @@ class S2OCTClassifier(ProgramClassifier):
                 self.gap,
                 self._threads,
                 seed,
-                search_share=0.6,
+                search_share=0.6 if self.margin == "tolerance" else 0.85,
                 on_progress=self._progress_printer(),
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)

@@ -7,7 +7,8 @@ An attempt therefore has three steps:
 
 1. a tree on the labelled points, together with unlabelled ones labelled by a guide;
 2. one linear program a node: labelled points on their sides with margin 1, guided points as far as possible;
-3. moves along segments toward extreme hyperplanes until the totals are met (:mod:`treewright.search.totals`).
+3. moves along segments toward extreme hyperplanes until the totals are met (:mod:`treewright.search.totals`); where
+   unlabelled points need a margin of 1, hyperplanes then look for room (:mod:`treewright.search.margins`).
 
 Where the labelled points cannot all be right, step 2 minimizes their hinge errors instead, which for fixed leaves is
 one linear program a node, and step 3 weighs error against deviation.
@@ -30,6 +31,7 @@ from treewright.search.greedy import cart_tree, grow
 from treewright.search.guides import Guide
 from treewright.search.hyperplane import logistic_direction
 from treewright.search.incumbent import Incumbent
+from treewright.search.margins import settled
 from treewright.search.planes import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 from treewright.search.separator import separate
 from treewright.search.totals import Moves
@@ -142,6 +144,7 @@ def search_s2oct(
     if model.n_classes == 2 and len(np.unique(y)) == 2:
         offer(attempt.linear().to_tree(model.n_classes))
     rng = np.random.default_rng(seed)
+    few = _PROVEN_ATTEMPTS if model.margin == "tolerance" else _PROVEN_ATTEMPTS // 2
     batch = max(1, n_jobs)
     for first in range(0, attempts, batch):
         numbers = range(first, min(attempts, first + batch))
@@ -153,7 +156,7 @@ def search_s2oct(
         for planes in made:
             if planes is not None:
                 offer(planes.to_tree(model.n_classes))
-        enough = len(pool.trees) >= samples or first + batch >= _PROVEN_ATTEMPTS
+        enough = len(pool.trees) >= samples or first + batch >= few
         if budget.over or (best.proven and enough):
             break
     return pool
@@ -190,8 +193,13 @@ class _Attempt:
     def make(self, guided: IntArray, guidance: float, random_root: bool, seed: int) -> Planes | None:
         """Make a tree, None if time ran out before there was one."""
         rng = np.random.default_rng(seed)
-        planes = self._structure(guided, guidance, random_root, rng)
+        # Margins of 1 for all points leave little room: fewer and higher nodes find it more often.
+        roomy = self.model.margin != "tolerance"
+        depth = min(2, self.model.depth) if roomy and seed % 4 else self.model.depth
+        planes = self._structure(guided, guidance, random_root, depth, rng)
         planes = self._separated(planes, guided, rng)
+        if roomy and seed % 3:
+            planes = self._simplified(planes, guided, rng, single=seed % 3 == 1)
         moves = Moves(self.model, rng, self.budget)
         planes = self._shrunk(planes)
         best, least = planes, np.inf
@@ -213,16 +221,38 @@ class _Attempt:
         """A single hyperplane, that of logistic regression, moved to the totals: hard to beat on large noisy data."""
         X = (self.X - self.low) / self.width
         normal = logistic_direction(X, self.y == 0, self.weight, strength=1.0) / self.width
+        planes, node = self._single(normal)
+        moves = Moves(self.model, np.random.default_rng(0), self.budget)
+        return self._shrunk(moves.shifted(planes, node))
+
+    def _simplified(self, planes: Planes, guided: IntArray, rng: np.random.Generator, single: bool) -> Planes:
+        """Fewer hyperplanes that part the labelled points as well: each one has to find room between all points."""
+        if single and self.model.n_classes == 2:
+            X = (np.vstack([self.X, self.hidden]) - self.low) / self.width
+            label = np.concatenate([self.y, guided])
+            normal = logistic_direction(X, label == 0, np.ones(len(X)), strength=1.0) / self.width
+            alone = self._separated(self._single(normal)[0], guided, rng)
+            if planes_errors(alone, self.X, self.y)[0].max(initial=0.0) <= 1e-6:
+                return alone
+        for node in range(len(planes.gamma) - 1, -1, -1):
+            at_node, left = passes(planes_errors(planes, self.X, self.y)[1], node, planes.shape)
+            if left[at_node].all() or not left[at_node].any():
+                way = 1.0 if left[at_node].all() else -1.0
+                planes = planes.replaced(node, np.zeros(planes.omega.shape[1]), way)
+        return planes
+
+    def _single(self, normal: FloatArray) -> tuple[Planes, int]:
+        """One hyperplane, at the first of the lowest nodes, and that node; the nodes above send everything to it."""
         shape = CompleteTree(self.model.depth)
         omega, gamma = np.zeros((shape.n_branches, len(normal))), np.ones(shape.n_branches)
         lowest = shape.n_leaves // 2 - 1
         omega[lowest], gamma[lowest] = normal, float(np.median(self.X @ normal))
-        planes = Planes(omega, gamma, np.arange(shape.n_leaves) % 2)
-        moves = Moves(self.model, np.random.default_rng(0), self.budget)
-        return self._shrunk(moves.shifted(self._stretched(planes), lowest))
+        return self._stretched(Planes(omega, gamma, np.arange(shape.n_leaves) % 2)), lowest
 
     def _feasible(self, planes: Planes, moves: Moves) -> Planes:
         """Give unlabelled points their margins; where that moves rows over a split, meet the totals again."""
+        if self.model.margin != "tolerance":
+            return settled(moves, planes)
         best, least = planes, np.inf
         for _ in range(_ROUNDS):
             planes = moves.widened(planes)
@@ -236,7 +266,9 @@ class _Attempt:
             planes = moves.meet_totals(best)
         return best
 
-    def _structure(self, guided: IntArray, guidance: float, random_root: bool, rng: np.random.Generator) -> Planes:
+    def _structure(
+        self, guided: IntArray, guidance: float, random_root: bool, depth: int, rng: np.random.Generator
+    ) -> Planes:
         """A tree on labelled and guided points, in coordinates of [0, 1]."""
         n_guided = min(_GUIDED_POINTS, len(self.hidden)) if guidance > 0 else 0
         chosen = np.sort(rng.choice(len(self.hidden), n_guided, replace=False))
@@ -247,7 +279,7 @@ class _Attempt:
         start = Tree.leaf(np.bincount(y, weight, self.model.n_classes), X.shape[1])
         if random_root:
             start = self._random_root(X, y, start, rng)
-        tree = grow(start, X, y, weight, self.model.depth, gap=self.gap, budget=self.budget)
+        tree = grow(start, X, y, weight, depth, gap=self.gap, budget=self.budget)
         tree = alternate(tree, X, y, weight, gap=self.gap, rounds=2, budget=self.budget)
         tree = tree.unscaled(1.0 / self.width, self.low)
         return self._stretched(Planes.from_tree(tree, self.model.depth, self.model.n_classes))

@@ -23,11 +23,12 @@ def separate(
     bound: float,
     toward: tuple[FloatArray, float] | None = None,
     seconds: float = 10.0,
+    soft_margin: float = 1.0,
 ) -> tuple[FloatArray, float] | None:
     r"""Hyperplane with all hard points on their side with margin 1, and soft ones as far as possible.
 
     .. math:: \min \sum_i w_i \xi_i + c^\top \omega - c_0 \gamma \quad\text{s.t.}\quad
-              \sigma_i(\omega^\top x_i - \gamma) \ge 1,\; \sigma_i(\omega^\top x_i - \gamma) \ge 1 - \xi_i,\;
+              \sigma_i(\omega^\top x_i - \gamma) \ge 1,\; \sigma_i(\omega^\top x_i - \gamma) \ge m - \xi_i,\;
               |\omega_j| \le s
 
     Parameters
@@ -45,6 +46,8 @@ def separate(
         the hard points, an extreme one.
     seconds : float
         Time limit, 10 at most.
+    soft_margin : float
+        m, the margin of soft points.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def separate(
     solved = linprog(
         cost,
         A_ub=rows,
-        b_ub=np.full(n_hard + n_soft, -unit),
+        b_ub=np.concatenate([np.full(n_hard, -unit), np.full(n_soft, -unit * soft_margin)]),
         bounds=np.column_stack([lowest, box]),
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "time_limit": min(10.0, max(0.05, seconds))},

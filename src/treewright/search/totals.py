@@ -120,7 +120,7 @@ class Moves:
         here = np.flatnonzero(passes(leaves_reached(values), node, planes.shape)[0])
         if not len(here):
             return []
-        settled, side = self._settled(planes, node)
+        settled, side = self.settled_points(planes, node)
         none = np.zeros((0, self.X.shape[1]))
         mean = self.hidden[here].mean(axis=0)
         if len(settled) > _HARD_POINTS:
@@ -158,7 +158,7 @@ class Moves:
         reach = np.abs(value).max() + 1.0
         return [(planes.omega[node], planes.gamma[node] + way * reach) for way in (1.0, -1.0)]
 
-    def _settled(self, planes: Planes, node: int) -> tuple[FloatArray, FloatArray]:
+    def settled_points(self, planes: Planes, node: int) -> tuple[FloatArray, FloatArray]:
         """Labelled points that pass the node with margin, and their sides."""
         own = planes.values(self.X)
         at_node, left = passes(leaves_reached(own), node, planes.shape)
@@ -244,17 +244,14 @@ class Moves:
     # ------------------------------------------------------------------ margins
 
     def widened(self, planes: Planes) -> Planes:
-        """Move nodes that are nearer to an unlabelled point than the model allows, without changing any side."""
-        least = self.model.tolerance if self.model.margin == "tolerance" else 1.0
+        """Move nodes that are nearer to an unlabelled point than the tolerance allows, without changing any side."""
         for node in range(len(planes.gamma)):
             if not np.any(planes.omega[node]) or self.budget.over:
                 continue
             values = planes.values(self.hidden)
             here, _ = passes(leaves_reached(values), node, planes.shape)
-            if self.model.margin == "paper":
-                here = np.ones(len(self.hidden), dtype=bool)
             value = values[here, node]
-            if np.abs(value).min(initial=np.inf) >= least:
+            if np.abs(value).min(initial=np.inf) >= self.model.tolerance:
                 continue
             found = self._widest(planes, node, value, self.hidden[here])
             planes = planes if found is None else planes.replaced(node, *found)
@@ -267,7 +264,7 @@ class Moves:
 
         Only points near the hyperplane are in the program at first; those that its solution pushes over join.
         """
-        settled, side = self._settled(planes, node)
+        settled, side = self.settled_points(planes, node)
         sign = np.where(value <= 0, -1.0, 1.0)
         active = np.argsort(np.abs(value), kind="stable")[:200]
         for _ in range(20):
