@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from treewright._version import __version__
 
 if TYPE_CHECKING:
-    from treewright.estimators import OCTHClassifier, S2OCTClassifier, load_model
+    from treewright.estimators import OCTHClassifier, S2OCTClassifier, TotalsClassifier, load_model
     from treewright.tree import Tree
 
-__all__ = ["OCTHClassifier", "S2OCTClassifier", "Tree", "__version__", "load_model"]
+__all__ = ["OCTHClassifier", "S2OCTClassifier", "TotalsClassifier", "Tree", "__version__", "load_model"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,9 +5,10 @@ import warnings
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treewright import OCTHClassifier, S2OCTClassifier
+from treewright import OCTHClassifier, S2OCTClassifier, TotalsClassifier
 
 ESTIMATORS = [
     kind(time_limit=2, solver=solver) for kind in (OCTHClassifier, S2OCTClassifier) for solver in ("highs", "scip")
@@ -25,3 +26,8 @@ def test_scikit_learn_check(estimator, check):
             # Some checks compare two fits. Fits that end at their time limit may differ on a machine under load; with
             # more time they must not.
             check(clone(estimator).set_params(time_limit=10))
+
+
+@parametrize_with_checks([TotalsClassifier(LogisticRegression()), TotalsClassifier()])
+def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
+    check(estimator)

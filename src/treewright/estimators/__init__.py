@@ -3,5 +3,6 @@
 from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.totals import TotalsClassifier
 
-__all__ = ["MODELS", "OCTHClassifier", "S2OCTClassifier", "load_model"]
+__all__ = ["MODELS", "OCTHClassifier", "S2OCTClassifier", "TotalsClassifier", "load_model"]

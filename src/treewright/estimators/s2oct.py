@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
-from treewright.data import ClassTotals, MergedRows, Problem, make_problem, merge_rows, s2oct_scaling
+from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling
+from treewright.estimators._input import semi_supervised_problem
 from treewright.estimators._optimize import Outcome, optimize
 from treewright.estimators._program import ProgramClassifier
-from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.exceptions import ModelFileError
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct import default_bound, default_depth, largest_distance
 from treewright.search import Incumbent
@@ -184,7 +184,7 @@ class S2OCTClassifier(ProgramClassifier):
         """
         budget, solver = self._begin()
         rows = self._check_fit_rows(X, y)
-        problem = self._problem(rows, y, sample_weight, totals, groups)
+        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
         with budget.stop_on_interrupt():
             scaling = s2oct_scaling(problem.X)
             merged = self._merged(problem, scaling.apply(problem.X))
@@ -255,28 +255,6 @@ class S2OCTClassifier(ProgramClassifier):
         return votes
 
     # ------------------------------------------------------------------ data to model
-
-    def _problem(
-        self, rows: FloatArray, y: ArrayLike, weight: ArrayLike | None, totals: Any, groups: ArrayLike | None
-    ) -> Problem:
-        try:
-            return make_problem(
-                rows, y, weight, supervised=False, unlabeled=self.unlabeled, totals=totals, groups=groups
-            )
-        except InvalidInputError:
-            # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
-            plain = np.asarray(y)
-            if totals is not None or groups is not None or plain.dtype.kind not in "if" or len(np.unique(plain)) != 2:
-                raise
-            if self.unlabeled not in np.unique(plain):
-                raise
-            warnings.warn(
-                f"all rows but those marked {self.unlabeled!r} have one label, so {self.unlabeled!r} is taken for a "
-                "label. Set unlabeled to another value to say so.",
-                UserWarning,
-                stacklevel=4,
-            )
-            return make_problem(rows, y, weight, supervised=True)
 
     @staticmethod
     def _merged(problem: Problem, X: FloatArray) -> MergedRows:

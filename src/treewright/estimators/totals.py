@@ -1,0 +1,327 @@
+"""Any classifier of scikit-learn, cut at known class totals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from treewright.data import Problem, merge_rows
+from treewright.data._checks import as_column, listing, missing_mask, show, uniform
+from treewright.estimators._input import NOTED, fit_rows, semi_supervised_problem
+from treewright.exceptions import InvalidInputError
+from treewright.search.scores import ClassScores, Novelty, response_of
+from treewright.search.transport import divide, divide_groups
+from treewright.tree import FloatArray, IntArray
+
+__all__ = ["TotalsClassifier"]
+
+
+class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
+
+    The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
+    or, without that, by ``decision_function``. Of all labels whose counts are within the totals those are taken whose
+    scores have the largest sum. With two classes this is a cut of the sorted score, with several a transport problem.
+    Totals are counted in rows and always met, in each group. A price for each class and group is kept, with which new
+    rows are labelled:
+
+    .. math:: label(x) = \arg\max_k \; score_k(x) + price_k
+
+    For probabilities that is a shift of the prior. Without totals all prices are 0, and the labels are those of the
+    largest score.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included; it gets arrays
+        of floats. None is a random forest of 200 trees. Where its ``random_state`` is None it is seeded from ours.
+    unlabeled : label, default=-1
+        Mark of unlabelled rows in y; NaN and None are marks too.
+    random_state : int, RandomState or None, default=None
+        Seed of the estimator, and of the order in which rows with tied scores are taken.
+
+    Attributes
+    ----------
+    estimator_ : classifier or None
+        The fitted estimator. None if the labelled rows have one class only.
+    classes_ : ndarray
+        The labels, those that only the totals name included.
+    thresholds_ : dict
+        The prices of the classes, an array in the order of ``classes_``, for each group. Under the key None are those
+        of a cut of all rows at the sum of the totals, for rows whose group is not known; without groups it is the only
+        key. All are 0 where the largest scores meet the totals by themselves. Otherwise a class whose count is strictly
+        within its interval has price 0, a class with total 0 has minus infinity, and the rest is as far as possible
+        from both sides: with two classes and an exact total, a row is ``classes_[1]`` where ``score_1 - score_0`` is
+        above ``price_0 - price_1``, halfway between the last row on one side and the first on the other.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of all training rows: the given ones, and within the totals those of unlabelled rows.
+    totals_ : list of dict
+        Group, class, low, high, reached and deviation (always 0), for each group and class; empty without totals.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    S2OCTClassifier : One tree that is right on every label and meets the totals.
+
+    Notes
+    -----
+    *Ties.* Trees and forests score many rows the same. Which of them are taken first is drawn at random from
+    ``random_state``, never by their place in the file: rows are sorted by their features and group, and numbered at
+    random in that order. So the same rows in another order get the same labels. Rows equal in all features and group
+    cannot be told apart; how many of them get each label does not depend on the order, which of them do is drawn.
+    Prices cannot part tied rows, so ``predict`` may differ from ``transduction_`` on these.
+
+    *Order.* For the same reason the estimator sees the labelled rows sorted and then shuffled by ``random_state``.
+    The default forest sees each distinct row once, with the sum of its weights: a weight of 2 is a repeated row.
+
+    *Classes without labels.* A class that only the totals name gets the rows farthest from all labelled ones (nearest
+    neighbour, features scaled by their spread), as few as the totals allow, for nothing else is known of it. If labels
+    have one class only, the estimator is not fitted at all, and the distance is the score. Several classes without
+    labels cannot be told apart: their rows are divided among them at random.
+
+    A probability of 0 counts as half the smallest one above 0 among the unlabelled rows. Scores that agree in the first
+    12 digits are tied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from treewright import TotalsClassifier
+    >>> X = np.arange(8.0)[:, None]
+    >>> y = [0, -1, -1, -1, -1, -1, -1, 1]
+    >>> model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={1: 2})
+    >>> model.transduction_.tolist()
+    [0, 0, 0, 0, 0, 1, 1, 1]
+    >>> model.predict([[4.4], [4.6]]).tolist()
+    [0, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "get_params", "set_params"]), None],
+        "unlabeled": "no_validation",
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, estimator: Any = None, *, unlabeled: Any = -1, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        totals: Any = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the estimator on the labelled rows and label the others within the totals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Labelled and unlabelled rows.
+        y : array-like of shape (n_samples,)
+            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of labelled rows, for an estimator that takes them; 0 leaves one out. Unlabelled rows always count
+            once.
+        totals : int, mapping or frame, or None
+            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
+            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, for totals by group.
+
+        Returns
+        -------
+        TotalsClassifier
+            The fitted estimator.
+        """
+        self._validate_params()
+        estimator = self._checked_estimator(sample_weight is not None)
+        rows, noted = fit_rows(self, X, y)
+        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed)
+        self._seed_where_unset(estimator, seed)
+        # Distinct rows in the order of their content: what follows does not know the order of the file.
+        hidden = merge_rows(problem.X_unlabelled, problem.y[problem.unlabelled], np.ones(problem.n_unlabelled))
+        scores = self._fitted_scores(estimator, problem, hidden.X, sample_weight is not None, rng)
+        table = scores.adapt(hidden.X)[hidden.inverse]
+        labels, thresholds = self._divided(problem, table, hidden.inverse, scores, rng)
+
+        for name in NOTED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(noted)
+        self.estimator_, self._scores = scores.classifier, scores
+        self.classes_ = problem.classes
+        self.thresholds_ = thresholds
+        numbers = problem.y.copy()
+        numbers[problem.unlabelled] = labels
+        self.transduction_ = problem.classes[numbers]
+        self.totals_ = [] if problem.totals is None else problem.totals.table(labels, problem.classes)
+        return self
+
+    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
+        """Predict the class of each row: the largest score plus price.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, for a model with totals by group; None for prices of the totals of all groups together.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        best = self.predict_proba(X, groups).argmax(axis=1)  # says so if there is no fit
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
+        r"""Predict class probabilities, with the prices as a shift of the prior.
+
+        They are proportional to :math:`\exp(score_k + price_k)`: the probabilities of the estimator times
+        :math:`\exp(price_k)`, scaled to the sum 1. For an estimator without probabilities they order rows as its
+        decision function does, but are not calibrated; with two classes they are the logistic function of
+        ``decision_function + price_1 - price_0``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        prices = self._prices_of(groups, len(rows))
+        if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
+            return self._scores.raw(rows)
+        return np.asarray(softmax(self._scores(rows) + prices, axis=1))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(_forest() if self.estimator is None else self.estimator)
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    # ------------------------------------------------------------------ the estimator
+
+    def _checked_estimator(self, weighted: bool) -> Any:
+        """An unfitted copy of the estimator, if it can do what is needed."""
+        if self.estimator is None:
+            return _forest()
+        kind = type(self.estimator).__name__
+        if isinstance(self.estimator, type):
+            raise InvalidInputError(f"estimator is the class {self.estimator.__name__}; pass an instance of it")
+        if not hasattr(self.estimator, "__sklearn_tags__") or not is_classifier(self.estimator):
+            raise InvalidInputError(f"estimator is a {kind}, which is no classifier of scikit-learn")
+        if response_of(self.estimator) is None:
+            raise InvalidInputError(
+                f"estimator {kind} has neither predict_proba nor decision_function; rows cannot be ordered by it"
+            )
+        if get_tags(self.estimator).input_tags.pairwise:
+            raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")
+        if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
+        return clone(self.estimator)
+
+    @staticmethod
+    def _seed_where_unset(estimator: Any, seed: int) -> None:
+        """Seed every ``random_state`` that is None, those of the steps of a pipeline included."""
+        given = estimator.get_params()
+        names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
+        estimator.set_params(**{key: seed for key in names if given[key] is None})
+
+    def _fitted_scores(
+        self, estimator: Any, problem: Problem, hidden: FloatArray, weighted: bool, rng: np.random.Generator
+    ) -> ClassScores:
+        """Fit the estimator on the labelled rows, sorted and shuffled."""
+        X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
+        order = np.lexsort((weight, y, *X.T[::-1]))
+        order = order[weight[order] > 0]
+        X, y, weight = X[order], y[order], weight[order]
+        if self.estimator is None:
+            X, y, weight, *_ = merge_rows(X, y, weight)
+        shuffled = rng.permutation(len(X))
+        X, y, weight = X[shuffled], y[shuffled], weight[shuffled]
+        seen = np.unique(y)
+        novelty = Novelty(X, hidden) if len(seen) < problem.n_classes else None
+        if len(seen) == 1:
+            return ClassScores(None, seen, problem.n_classes, novelty)
+        extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
+        estimator.fit(X, problem.classes[y], **extra)
+        return ClassScores(estimator, np.searchsorted(problem.classes, estimator.classes_), problem.n_classes, novelty)
+
+    # ------------------------------------------------------------------ totals and groups
+
+    @staticmethod
+    def _divided(
+        problem: Problem, table: FloatArray, content: IntArray, scores: ClassScores, rng: np.random.Generator
+    ) -> tuple[IntArray, dict[Any, FloatArray]]:
+        """Class numbers of the unlabelled rows, and prices by group."""
+        totals = problem.totals
+        if totals is None:
+            # Labels of weight 0 are no labels, and without totals nothing speaks for a class that has none.
+            prices = np.full(problem.n_classes, -np.inf)
+            prices[scores.columns] = 0.0
+            return (table + prices).argmax(axis=1), {None: prices}
+        rank = np.empty(len(table), dtype=np.int64)
+        rank[np.lexsort((totals.group_of, content))] = rng.permutation(len(table))
+        labels, by_group = divide_groups(table, rank, totals.group_of, totals.low, totals.high)
+        thresholds = dict(zip(totals.groups, by_group, strict=True))
+        if None not in thresholds:
+            thresholds[None] = divide(table, rank, totals.low.sum(axis=0), totals.high.sum(axis=0))[1]
+        return labels, thresholds
+
+    def _prices_of(self, groups: ArrayLike | None, n_rows: int) -> FloatArray:
+        """Prices of each row, or of all."""
+        if groups is None:
+            return self.thresholds_[None]
+        known = [group for group in self.thresholds_ if group is not None]
+        if not known:
+            raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
+        column = as_column(groups, "groups")
+        if len(column) != n_rows:
+            raise InvalidInputError(f"groups has {len(column)} entries, X has {n_rows} rows; give one group a row")
+        missing = missing_mask(column)
+        if missing.any():
+            raise InvalidInputError(
+                f"{np.count_nonzero(missing)} of {n_rows} rows have no group (NaN or None), first row "
+                f"{np.argmax(missing)}; for rows of unknown group leave groups out"
+            )
+        names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+        for name in names.tolist():
+            if name not in self.thresholds_:
+                raise InvalidInputError(
+                    f"group {show(name)} had no unlabelled rows in fit, so it has no prices; groups: {listing(known)}"
+                )
+        return np.stack([self.thresholds_[name] for name in names.tolist()])[number]
+
+
+def _forest() -> RandomForestClassifier:
+    """The classifier that did best among simple ones cut at totals."""
+    return RandomForestClassifier(n_estimators=200)
