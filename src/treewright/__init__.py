@@ -7,10 +7,26 @@ from typing import TYPE_CHECKING
 from treewright._version import __version__
 
 if TYPE_CHECKING:
-    from treewright.estimators import OCTHClassifier, S2OCTClassifier, TotalsClassifier, load_model
+    from treewright.estimators import (
+        C2RFClassifier,
+        OCTHClassifier,
+        S2OCTClassifier,
+        TotalsClassifier,
+        load_model,
+        paper_forest,
+    )
     from treewright.tree import Tree
 
-__all__ = ["OCTHClassifier", "S2OCTClassifier", "TotalsClassifier", "Tree", "__version__", "load_model"]
+__all__ = [
+    "C2RFClassifier",
+    "OCTHClassifier",
+    "S2OCTClassifier",
+    "TotalsClassifier",
+    "Tree",
+    "__version__",
+    "load_model",
+    "paper_forest",
+]
 
 
 def __getattr__(name: str) -> object:

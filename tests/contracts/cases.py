@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.contracts.brute_force import best_oct_h, best_s2oct
 from treewright import OCTHClassifier, S2OCTClassifier
-from treewright.formulations import OCTH, S2OCT, Formulation
+from treewright.formulations import OCTH, S2OCT, TreeFormulation
 
 SOLVERS = ["highs", "scip", "gurobi"]
 """A missing HiGHS or SCIP fails here; Gurobi's instances are inside its free limit."""
@@ -27,14 +27,14 @@ class Case:
     small : callable
         Seed to a formulation that a solver closes in seconds.
     optimum : callable
-        Formulation to its optimum, by brute force that shares no code with the package.
+        TreeFormulation to its optimum, by brute force that shares no code with the package.
     estimator : callable or None
         Keyword parameters to an unfitted estimator; promises about estimators pass over a model without one.
     """
 
     name: str
-    tiny: Callable[[int], Formulation]
-    small: Callable[[int], Formulation]
+    tiny: Callable[[int], TreeFormulation]
+    small: Callable[[int], TreeFormulation]
     optimum: Callable[[Any], float]
     estimator: Callable[..., Any] | None = None
 

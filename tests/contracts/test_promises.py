@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.contracts.cases import CASES, SOLVERS, Case
 from treewright.budget import Budget
 from treewright.estimators._optimize import optimize
-from treewright.formulations import Formulation
+from treewright.formulations import TreeFormulation
 from treewright.program import check
 from treewright.search import Incumbent
 from treewright.solvers import Result, Status, get_solver
@@ -27,13 +27,13 @@ SEEDS = [0, 1, 2]
 
 
 @cache
-def solved(case: Case, solver: str, seed: int, size: str = "small") -> tuple[Formulation, Result]:
+def solved(case: Case, solver: str, seed: int, size: str = "small") -> tuple[TreeFormulation, Result]:
     """A formulation and its solution, shared by the promises that look at it from several sides."""
     model = getattr(case, size)(seed)
     return model, get_solver(solver).solve(model.build(), time_limit=60.0, gap=1e-6)
 
 
-def rounding(model: Formulation, result: Result) -> float:
+def rounding(model: TreeFormulation, result: Result) -> float:
     """How far the objective of a solver's point may be off, given by how much the point violates rows."""
     program = model.build()
     return 1e-6 + float(np.abs(program.cost).sum()) * check(program, result.x).worst
@@ -79,7 +79,7 @@ def test_1_predictions_agree_in_the_units_of_the_data(case, monkeypatch):
     finish = _program.ProgramClassifier._finish
 
     def spy(self, problem, outcome, scaling, budget):
-        seen["labels"] = predict_labels(outcome.tree, scaling.apply(problem.X))
+        seen["labels"] = predict_labels(outcome.solution, scaling.apply(problem.X))
         finish(self, problem, outcome, scaling, budget)
 
     monkeypatch.setattr(_program.ProgramClassifier, "_finish", spy)
@@ -125,7 +125,7 @@ def test_4_a_start_is_never_made_worse(case, solver, seconds):
     best = Incumbent(model)
     for seed in range(5):
         best.offer(random_tree(model, np.random.default_rng(seed)))
-    result = get_solver(solver).solve(model.build(), start=model.encode(best.tree), time_limit=seconds)
+    result = get_solver(solver).solve(model.build(), start=model.encode(best.solution), time_limit=seconds)
     assert result.objective <= best.objective + 1e-9
 
 
@@ -223,4 +223,4 @@ def test_a_stopped_budget_returns_a_tree(case):
 
     outcome = optimize(model, search, None, budget, gap=1e-4, threads=1, seed=0)
     assert outcome.status is Status.INTERRUPTED
-    assert outcome.bound <= outcome.objective == model.objective(outcome.tree)
+    assert outcome.bound <= outcome.objective == model.objective(outcome.solution)

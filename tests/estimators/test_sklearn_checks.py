@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treewright import OCTHClassifier, S2OCTClassifier, TotalsClassifier
+from treewright import C2RFClassifier, OCTHClassifier, S2OCTClassifier, TotalsClassifier
 
 ESTIMATORS = [
     kind(time_limit=2, solver=solver) for kind in (OCTHClassifier, S2OCTClassifier) for solver in ("highs", "scip")
@@ -28,6 +28,6 @@ def test_scikit_learn_check(estimator, check):
             check(clone(estimator).set_params(time_limit=10))
 
 
-@parametrize_with_checks([TotalsClassifier(LogisticRegression()), TotalsClassifier()])
+@parametrize_with_checks([TotalsClassifier(LogisticRegression()), TotalsClassifier(), C2RFClassifier()])
 def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
     check(estimator)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.contracts.brute_force import best_oct_h
 
-from treewright.formulations import OCTH, Formulation
+from treewright.formulations import OCTH, TreeFormulation
 from treewright.program import check
 from treewright.solvers import get_solver
 from treewright.tree import Tree, route
@@ -18,7 +18,7 @@ def model(X, y, **settings):
 
 
 def test_it_is_a_formulation():
-    assert isinstance(model([[0.0], [1.0]], [0, 1]), Formulation)
+    assert isinstance(model([[0.0], [1.0]], [0, 1]), TreeFormulation)
 
 
 def test_bound_counts_points_that_nothing_can_part():

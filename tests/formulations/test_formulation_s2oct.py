@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InvalidInputError
-from treewright.formulations import S2OCT, Formulation
+from treewright.formulations import S2OCT, TreeFormulation
 from treewright.formulations.s2oct import default_bound, default_depth, largest_distance
 from treewright.program import check
 from treewright.solvers import Status, get_solver
@@ -55,7 +55,7 @@ def solve(model, solver="highs"):
 
 
 def test_it_is_a_formulation():
-    assert isinstance(random_model(0), Formulation)
+    assert isinstance(random_model(0), TreeFormulation)
 
 
 # ---------------------------------------------------------------------- measure

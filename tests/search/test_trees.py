@@ -67,7 +67,7 @@ def test_search_offers_a_tree_even_without_time():
     best = Incumbent(model)
     budget = Budget(0.0)
     search_oct_h(best, model, [], budget)
-    assert best.tree is not None and best.tree.n_leaves == 1
+    assert best.solution is not None and best.solution.n_leaves == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -105,7 +105,7 @@ def test_search_is_reproducible_and_beats_cart():
         best = Incumbent(model)
         search_oct_h(best, model, [], Budget(None), seed=5, restarts=4)
         found.append(best)
-    assert found[0].tree == found[1].tree
+    assert found[0].solution == found[1].solution
     cart = model.objective(model.repair(cart_tree(X, y, weight, 3, 2)))
     assert found[0].objective < cart
 

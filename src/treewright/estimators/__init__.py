@@ -1,8 +1,18 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
+from treewright.estimators._ensemble import paper_forest
 from treewright.estimators._registry import MODELS, load_model
+from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.totals import TotalsClassifier
 
-__all__ = ["MODELS", "OCTHClassifier", "S2OCTClassifier", "TotalsClassifier", "load_model"]
+__all__ = [
+    "MODELS",
+    "C2RFClassifier",
+    "OCTHClassifier",
+    "S2OCTClassifier",
+    "TotalsClassifier",
+    "load_model",
+    "paper_forest",
+]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from treewright.data import Problem, make_problem
+from treewright.data import Problem, make_problem, merge_rows
 from treewright.exceptions import InvalidInputError
-from treewright.tree import FloatArray
+from treewright.tree import FloatArray, IntArray
 
-__all__ = ["NOTED", "fit_rows", "semi_supervised_problem"]
+__all__ = ["NOTED", "fit_rows", "labelled_rows", "semi_supervised_problem"]
 
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
@@ -50,3 +50,19 @@ def semi_supervised_problem(
             stacklevel=3,
         )
         return make_problem(rows, y, weight, supervised=True)
+
+
+def labelled_rows(problem: Problem, merged: bool, rng: np.random.Generator) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Labelled rows, class numbers and weights, sorted by content and shuffled: the order of the file is nothing.
+
+    Rows of weight 0 are left out. With `merged`, each distinct row comes once with the sum of its weights, so that a
+    weight of 2 is a repeated row.
+    """
+    X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
+    order = np.lexsort((weight, y, *X.T[::-1]))
+    order = order[weight[order] > 0]
+    X, y, weight = X[order], y[order], weight[order]
+    if merged:
+        X, y, weight, *_ = merge_rows(X, y, weight)
+    shuffled = rng.permutation(len(X))
+    return X[shuffled], y[shuffled], weight[shuffled]

@@ -1,9 +1,10 @@
-"""One way to train a tree by optimization: search, proof by structure, then branch and bound."""
+"""One way to train by optimization: search, proof by structure, then branch and bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from treewright.formulations import Formulation
 from treewright.program import FloatArray
 from treewright.search import Incumbent
 from treewright.solvers import Progress, Solver, Status, relative_gap
-from treewright.tree import Tree
 
-__all__ = ["Outcome", "optimize"]
+__all__ = ["Outcome", "Relaxation", "optimize"]
 
-Search = Callable[[Incumbent, Budget], None]
+S = TypeVar("S")
+Search = Callable[[Incumbent[S], Budget], None]
 
 _MOST_CELLS = 30_000_000
 """Non-zeros of a program beyond which no solver gets anywhere and memory runs out."""
@@ -26,16 +27,25 @@ _CELL_SECONDS = 3e-7
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[S]):
     """What training ended with, in the units of the formulation."""
 
-    tree: Tree
+    solution: S
     objective: float
     bound: float
     status: Status
     trace: FloatArray
     reason: str = ""
     """Why there is no proof, where time is not the reason."""
+
+
+@dataclass(frozen=True)
+class Relaxation(Generic[S]):
+    """An easier model whose bounds hold for the model itself."""
+
+    model: Formulation[S]
+    as_bound: Callable[[float], float]
+    """What a bound of the easier model says of the objective of the model itself."""
 
 
 class _Trace:
@@ -49,8 +59,15 @@ class _Trace:
     def improved(self, objective: float) -> None:
         self.record(Progress(self.budget.elapsed, objective, self.bound))
 
-    def solver_progress(self, event: Progress) -> None:
-        self.record(Progress(self.budget.elapsed, event.objective, event.bound, event.nodes))
+    def solver_progress(self, as_bound: Callable[[float], float] | None) -> Callable[[Progress], None]:
+        """What a solver is to report to; of a relaxation only the bounds count."""
+
+        def heard(event: Progress) -> None:
+            objective = event.objective if as_bound is None else self.objective
+            bound = event.bound if as_bound is None else as_bound(event.bound)
+            self.record(Progress(self.budget.elapsed, objective, bound, event.nodes))
+
+        return heard
 
     def record(self, event: Progress) -> None:
         objective, bound = min(self.objective, event.objective), max(self.bound, event.bound)
@@ -62,8 +79,8 @@ class _Trace:
 
 
 def optimize(
-    model: Formulation,
-    search: Search,
+    model: Formulation[S],
+    search: Search[S],
     solver: Solver,
     budget: Budget,
     gap: float,
@@ -71,15 +88,16 @@ def optimize(
     seed: int,
     search_share: float = 0.5,
     on_progress: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Find the best tree of a formulation within a budget.
+    relaxed: Callable[[Incumbent[S]], Relaxation[S] | None] | None = None,
+) -> Outcome[S]:
+    """Find the best solution of a formulation within a budget.
 
     Parameters
     ----------
     model : Formulation
         What to optimize.
     search : callable
-        Offers trees to an Incumbent within a budget; must offer at least one whatever the budget.
+        Offers solutions to an Incumbent within a budget; must offer at least one whatever the budget.
     solver : Solver
         Takes over where the search ends without proof.
     budget : Budget
@@ -92,72 +110,108 @@ def optimize(
         Share of the time the search may take; nearly all where the program is too large to be solved in the rest.
     on_progress : callable or None
         Told of every improvement.
+    relaxed : callable or None
+        Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
+        searched on from.
     """
     trace = _Trace(budget, on_progress)
     best = Incumbent(model, on_better=trace.improved)
     cells = getattr(model, "program_cells", None) or 0
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
-    search(best, budget.share(0.9 if hopeless else search_share))
-    if best.tree is None:
-        raise RuntimeError("the search offered no tree")
-    bound, ended, reason = best.floor, Status.OPTIMAL, ""
-    if not best.proven and relative_gap(best.objective, bound) > gap:
-        trace.record(Progress(budget.elapsed, best.objective, bound))
-        bound, ended, reason = _branch_and_bound(model, best, solver, budget, gap, threads, seed, trace)
-    if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
-        # A tree at hand refutes the bound: it proves nothing, and neither the tree nor the contradiction is hidden.
-        reason = f"a bound of {bound:.9g} was claimed, but the tree is below it"
-        bound, ended = 0.0, Status.LOCAL
-    bound = min(bound, best.objective)
-    closed = relative_gap(best.objective, bound) <= gap
-    trace.record(Progress(budget.elapsed, best.objective, bound))
-    return Outcome(
-        tree=best.tree,
-        objective=best.objective,
-        bound=bound,
-        status=Status.OPTIMAL if closed else ended,
-        trace=np.array(trace.rows, dtype=np.float64).reshape(-1, 3),
-        reason="" if closed else reason,
-    )
+    search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
+    if best.solution is None:
+        raise RuntimeError("the search offered nothing")
+    run = _Run(best, solver, budget, gap, threads, seed, trace)
+    easier = None if relaxed is None or run.closed else relaxed(best)
+    if easier is not None:
+        run.branch_and_bound(easier.model, easier.as_bound)
+        if not run.closed:
+            search(best, budget.share(search_share))
+    if not run.closed:
+        run.branch_and_bound(model)
+    return run.outcome()
 
 
-def _branch_and_bound(
-    model: Formulation,
-    best: Incumbent,
-    solver: Solver,
-    budget: Budget,
-    gap: float,
-    threads: int,
-    seed: int,
-    trace: _Trace,
-) -> tuple[float, Status, str]:
-    """Spend the rest of the budget in the solver; offers its tree and returns the bound, how it ended and why."""
-    if budget.interrupted:
-        return best.floor, Status.INTERRUPTED, ""
-    cells = getattr(model, "program_cells", None) or 0
-    if cells > _MOST_CELLS:
-        return best.floor, Status.LOCAL, f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
-    if budget.remaining <= _CELL_SECONDS * cells or best.tree is None:
-        return best.floor, Status.TIME_LIMIT, ""
-    program, start = model.build(), model.encode(best.tree)
-    # Solvers look at the clock now and then only, later the larger the program is.
-    rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
-    result = solver.solve(
-        program,
-        start=start,
-        time_limit=None if budget.seconds is None else rest,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        on_progress=trace.solver_progress,
-        stop=lambda: budget.interrupted,
-    )
-    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-        # A feasible tree and an objective of 0 or more are at hand: this is numerical trouble and proves nothing.
-        return best.floor, Status.LOCAL, f"{solver.name} calls the program {result.status}, which it is not"
-    if result.x is not None:
-        best.offer(model.decode(result.x))
-    # The repaired tree of an optimal point can only be better, so the point's proof holds for it.
-    ended = Status.LOCAL if result.status is Status.OPTIMAL else result.status
-    reason = "the tolerances of the solver leave a gap" if ended is Status.LOCAL else ""
-    return max(best.floor, result.bound), ended, reason
+@dataclass
+class _Run(Generic[S]):
+    """Branch and bound within a fit, once or twice, and how the fit ended."""
+
+    best: Incumbent[S]
+    solver: Solver
+    budget: Budget
+    gap: float
+    threads: int
+    seed: int
+    trace: _Trace
+    ended: Status = Status.OPTIMAL
+    reason: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.gap
+
+    def branch_and_bound(self, model: Formulation[S], as_bound: Callable[[float], float] | None = None) -> None:
+        """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
+        best = self.best
+        self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
+        cells = getattr(model, "program_cells", None) or 0
+        if self.budget.interrupted:
+            self.ended, self.reason = Status.INTERRUPTED, ""
+        elif cells > _MOST_CELLS:
+            self.ended = Status.LOCAL
+            self.reason = f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
+        elif self.budget.remaining <= _CELL_SECONDS * cells:
+            self.ended, self.reason = Status.TIME_LIMIT, ""
+        else:
+            self._solve(model, as_bound)
+
+    def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
+        best, budget = self.best, self.budget
+        assert best.solution is not None
+        program, start = model.build(), model.encode(best.solution)
+        # Solvers look at the clock now and then only, later the larger the program is.
+        rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
+        result = self.solver.solve(
+            program,
+            start=start,
+            time_limit=None if budget.seconds is None else rest,
+            gap=self.gap,
+            threads=self.threads,
+            seed=self.seed,
+            on_progress=self.trace.solver_progress(as_bound),
+            stop=lambda: budget.interrupted,
+        )
+        if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            # A feasible solution and an objective of 0 or more are at hand: numerical trouble, which proves nothing.
+            self.ended, self.reason = (
+                Status.LOCAL,
+                f"{self.solver.name} calls the program {result.status}, which it is not",
+            )
+            return
+        if result.x is not None:
+            best.offer(model.decode(result.x))
+        # The repaired solution of an optimal point can only be better, so the point's proof holds for it.
+        self.ended = Status.LOCAL if result.status is Status.OPTIMAL else result.status
+        self.reason = "the tolerances of the solver leave a gap" if self.ended is Status.LOCAL else ""
+        best.raise_floor(result.bound if as_bound is None else as_bound(result.bound))
+
+    def outcome(self) -> Outcome[S]:
+        """What the fit ended with."""
+        best, bound, ended, reason = self.best, self.best.floor, self.ended, self.reason
+        assert best.solution is not None
+        if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
+            # A solution at hand refutes the bound: it proves nothing, and nothing of that is hidden.
+            reason = f"a bound of {bound:.9g} was claimed, but the solution is below it"
+            bound, ended = 0.0, Status.LOCAL
+        bound = min(bound, best.objective)
+        closed = relative_gap(best.objective, bound) <= self.gap
+        self.trace.record(Progress(self.budget.elapsed, best.objective, bound))
+        return Outcome(
+            solution=best.solution,
+            objective=best.objective,
+            bound=bound,
+            status=Status.OPTIMAL if closed else ended,
+            trace=np.array(self.trace.rows, dtype=np.float64).reshape(-1, 3),
+            reason="" if closed else reason,
+        )

@@ -16,6 +16,7 @@ from treewright.estimators._program import ProgramClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
+from treewright.tree import Tree
 
 __all__ = ["OCTHClassifier"]
 
@@ -170,7 +171,7 @@ class OCTHClassifier(ProgramClassifier):
             seed = self._seed()
             starts = self._given_starts(problem.n_features, scaling)
 
-            def search(best: Incumbent, time: Budget) -> None:
+            def search(best: Incumbent[Tree], time: Budget) -> None:
                 search_oct_h(best, model, starts, time, seed)
 
             outcome = optimize(

@@ -193,7 +193,7 @@ class S2OCTClassifier(ProgramClassifier):
             starts = self._given_starts(problem.n_features, scaling)
             pool = Pool()
 
-            def search(best: Incumbent, time: Budget) -> None:
+            def search(best: Incumbent[Tree], time: Budget) -> None:
                 nonlocal pool
                 few = 20 if self.n_trees == 1 else max(20, self.n_trees)
                 guided = self.formulation == "tight"
@@ -284,20 +284,20 @@ class S2OCTClassifier(ProgramClassifier):
 
     # ------------------------------------------------------------------ which of the best trees
 
-    def _chosen(self, model: S2OCT, outcome: Outcome, pool: Pool) -> tuple[Outcome, list[Tree], IntArray]:
+    def _chosen(self, model: S2OCT, outcome: Outcome[Tree], pool: Pool) -> tuple[Outcome[Tree], list[Tree], IntArray]:
         """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points."""
         as_good = pool.trees and pool.objective <= outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
         hidden = model.X[model.y < 0]
         if not as_good:
-            tree = outcome.tree.collapsed(visited(outcome.tree, model.X))
-            return replace(outcome, tree=tree), [], predict_labels(tree, hidden)
+            tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
+            return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
         first = choose(pool, model, self.prefer)
         tree = pool.trees[first].collapsed(visited(pool.trees[first], model.X))
         if self.n_trees == 1:
-            return replace(outcome, tree=tree), [], pool.labels[first]
+            return replace(outcome, solution=tree), [], pool.labels[first]
         others = [t.collapsed(visited(t, model.X)) for k, t in enumerate(pool.trees) if k != first]
         others = others[: self.n_trees - 1]
-        return replace(outcome, tree=tree), others, committee(pool, model)
+        return replace(outcome, solution=tree), others, committee(pool, model)
 
     def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
         label_of_point = np.zeros(len(merged.X), dtype=np.int64)

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from treewright.data import Problem, merge_rows
-from treewright.data._checks import as_column, listing, missing_mask, show, uniform
-from treewright.estimators._input import NOTED, fit_rows, semi_supervised_problem
+from treewright.estimators._groups import prices_of
+from treewright.estimators._input import NOTED, fit_rows, labelled_rows, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.search.scores import ClassScores, Novelty, response_of
 from treewright.search.transport import divide, divide_groups
@@ -213,7 +213,7 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        prices = self._prices_of(groups, len(rows))
+        prices = prices_of(self.thresholds_, groups, len(rows))
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)
         return np.asarray(softmax(self._scores(rows) + prices, axis=1))
@@ -260,14 +260,7 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, estimator: Any, problem: Problem, hidden: FloatArray, weighted: bool, rng: np.random.Generator
     ) -> ClassScores:
         """Fit the estimator on the labelled rows, sorted and shuffled."""
-        X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
-        order = np.lexsort((weight, y, *X.T[::-1]))
-        order = order[weight[order] > 0]
-        X, y, weight = X[order], y[order], weight[order]
-        if self.estimator is None:
-            X, y, weight, *_ = merge_rows(X, y, weight)
-        shuffled = rng.permutation(len(X))
-        X, y, weight = X[shuffled], y[shuffled], weight[shuffled]
+        X, y, weight = labelled_rows(problem, merged=self.estimator is None, rng=rng)
         seen = np.unique(y)
         novelty = Novelty(X, hidden) if len(seen) < problem.n_classes else None
         if len(seen) == 1:
@@ -296,30 +289,6 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if None not in thresholds:
             thresholds[None] = divide(table, rank, totals.low.sum(axis=0), totals.high.sum(axis=0))[1]
         return labels, thresholds
-
-    def _prices_of(self, groups: ArrayLike | None, n_rows: int) -> FloatArray:
-        """Prices of each row, or of all."""
-        if groups is None:
-            return self.thresholds_[None]
-        known = [group for group in self.thresholds_ if group is not None]
-        if not known:
-            raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
-        column = as_column(groups, "groups")
-        if len(column) != n_rows:
-            raise InvalidInputError(f"groups has {len(column)} entries, X has {n_rows} rows; give one group a row")
-        missing = missing_mask(column)
-        if missing.any():
-            raise InvalidInputError(
-                f"{np.count_nonzero(missing)} of {n_rows} rows have no group (NaN or None), first row "
-                f"{np.argmax(missing)}; for rows of unknown group leave groups out"
-            )
-        names, number = np.unique(uniform(column, "groups"), return_inverse=True)
-        for name in names.tolist():
-            if name not in self.thresholds_:
-                raise InvalidInputError(
-                    f"group {show(name)} had no unlabelled rows in fit, so it has no prices; groups: {listing(known)}"
-                )
-        return np.stack([self.thresholds_[name] for name in names.tolist()])[number]
 
 
 def _forest() -> RandomForestClassifier:

@@ -1,7 +1,8 @@
-"""One file a model: data to program, solution to tree, tree to start."""
+"""One file a model: data to program, solution to tree (or weights), tree to start."""
 
-from treewright.formulations.base import Formulation
+from treewright.formulations.base import Formulation, TreeFormulation
+from treewright.formulations.c2rf import C2RF
 from treewright.formulations.oct_h import OCTH
 from treewright.formulations.s2oct import S2OCT
 
-__all__ = ["OCTH", "S2OCT", "Formulation"]
+__all__ = ["C2RF", "OCTH", "S2OCT", "Formulation", "TreeFormulation"]

@@ -1,20 +1,23 @@
-"""What a formulation is: a mathematical model of a tree on given data, and nothing that solves it."""
+"""What a formulation is: a mathematical model of a tree, or of weights, on given data, and nothing that solves it."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from treewright.program import FloatArray, IntArray, Program
 from treewright.tree import Tree
 
-__all__ = ["Formulation"]
+__all__ = ["Formulation", "TreeFormulation"]
+
+S = TypeVar("S")
+"""What the model is about: a Tree, or the weights of an ensemble."""
 
 
 @runtime_checkable
-class Formulation(Protocol):
-    """A model of a tree on given data.
+class Formulation(Protocol[S]):
+    """A model of a tree or of weights on given data.
 
-    Any tree can be made feasible (:meth:`repair`) and then be written as a point of the program (:meth:`encode`),
+    Any of them can be made feasible (:meth:`repair`) and then be written as a point of the program (:meth:`encode`),
     so that every search and every other model is a warm start. A model may have an attribute ``program_cells``, about
     how many non-zeros its program has, so that one that is too large is not written at all.
     """
@@ -23,25 +26,30 @@ class Formulation(Protocol):
         """Write the model as a program."""
         ...
 
-    def decode(self, x: FloatArray) -> Tree:
+    def decode(self, x: FloatArray) -> S:
         """Read the tree off a solution of the program."""
         ...
 
-    def encode(self, tree: Tree) -> FloatArray:
+    def encode(self, tree: S, /) -> FloatArray:
         """Write a feasible tree as a point of the program."""
         ...
 
-    def repair(self, tree: Tree) -> Tree:
+    def repair(self, tree: S, /) -> S:
         """Make any tree feasible for the model, changing as little as possible."""
         ...
 
-    def objective(self, tree: Tree) -> float:
+    def objective(self, tree: S, /) -> float:
         """Objective of a tree, computed from the tree and the data alone; 0 or more."""
         ...
 
     def lower_bound(self) -> float:
         """A bound of the optimum that the structure of the data gives without solving."""
         ...
+
+
+@runtime_checkable
+class TreeFormulation(Formulation[Tree], Protocol):
+    """A model of a tree."""
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to."""

@@ -38,15 +38,13 @@ from treewright.formulations import s2oct_paper, s2oct_repair
 from treewright.formulations.fragments import CompleteTree, add_routing_rows, swapped
 from treewright.formulations.s2oct_constants import default_bound, default_depth, farthest, largest_distance
 from treewright.formulations.s2oct_repair import Splits
+from treewright.formulations.subset_sums import unreachable_totals
 from treewright.program import FloatArray, IntArray, Program, ProgramBuilder
 from treewright.program.builder import Term
 from treewright.tree import Tree, leaf_counts, route
 from treewright.tree.measure import leaf_errors, s2oct_objective
 
 __all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
-
-_SUBSET_SUMS = 20_000
-"""Most unlabelled points for which the reachable totals are enumerated."""
 
 
 @dataclass(frozen=True)
@@ -426,29 +424,12 @@ class S2OCT:
         :math:`\sum_k w_k h_k` is linear in :math:`\epsilon`, so it is at least its smaller end,
         :math:`\min(W, 2 (W - \max_k w_k))` with :math:`W = \sum_k w_k`.
 
-        A point counts with all its rows or not at all. So the rows of a class in a group are a subset sum of
-        `size`, and the deviation of the group is at least the distance of the nearest subset sum to
-        ``[low, high]``, for each class.
+        A point counts with all its rows or not at all, see :func:`unreachable_totals`.
         """
         points = self.labelled
         _, place = np.unique(self.X[points], axis=0, return_inverse=True)
         table = np.zeros((len(points), self.n_classes))
         np.add.at(table, (place.reshape(-1), self.y[points]), self.weight[points])
         total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
-        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * self._unreachable_totals())
-
-    def _unreachable_totals(self) -> float:
-        """Sum over the groups of a bound of their deviation, by subset sums as bits of an integer."""
-        rows = self.size[self.unlabelled]
-        if len(rows) > _SUBSET_SUMS or rows.sum(axis=0).max(initial=0) > 50 * _SUBSET_SUMS:
-            return 0.0
-        bound = 0.0
-        for g in range(rows.shape[1]):
-            sums = 1
-            for count in rows[:, g][rows[:, g] > 0].tolist():
-                sums |= sums << int(count)
-            text = np.frombuffer(bin(sums)[2:].encode(), dtype=np.uint8)[::-1]
-            reachable = np.flatnonzero(text == ord("1"))[:, None]
-            away = np.maximum(np.maximum(reachable - self.high[g], self.low[g] - reachable), 0)
-            bound += float(away.min(axis=0).max())
-        return bound
+        missed = unreachable_totals(self.size[self.unlabelled], self.low, self.high)
+        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * missed)

@@ -1,19 +1,21 @@
-"""The best tree so far, as every search keeps it."""
+"""The best solution so far, as every search keeps it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from treewright.formulations import Formulation
-from treewright.tree import Tree
 
 __all__ = ["Incumbent"]
 
+S = TypeVar("S")
 
-class Incumbent:
-    """The best feasible tree of a model so far.
+
+class Incumbent(Generic[S]):
+    """The best feasible tree (or weighting) of a model so far.
 
     Parameters
     ----------
@@ -27,6 +29,7 @@ class Incumbent:
     Examples
     --------
     >>> from treewright.formulations import OCTH
+    >>> from treewright.tree import Tree
     >>> model = OCTH(np.array([[0.0], [1.0]]), np.array([0, 1]), np.ones(2), n_classes=2, depth=1)
     >>> best = Incumbent(model)
     >>> best.offer(Tree.stump([1.0], 0.3, [[1.0, 0.0], [0.0, 1.0]]))
@@ -36,12 +39,12 @@ class Incumbent:
     """
 
     def __init__(
-        self, model: Formulation, floor: float | None = None, on_better: Callable[[float], None] | None = None
+        self, model: Formulation[S], floor: float | None = None, on_better: Callable[[float], None] | None = None
     ) -> None:
         self.model = model
         self._floor = floor
         self.on_better = on_better
-        self.tree: Tree | None = None
+        self.solution: S | None = None
         self.objective = np.inf
 
     @property
@@ -53,16 +56,20 @@ class Incumbent:
 
     @property
     def proven(self) -> bool:
-        """Whether the bound is reached, so that the tree is optimal; no objective is below 0."""
+        """Whether the bound is reached, so that the solution is optimal; no objective is below 0."""
         return bool(self.objective <= 1e-9 or self.objective <= self.floor + 1e-9)
 
-    def offer(self, tree: Tree) -> bool:
-        """Repair and score a tree; keep it if it is better."""
-        feasible = self.model.repair(tree)
+    def raise_floor(self, bound: float) -> None:
+        """Take note of a better bound."""
+        self._floor = max(self.floor, bound)
+
+    def offer(self, solution: S) -> bool:
+        """Repair and score a solution; keep it if it is better."""
+        feasible = self.model.repair(solution)
         objective = self.model.objective(feasible)
         if objective >= self.objective - 1e-9:
             return False
-        self.tree, self.objective = feasible, objective
+        self.solution, self.objective = feasible, objective
         if self.on_better is not None:
             self.on_better(objective)
         return True

@@ -30,7 +30,7 @@ class _Settings(TypedDict):
 
 
 def search_oct_h(
-    best: Incumbent, model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0, restarts: int = 15
+    best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0, restarts: int = 15
 ) -> None:
     """Offer ever better trees to `best`.
 
@@ -84,18 +84,18 @@ def search_oct_h(
         _improve(best, model, model.repair(start), settings)
     rng = np.random.default_rng(seed)
     for attempt in range(restarts):
-        if _finished(best, budget) or best.tree is None:
+        if _finished(best, budget) or best.solution is None:
             return
         fresh = attempt % 3 == 2 and model.depth > 1
-        start = _random_root(leaf, model, rng) if fresh else _perturbed(best.tree, model, rng)
+        start = _random_root(leaf, model, rng) if fresh else _perturbed(best.solution, model, rng)
         _improve(best, model, start, settings)
 
 
-def _finished(best: Incumbent, budget: Budget) -> bool:
+def _finished(best: Incumbent[Tree], budget: Budget) -> bool:
     return best.proven or budget.over
 
 
-def _improve(best: Incumbent, model: OCTH, tree: Tree, settings: _Settings) -> None:
+def _improve(best: Incumbent[Tree], model: OCTH, tree: Tree, settings: _Settings) -> None:
     """Improve the splits a tree has, then grow the ones it lacks and improve again."""
     for growing in (False, True):
         if _finished(best, settings["budget"]):

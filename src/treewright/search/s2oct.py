@@ -86,7 +86,7 @@ class Pool:
 
 
 def search_s2oct(
-    best: Incumbent,
+    best: Incumbent[Tree],
     model: S2OCT,
     starts: Iterable[Tree],
     budget: Budget,

@@ -1,0 +1,210 @@
+"""Weights of an ensemble's members from class totals: the paper's program, free prices, or several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from treewright.budget import Budget
+from treewright.data import ClassTotals
+from treewright.estimators._optimize import Outcome, Relaxation, optimize
+from treewright.formulations.c2rf import C2RF, merged_votes
+from treewright.formulations.subset_sums import unreachable_totals
+from treewright.search import Incumbent
+from treewright.search.c2rf import search_c2rf
+from treewright.search.near_weights import nearest_weights
+from treewright.search.vote_cut import cut_votes, vote_prices
+from treewright.search.vote_weights import VoteTable, search_vote_weights
+from treewright.solvers import Progress, Solver, Status
+from treewright.tree import FloatArray, IntArray
+
+__all__ = ["Reweighted", "Reweighting", "reweight"]
+
+_RELAXED_CELLS = 2_500_000
+"""Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
+
+
+@dataclass(frozen=True)
+class Reweighting:
+    """What is to be weighted, and how.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_unlabelled, n_members)
+        Class numbers.
+    totals : ClassTotals or None
+        What the counts shall be.
+    n_classes : int
+        Number of classes.
+    wished : ndarray of shape (n_members,)
+        Weights to be near to.
+    start : ndarray or None
+        Weights to begin with.
+    threshold : bool
+        Whether prices are free.
+    bounds : (float, float)
+        Bounds of the weights without prices.
+    tight, preprocess, branching, order_cuts : bool
+        Parts of the program without prices.
+    """
+
+    votes: IntArray
+    totals: ClassTotals | None
+    n_classes: int
+    wished: FloatArray
+    start: FloatArray | None
+    threshold: bool
+    bounds: tuple[float, float]
+    tight: bool
+    preprocess: bool
+    branching: bool
+    order_cuts: bool
+
+
+@dataclass(frozen=True)
+class Reweighted:
+    """Weights, prices of the classes in each group, and prices for rows of unknown group."""
+
+    outcome: Outcome[FloatArray]
+    prices: FloatArray
+    pooled: FloatArray
+
+
+def reweight(
+    task: Reweighting,
+    solver: Solver,
+    budget: Budget,
+    gap: float,
+    threads: int,
+    seed: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> Reweighted:
+    """Weight the members so that the votes meet the totals as nearly as possible."""
+    totals = task.totals
+    if totals is None or not len(task.votes):
+        n_groups = 1 if totals is None else len(totals.groups)
+        nothing = np.zeros((n_groups, task.n_classes))
+        return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
+    size = np.eye(len(totals.groups))[totals.group_of]
+    if task.threshold:
+        return _with_prices(task, totals, size, budget, seed)
+    prices = np.zeros(totals.low.shape)
+    if task.n_classes == 2:
+        outcome = _by_program(task, totals, size, solver, budget, gap, threads, seed, on_progress)
+    else:
+        outcome = _several_classes(task, totals, size, budget, seed)
+    return Reweighted(outcome, prices, prices[0])
+
+
+def _with_prices(task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int) -> Reweighted:
+    votes, merged = _merged(task.votes, size)
+    bound = unreachable_totals(merged, totals.low, totals.high)
+    found = cut_votes(votes, merged, totals.low, totals.high, task.wished, bound, budget, seed)
+    outcome = _found(found.weights, found.deviation, bound, budget)
+    everything = merged.sum(axis=1, keepdims=True)
+    low, high = totals.low.sum(axis=0, keepdims=True), totals.high.sum(axis=0, keepdims=True)
+    pooled = found.prices if len(totals.groups) == 1 else vote_prices(votes, everything, low, high, found.weights)
+    return Reweighted(outcome, found.prices, pooled[0])
+
+
+def _several_classes(
+    task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int
+) -> Outcome[FloatArray]:
+    votes, merged = _merged(task.votes, size)
+    table = VoteTable(votes, merged, totals.low, totals.high)
+    bound = table.lower_bound()
+    wished = task.wished if task.start is None else task.start
+    weights, deviation = search_vote_weights(table, wished, *task.bounds, bound, budget, seed)
+    return _found(weights, deviation, bound, budget)
+
+
+def _by_program(
+    task: Reweighting,
+    totals: ClassTotals,
+    size: FloatArray,
+    solver: Solver,
+    budget: Budget,
+    gap: float,
+    threads: int,
+    seed: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> Outcome[FloatArray]:
+    """Two classes without prices: the paper's problem."""
+    votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
+    if task.preprocess:
+        votes, size, _ = merged_votes(votes, size)
+    model = C2RF(
+        votes,
+        size,
+        low=np.maximum(totals.low[:, 1], totals.size - totals.high[:, 0]),
+        high=np.minimum(totals.high[:, 1], totals.size - totals.low[:, 0]),
+        least=task.bounds[0],
+        most=task.bounds[1],
+        preprocess=task.preprocess,
+        branching=task.branching,
+        order_cuts=task.order_cuts,
+        tight=task.tight,
+    )
+    starts = [weights * (model.most / weights.max()) for weights in (task.wished, task.start) if weights is not None]
+
+    def search(best: Incumbent[FloatArray], time: Budget) -> None:
+        if task.tight:
+            search_c2rf(best, model, starts, time, seed)
+        else:
+            best.offer(np.full(model.n_members, model.least))
+
+    outcome = optimize(
+        model,
+        search,
+        solver,
+        budget,
+        gap,
+        threads,
+        seed,
+        search_share=0.3,
+        on_progress=on_progress,
+        relaxed=(lambda best: _one_sided(model, best)) if task.tight else None,
+    )
+    if not task.tight:
+        return outcome
+    return replace(outcome, solution=nearest_weights(model, outcome.solution, task.wished, budget))
+
+
+def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:
+    """How few positive rows there can be if there are too many, or how few negative ones."""
+    if len(model.low) > 1 or best.solution is None:
+        return None
+    count, rows = float(model.counts(best.solution)[0]), float(model.size.sum())
+    side: Literal["fewer", "more"] = "fewer" if count > model.high[0] else "more"
+    patterns = max(500, _RELAXED_CELLS // model.n_members)
+    # Counts are whole, so a bound may be rounded up.
+    if side == "fewer":
+        beyond = float(model.high[0])
+        return Relaxation(replace(model, side=side).restricted(patterns), lambda bound: np.ceil(bound - 1e-6) - beyond)
+    missing = float(model.low[0]) - rows
+    return Relaxation(replace(model, side=side).restricted(patterns), lambda bound: missing + np.ceil(bound - 1e-6))
+
+
+def _merged(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Distinct votes for any number of classes, and the rows of each group that they stand for."""
+    keys = np.ascontiguousarray(votes).view(np.dtype((np.void, votes.dtype.itemsize * votes.shape[1]))).ravel()
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    merged = np.zeros((len(first), size.shape[1]))
+    np.add.at(merged, number, size)
+    return votes[first], merged
+
+
+def _found(weights: FloatArray, deviation: float, bound: float, budget: Budget) -> Outcome[FloatArray]:
+    """Outcome of a search without branch and bound."""
+    status, reason = Status.OPTIMAL, ""
+    if deviation > bound:
+        status = Status.TIME_LIMIT
+        if budget.interrupted:
+            status = Status.INTERRUPTED
+        elif not budget.over:
+            status, reason = Status.LOCAL, "nothing but a search is known for this problem"
+    trace = np.array([[budget.elapsed, deviation, min(bound, deviation)]])
+    return Outcome(weights, deviation, min(bound, deviation), status, trace, reason)

@@ -1,0 +1,175 @@
+"""C2RF against enumeration of all weightings, on every solver and with every part switched."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treewright.formulations import C2RF, Formulation
+from treewright.formulations.c2rf import merged_votes
+from treewright.formulations.subset_sums import unreachable_totals
+from treewright.formulations.vote_order import vote_order
+from treewright.program import check
+from treewright.solvers import Status, get_solver
+
+SOLVERS = ["highs", "scip", "gurobi"]
+
+
+def all_signs(votes):
+    """Signs of the patterns under every weighting of few members: whole numbers to 9 give every one of them."""
+    grid = np.array(list(product(range(1, 10), repeat=votes.shape[1])), float)
+    value = votes @ grid.T
+    kept = (value != 0).all(axis=0)
+    return np.unique(value[:, kept] > 0, axis=1).T
+
+
+def least_deviation(model):
+    """The optimum by enumeration; shares nothing with the model but its data."""
+    best = np.inf
+    for signs in all_signs(model.votes):
+        count = model.size[signs].sum(axis=0)
+        best = min(best, np.maximum(np.maximum(model.low - count, count - model.high), 0).sum())
+    return best
+
+
+def random_model(seed, n=12, t=4, n_groups=1, **parts):
+    rng = np.random.default_rng(seed)
+    votes = rng.choice([-1, 1], (n, t), p=[0.35, 0.65])
+    size = np.zeros((n, n_groups))
+    size[np.arange(n), rng.integers(0, n_groups, n)] = rng.integers(1, 9, n)
+    low = rng.integers(0, 1 + size.sum(axis=0).astype(int))
+    high = low + rng.integers(0, 3, n_groups)
+    votes, size, _ = merged_votes(votes, size)
+    return C2RF(votes, size, low, high, **parts)
+
+
+def test_it_is_a_formulation():
+    assert isinstance(random_model(0), Formulation)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("n_groups", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_optimum_is_that_of_enumeration(solver, n_groups, seed):
+    model = random_model(seed, n_groups=n_groups)
+    result = get_solver(solver).solve(model.build(), time_limit=60)
+    weights = model.decode(result.x)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(least_deviation(model), abs=1e-6)
+    assert model.objective(model.repair(weights)) == pytest.approx(least_deviation(model), abs=1e-6)
+    assert model.lower_bound() <= least_deviation(model)
+
+
+@pytest.mark.parametrize("parts", list(product([False, True], repeat=4)))
+def test_every_part_leaves_the_optimum_as_it_is(parts):
+    switches = dict(zip(("preprocess", "branching", "order_cuts", "tight"), parts, strict=True))
+    for seed in (1, 2):
+        model = random_model(seed, **switches)
+        result = get_solver("highs").solve(model.build(), time_limit=60)
+        assert result.objective == pytest.approx(least_deviation(model), abs=1e-6)
+
+
+def test_rows_that_are_not_merged_have_the_same_optimum():
+    rng = np.random.default_rng(3)
+    votes = rng.choice([-1, 1], (25, 3))
+    total = np.array([17])
+    rows = C2RF(votes, np.ones((25, 1)), total, total, preprocess=False, tight=False, order_cuts=False)
+    patterns, size, _ = merged_votes(votes, np.ones((25, 1)))
+    merged = C2RF(patterns, size, total, total)
+    results = [get_solver("highs").solve(model.build(), time_limit=60).objective for model in (rows, merged)]
+    assert results == pytest.approx([least_deviation(merged)] * 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("side", ["fewer", "more"])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_side_asks_for_the_extreme_count(side, seed):
+    model = random_model(seed, side=side)
+    counts = [model.size[signs].sum() for signs in all_signs(model.votes)]
+    extreme = min(counts) if side == "fewer" else model.size.sum() - max(counts)
+    result = get_solver("highs").solve(model.build(), time_limit=60)
+    assert result.objective == pytest.approx(extreme, abs=1e-6)
+    for kept in (1, 3, 6):
+        part = get_solver("highs").solve(model.restricted(kept).build(), time_limit=60)
+        assert part.objective <= extreme + 1e-6
+
+
+@pytest.mark.parametrize("side", ["both", "fewer", "more"])
+@pytest.mark.parametrize("tight", [True, False])
+def test_any_weights_can_be_repaired_and_written_as_a_feasible_point(side, tight):
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        model = random_model(seed, t=5, side=side, tight=tight)
+        weights = model.repair(np.exp(rng.normal(0, 3, 5)))
+        assert np.abs(model.votes @ weights).min() >= 1
+        assert weights.min() >= model.least and weights.max() <= model.most
+        report = check(model.build(), model.encode(weights))
+        assert report.feasible(1e-6), report
+        if side == "both":
+            assert report.objective == pytest.approx(model.objective(weights))
+            again = model.decode(model.encode(weights))
+            assert np.array_equal(model.votes @ again > 0, model.votes @ weights > 0)
+
+
+def test_ties_are_broken_by_whole_numbers_of_odd_sum():
+    model = C2RF(np.array([[1, -1], [-1, 1]]), np.ones((2, 1)), np.array([1]), np.array([1]))
+    weights = model.repair(np.array([7.0, 7.0]))
+    assert np.abs(model.votes @ weights).min() >= 1 and model.objective(weights) == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12))
+def test_pairs_are_true_and_imply_all_others(seed, t, n):
+    rng = np.random.default_rng(seed)
+    votes = np.unique(rng.choice([-1, 1], (n, t)), axis=0)
+    order = vote_order(votes)
+    n = len(votes)
+    implies = np.zeros((n, n), dtype=bool)
+    implies[order.implies] = True
+    for _ in range(n):
+        implies |= (implies.astype(int) @ implies) > 0
+    above = (votes[:, None, :] <= votes[None, :, :]).all(axis=2) & ~np.eye(n, dtype=bool)
+    assert np.array_equal(implies, above)
+    reach = implies | np.eye(n, dtype=bool)
+    for pairs, wanted in (
+        (order.one_positive, (votes[:, None, :] + votes[None, :, :] >= 0).all(axis=2)),
+        (order.one_negative, (votes[:, None, :] + votes[None, :, :] <= 0).all(axis=2)),
+    ):
+        direct = np.zeros((n, n), dtype=bool)
+        direct[pairs] = True
+        direct |= direct.T
+        up = reach if pairs is order.one_positive else reach.T
+        # A pair that holds for k and l holds for everything beyond them.
+        follows = (up.T.astype(int) @ direct @ up) > 0
+        assert np.array_equal(follows, wanted)
+
+
+def test_signs_that_no_weighting_changes_are_constants():
+    votes = np.array([[1, 1, 1], [-1, -1, -1], [1, 1, -1]])
+    model = C2RF(votes, np.ones((3, 1)), np.array([1]), np.array([1]), most=1.5)
+    assert model.fixed.tolist() == [1, -1, 0]
+    assert replace(model, preprocess=False).fixed.tolist() == [0, 0, 0]
+    # Weights within [1, 1.5]: two may outvote the third by only 1 + 1 - 1.5. If all are 1, they always do by 1.
+    assert C2RF(votes, np.ones((3, 1)), np.array([1]), np.array([1]), most=1.0).fixed.tolist() == [1, -1, 1]
+
+
+def test_members_of_equal_votes_share_a_column():
+    votes = np.array([[1, 1, -1, -1], [-1, -1, 1, -1]])
+    model = C2RF(votes, np.ones((2, 1)), np.array([1]), np.array([1]))
+    assert model.build().variables["alpha"].size == 3
+    assert replace(model, preprocess=False).build().variables["alpha"].size == 4
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=0, max_size=7), st.integers(0, 30), st.integers(0, 3))
+def test_unreachable_totals_are_those_of_enumeration(sizes, low, width):
+    low = min(low, sum(sizes))
+    high = min(low + width, sum(sizes))
+    size = np.array(sizes, float).reshape(-1, 1)
+    reachable = {
+        sum(s for s, used in zip(sizes, bits, strict=True) if used) for bits in product([0, 1], repeat=len(sizes))
+    }
+    expected = min(max(low - r, r - high, 0) for r in reachable)
+    assert unreachable_totals(size, np.array([[low]]), np.array([[high]])) == expected

@@ -1,0 +1,149 @@
+"""Searches for weights of ensembles: against enumeration, closed forms and counting."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from treewright.budget import Budget
+from treewright.formulations import C2RF
+from treewright.formulations.c2rf import merged_votes
+from treewright.search import Incumbent
+from treewright.search.c2rf import search_c2rf
+from treewright.search.near_weights import nearest_weights
+from treewright.search.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
+from treewright.search.vote_weights import VoteTable, search_vote_weights
+
+
+def random_model(seed, n=40, t=4):
+    rng = np.random.default_rng(seed)
+    votes, size, _ = merged_votes(rng.choice([-1, 1], (n, t), p=[0.35, 0.65]), rng.integers(1, 9, (n, 1)).astype(float))
+    total = np.array([int(rng.integers(0, size.sum()))])
+    return C2RF(votes, size, total, total)
+
+
+def least_deviation(model):
+    grid = np.array(list(product(range(1, 8), repeat=model.n_members)), float)
+    value = model.votes @ grid.T
+    counts = (model.size.T @ (value > 0))[0][(value != 0).all(axis=0)]
+    return np.abs(counts - model.low[0]).min()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_search_finds_the_optimum_of_few_members(seed):
+    model = random_model(seed)
+    best = Incumbent(model)
+    search_c2rf(best, model, [], Budget(60), seed=0)
+    assert best.objective == least_deviation(model)
+    assert np.abs(model.votes @ best.solution).min() >= 1
+
+
+def test_a_search_without_time_offers_equal_weights():
+    model = random_model(0)
+    best, budget = Incumbent(model), Budget(None)
+    budget.stop()
+    search_c2rf(best, model, [], budget)
+    assert best.solution is not None
+
+
+def test_the_same_search_twice():
+    model = random_model(3, n=300, t=8)
+    found = []
+    for _ in range(2):
+        best = Incumbent(model)
+        search_c2rf(best, model, [], Budget(None), seed=4)
+        found.append(best)
+    assert found[0].objective == found[1].objective
+    assert np.array_equal(found[0].solution, found[1].solution)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nearest_weights_keep_every_row_and_come_nearer(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(seed, n=200, t=7)
+    weights = model.repair(np.exp(rng.uniform(0, np.log(100), 7)))
+    near = nearest_weights(model, weights, np.ones(7), Budget(60))
+    assert np.array_equal(model.votes @ near > 0, model.votes @ weights > 0)
+    assert np.abs(model.votes @ near).min() >= 1
+    assert near.min() >= model.least and near.max() <= model.most
+    spread = [np.sum((w / w.mean() - 1) ** 2) for w in (near, weights)]
+    assert spread[0] <= spread[1] + 0.05
+
+
+def test_nearest_weights_are_equal_ones_where_these_do():
+    votes = np.array([[1, 1, -1], [-1, -1, 1], [1, 1, 1]])
+    model = C2RF(votes, np.ones((3, 1)), np.array([2]), np.array([2]))
+    near = nearest_weights(model, np.array([50.0, 40.0, 3.0]), np.ones(3), Budget(60))
+    assert near / near.mean() == pytest.approx(np.ones(3), abs=1e-6)
+
+
+def test_shares_are_counted_votes():
+    votes = np.array([[0, 1, 1, 2], [2, 2, 2, 2]])
+    shares = vote_shares(votes, np.array([1.0, 2.0, 3.0, 2.0]), 3)
+    # Weights sum to 8; times 4 / 8 they sum to 4 votes, plus half a vote for each of three classes.
+    assert shares == pytest.approx(np.array([[1.0, 3.0, 1.5], [0.5, 0.5, 4.5]]) / 5.5)
+
+
+def test_wished_weights_are_half_way_to_the_log_odds():
+    y = np.array([0] * 10 + [1] * 10)
+    good, poor = y.copy(), y.copy()
+    good[[0, 10]], poor[[0, 1, 2, 3, 10, 11, 12, 13]] = [1, 0], [1, 1, 1, 1, 0, 0, 0, 0]
+    found = wished_weights(np.column_stack([good, poor]), y, np.ones(20), np.ones((20, 2), bool), 2)
+    odds = np.array([np.log(10 / 2), np.log(7 / 5)])  # (9 + 1) / (10 + 2) right, and (6 + 1) / (10 + 2)
+    assert found == pytest.approx(0.5 + 0.5 * odds / odds.mean())
+
+
+def test_rows_that_a_member_saw_tell_nothing():
+    y = np.array([0, 0, 1, 1])
+    votes = np.column_stack([y, 1 - y])
+    found = wished_weights(votes, y, np.ones(4), np.zeros((4, 2), bool), 2)
+    assert found == pytest.approx(np.ones(2))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cut_meets_the_totals_near_the_wished_weights(n_classes, n_groups, seed):
+    rng = np.random.default_rng(seed)
+    n, t = 600, 15
+    truth = rng.integers(0, n_classes, n)
+    votes = np.where(rng.random((n, t)) < 0.6, truth[:, None], rng.integers(0, n_classes, (n, t)))
+    size = np.eye(n_groups)[rng.integers(0, n_groups, n)]
+    total = np.stack([np.bincount(truth[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
+    found = cut_votes(votes, size, total, total, np.ones(t), 0.0, Budget(60), seed)
+    scores = np.log(vote_shares(votes, found.weights, n_classes))
+    label = (scores + found.prices[size.argmax(axis=1)]).argmax(axis=1)
+    counts = np.stack([np.bincount(label[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
+    missed = np.maximum(counts - total, 0).sum()
+    assert found.deviation == missed
+    assert missed <= (0 if n_classes == 2 else 2)
+    assert np.abs(np.log(found.weights)).max() < 0.6
+
+
+def test_intervals_that_the_majority_meets_have_no_price():
+    votes = np.array([[1, 1, 1], [0, 0, 0], [0, 1, 1]])
+    prices = vote_prices(votes, np.ones((3, 1)), np.array([[0, 1]]), np.array([[3, 2]]), np.ones(3))
+    assert np.all(prices == 0)
+
+
+def test_several_classes_without_prices():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 400)
+    votes = np.where(rng.random((400, 9)) < 0.5, truth[:, None], rng.integers(0, 3, (400, 9)))
+    # Totals that some weighting has: the search should come near to it, and never below the bound.
+    hidden = np.exp(rng.uniform(0, np.log(100), 9))
+    free = np.zeros((1, 3), int)
+    table = VoteTable(votes, np.ones((400, 1)), free, free + 400)
+    total = np.bincount(table.ballots(hidden).argmax(axis=1), minlength=3)[None]
+    table = VoteTable(votes, np.ones((400, 1)), total, total)
+    weights, deviation = search_vote_weights(table, np.ones(9), 1.0, 100.0, 0.0, Budget(60))
+    assert deviation == table.deviation(table.ballots(weights)) <= 4
+    assert table.lower_bound() <= deviation
+
+
+def test_agreed_rows_bound_the_deviation_of_several_classes():
+    votes = np.array([[0, 0], [1, 1], [0, 2]])
+    total = np.array([[0, 1, 9]])
+    table = VoteTable(votes, np.array([[5.0], [1.0], [4.0]]), total, total)
+    # Five rows are class 0 whatever the weights, and at most four class 2.
+    assert table.lower_bound() == 5.0
