@@ -47,6 +47,10 @@ _ROUNDS = 6
 """How often an attempt that misses the totals is guided anew."""
 _PROVEN_ATTEMPTS = 24
 """Attempts after which a proven optimum is enough, however few trees there are to choose from."""
+_SMALL_CELLS = 5000
+"""Non-zeros up to which branch and bound is soon through, so that a search should not keep it waiting."""
+_IDLE_ATTEMPTS = 10
+"""Attempts without improvement after which the search then ends."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
 
@@ -146,7 +150,9 @@ def search_s2oct(
     rng = np.random.default_rng(seed)
     few = _PROVEN_ATTEMPTS if model.margin == "tolerance" else _PROVEN_ATTEMPTS // 2
     batch = max(1, n_jobs)
+    improved, small = 0, model.program_cells <= _SMALL_CELLS
     for first in range(0, attempts, batch):
+        before = best.objective
         numbers = range(first, min(attempts, first + batch))
         tasks = [_task(guide, k, seed, rng) for k in numbers]
         if n_jobs == 1:
@@ -157,7 +163,8 @@ def search_s2oct(
             if planes is not None:
                 offer(planes.to_tree(model.n_classes))
         enough = len(pool.trees) >= samples or first + batch >= few
-        if budget.over or (best.proven and enough):
+        improved = first if best.objective < before else improved
+        if budget.over or (best.proven and enough) or (small and first - improved >= _IDLE_ATTEMPTS):
             break
     return pool
 
