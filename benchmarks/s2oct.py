@@ -146,14 +146,14 @@ def scores(model: Any, X: np.ndarray) -> np.ndarray:
     return model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
 
 
-def run(path: Path, sample: str, seed: int, limit: float, printed: bool, only: str) -> list[dict[str, Any]]:
+def run(path: Path, sample: str, seed: int, limit: float, printed: bool, only: str, skip: str) -> list[dict[str, Any]]:
     """All methods on one data set."""
     instance = Instance(path, sample, seed)
     head = {"data": instance.name, "n": len(instance.X), "p": instance.X.shape[1], "sample": sample, "seed": seed}
     one_class = len(np.unique(instance.truth[instance.known])) < 2
     rows = []
     for name, work in methods(instance, limit, printed):
-        if only and only != name:
+        if (only and only != name) or skip == name:
             continue
         if one_class and not name.startswith("S2OCT"):
             rows.append(head | {"method": name, "skipped": "the labelled sample has one class"})
@@ -215,6 +215,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--printed", type=int, default=20, help="data sets for the printed program, evenly spread")
     parser.add_argument("--only", default="", help="a single method")
+    parser.add_argument("--skip", default="", help="a method to leave out")
     parser.add_argument("--match", default="", help="only files whose name contains this")
     parser.add_argument("--summary", type=Path)
     options = parser.parse_args()
@@ -226,7 +227,7 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("w") as file:
         work = (
-            delayed(run)(path, options.sample, options.seed, options.limit, path in spread, options.only)
+            delayed(run)(path, options.sample, options.seed, options.limit, path in spread, options.only, options.skip)
             for path in paths
         )
         for rows in Parallel(n_jobs=options.jobs, return_as="generator")(work):
