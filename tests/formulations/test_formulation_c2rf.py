@@ -119,6 +119,16 @@ def test_ties_are_broken_by_whole_numbers_of_odd_sum():
     assert np.abs(model.votes @ weights).min() >= 1 and model.objective(weights) == 0
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 90))
+def test_whole_weights_have_an_odd_sum_within_the_bounds(weights, least, more):
+    t = len(weights)
+    model = C2RF(np.ones((1, t), int), np.ones((1, 1)), np.array([1]), np.array([1]), float(least), float(least + more))
+    whole = model.whole(np.array(weights))
+    assert whole.sum() % 2 == 1 and np.array_equal(whole, np.round(whole))
+    assert whole.min() >= least and whole.max() <= least + more
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12))
 def test_pairs_are_true_and_imply_all_others(seed, t, n):

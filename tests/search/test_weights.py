@@ -9,8 +9,8 @@ from treewright.budget import Budget
 from treewright.formulations import C2RF
 from treewright.formulations.c2rf import merged_votes
 from treewright.search import Incumbent
-from treewright.search.c2rf import search_c2rf
-from treewright.search.near_weights import nearest_weights
+from treewright.search.c2rf import near_optimum, search_c2rf
+from treewright.search.near_weights import mimicking_weights, nearest_weights
 from treewright.search.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
 from treewright.search.vote_weights import VoteTable, search_vote_weights
 
@@ -75,6 +75,54 @@ def test_nearest_weights_are_equal_ones_where_these_do():
     model = C2RF(votes, np.ones((3, 1)), np.array([2]), np.array([2]))
     near = nearest_weights(model, np.array([50.0, 40.0, 3.0]), np.ones(3), Budget(60))
     assert near / near.mean() == pytest.approx(np.ones(3), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_optimum_near_the_wished_weights_is_no_worse_and_no_farther(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(seed, n=300, t=9)
+    best = Incumbent(model)
+    search_c2rf(best, model, [], Budget(60), seed=0)
+    wished = rng.uniform(0.5, 1.5, 9)
+    near = near_optimum(model, best.solution, wished, Budget(60))
+    assert model.objective(near) <= best.objective
+    assert np.abs(model.votes @ near).min() >= 1
+    assert near.min() >= model.least and near.max() <= model.most
+    away = [np.sum((w / w.mean() - wished / wished.mean()) ** 2) for w in (near, best.solution)]
+    assert away[0] <= away[1] + 1e-12
+
+
+def test_wished_weights_that_are_optimal_are_kept_nearly():
+    rng = np.random.default_rng(1)
+    votes, size, _ = merged_votes(rng.choice([-1, 1], (500, 9)), np.ones((500, 1)))
+    wished = rng.uniform(0.5, 1.5, 9)
+    count = np.array([int(size[votes @ wished > 0].sum())])
+    model = C2RF(votes, size, count, count)
+    start = model.repair(np.array([100.0] + [1.0] * 8))
+    far = Incumbent(model)
+    search_c2rf(far, model, [start], Budget(60), seed=3)
+    near = near_optimum(model, far.solution, wished, Budget(60))
+    assert model.objective(near) == 0
+    # Whole numbers up to 100 are within 2 % of any ratio, and a few steps of 2 may follow.
+    assert np.abs(near / near.mean() - wished / wished.mean()).max() < 0.15
+
+
+def test_weights_mimic_labels_that_some_weights_have():
+    rng = np.random.default_rng(2)
+    votes, size, _ = merged_votes(rng.choice([-1, 1], (300, 7)), np.ones((300, 1)))
+    hidden = rng.uniform(1, 6, 7)
+    labels = votes @ hidden > 0
+    found = mimicking_weights(votes, size[:, 0], labels, np.ones(7), 1.0, 100.0)
+    assert found.min() >= 1.0 and found.max() <= 100.0
+    wrong = [float(size[(votes @ w > 0) != labels].sum()) for w in (found, np.ones(7))]
+    assert wrong[0] < wrong[1]
+
+    def loss(weights):
+        margin = np.where(labels, 1, -1) * (votes @ (weights / 100)) * 4 / np.sqrt(7)
+        return size[:, 0] @ np.log1p(np.exp(-margin))
+
+    others = [np.exp(rng.uniform(0, np.log(100), 7)) for _ in range(300)] + [hidden, hidden * 100 / hidden.max()]
+    assert loss(found) <= min(map(loss, others)) * (1 + 1e-6)
 
 
 def test_shares_are_counted_votes():

@@ -14,9 +14,9 @@ from treewright.estimators._optimize import Outcome, Relaxation, optimize
 from treewright.formulations.c2rf import C2RF, merged_votes
 from treewright.formulations.subset_sums import unreachable_totals
 from treewright.search import Incumbent
-from treewright.search.c2rf import search_c2rf
-from treewright.search.near_weights import nearest_weights
-from treewright.search.vote_cut import cut_votes, vote_prices
+from treewright.search.c2rf import near_optimum, search_c2rf
+from treewright.search.near_weights import mimicking_weights, nearest_weights
+from treewright.search.vote_cut import cut_votes, vote_prices, vote_shares
 from treewright.search.vote_weights import VoteTable, search_vote_weights
 from treewright.solvers import Progress, Solver, Status
 from treewright.tree import FloatArray, IntArray
@@ -170,7 +170,22 @@ def _by_program(
     )
     if not task.tight:
         return outcome
-    return replace(outcome, solution=nearest_weights(model, outcome.solution, task.wished, budget))
+    mimic = _mimic(model, task.wished)
+    near = near_optimum(model, outcome.solution, mimic, budget, seed)
+    return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
+
+
+def _mimic(model: C2RF, wished: FloatArray) -> FloatArray:
+    """Weights that come near to the wished ones with a threshold: the cut, which knows no bound of the weights."""
+    numbers = (model.votes > 0).astype(np.int64)
+    rows = model.size.sum(axis=0).astype(np.int64)
+    low = np.column_stack([rows - model.high, model.low])
+    high = np.column_stack([rows - model.low, model.high])
+    prices = vote_prices(numbers, model.size, low, high, wished)
+    scores = np.log(vote_shares(numbers, wished, 2))
+    # A pattern of several groups is labelled for its largest.
+    positive = (scores + prices[model.size.argmax(axis=1)]).argmax(axis=1) == 1
+    return mimicking_weights(model.votes, model.size.sum(axis=1), positive, wished, model.least, model.most)
 
 
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:

@@ -233,13 +233,17 @@ class C2RF:
     def repair(self, weights: FloatArray) -> FloatArray:
         """Nearby weights within the bounds under which no pattern is tied.
 
-        Where scaling to the upper bound does not give every pattern a margin of 1, weights are rounded to whole numbers
-        of odd sum: sums of such numbers with signs are odd.
+        Where scaling to the upper bound does not give every pattern a margin of 1, weights are rounded: sums, with any
+        signs, of whole numbers whose sum is odd are odd.
         """
         weights = np.clip(weights, self.least, self.most)
         for candidate in (weights, weights * (self.most / weights.max())):
             if np.abs(self.votes @ candidate).min(initial=np.inf) >= 1.0:
                 return np.asarray(np.clip(candidate, self.least, self.most))
+        return self.whole(weights)
+
+    def whole(self, weights: FloatArray) -> FloatArray:
+        """Nearby weights that are whole numbers of odd sum, on the largest scale; under these no pattern is tied."""
         low, high = np.ceil(self.least), np.floor(self.most)
         whole = np.clip(np.round(weights * (self.most / weights.max())), low, high)
         if whole.sum() % 2 == 0:

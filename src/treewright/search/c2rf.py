@@ -22,7 +22,7 @@ from treewright.formulations import C2RF
 from treewright.program import FloatArray
 from treewright.search.incumbent import Incumbent
 
-__all__ = ["search_c2rf"]
+__all__ = ["near_optimum", "search_c2rf"]
 
 _ELITE = 30
 """Weightings that segments are drawn between."""
@@ -30,6 +30,18 @@ _IDLE = 60
 """Rounds without improvement after which the search ends."""
 _SWEEPS = 10
 """Most sweeps over the weights in a round."""
+_DIRECTIONS = 200
+"""Random weightings toward which an optimum near the wished weights is looked for."""
+_NEARLY = 0.005
+"""Share of the rows by which a deviation may be larger where one begins to tune."""
+_BASES = 12
+"""Weightings that are tuned."""
+_TUNING = (2.0, -2.0, 4.0, -4.0, 8.0, -8.0)
+"""Steps of a weight in tuning."""
+_MOVES = 60
+"""Steps in tuning a weighting."""
+_TUNED_CELLS = 4_000_000
+"""Votes beyond which nothing is tuned."""
 
 
 def search_c2rf(
@@ -80,6 +92,60 @@ def search_c2rf(
         idle = 0 if best.offer(found) else idle + 1
 
 
+def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget, seed: int = 0) -> FloatArray:
+    """Another weighting of at most the same deviation, nearer to the wished one if there is one on the ways looked at.
+
+    From the wished weights one goes straight toward `weights`, toward heavy members and toward random weightings, to
+    where the deviation is first nearly as small as that of `weights`; from the nearest of these places small steps of
+    single weights lead to a deviation that is as small.
+
+    Parameters
+    ----------
+    model : C2RF
+        The model.
+    weights : ndarray of shape (n_members,)
+        Feasible weights.
+    wished : ndarray of shape (n_members,)
+        Weights to be near to, on any scale.
+    budget : Budget
+        Ends the search early.
+    seed : int
+        Seed of the random weightings.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
+    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([5]), high=np.array([5]))
+    >>> near = near_optimum(model, np.array([100.0, 1.0, 1.0]), np.ones(3), Budget(10.0))
+    >>> model.objective(near), bool(near.max() / near.min() < 10)
+    (0.0, True)
+    """
+    lines = _Lines(model, np.random.default_rng(seed), budget)
+    target, best, least = model.objective(weights), weights, _spread(weights, wished)
+    wished = np.clip(wished * (model.most / wished.max()), model.least, model.most)
+    bases = []
+    if model.votes.size > _TUNED_CELLS:
+        return best
+    for other in [weights, *_heavy_members(model), *(lines.fresh() for _ in range(_DIRECTIONS))]:
+        if budget.over:
+            return best
+        base = lines.nearly(wished, other, target + _NEARLY * float(model.size.sum()))
+        if base is not None:
+            bases.append((_spread(base, wished), base))
+    for spread, base in sorted(bases, key=lambda pair: pair[0])[:_BASES]:
+        if spread >= least or budget.over:
+            break
+        found = lines.tuned(base, target)
+        if found is not None and _spread(found, wished) < least and model.objective(found) <= target:
+            best, least = found, _spread(found, wished)
+    return best
+
+
+def _spread(weights: FloatArray, wished: FloatArray) -> float:
+    """Distance of two weightings, whatever their scales."""
+    return float(np.sum((weights / weights.mean() - wished / wished.mean()) ** 2))
+
+
 def _heavy_members(model: C2RF) -> Iterable[FloatArray]:
     """Weightings in which one member decides, those of the most extreme counts first."""
     counts = (model.votes > 0).T @ model.size.sum(axis=1)
@@ -111,14 +177,18 @@ class _Lines:
 
     def start(self, elite: list[FloatArray], round_number: int) -> FloatArray:
         """A random weighting, or one of the best with some weights drawn anew."""
-        model, t = self.model, self.model.n_members
-        fresh = np.exp(self.rng.uniform(np.log(model.least), np.log(model.most), t))
+        fresh, t = self.fresh(), self.model.n_members
         if round_number % 3 == 0:
-            return np.asarray(fresh)
+            return fresh
         weights = elite[int(self.rng.integers(min(5, len(elite))))].copy()
         drawn = self.rng.choice(t, min(t, int(self.rng.integers(1, 6))), replace=False)
         weights[drawn] = fresh[drawn]
         return weights
+
+    def fresh(self) -> FloatArray:
+        """Random weights, the logarithm uniform."""
+        low, high = np.log(self.model.least), np.log(self.model.most)
+        return np.asarray(np.exp(self.rng.uniform(low, high, self.model.n_members)))
 
     def opposite(self, weights: FloatArray, elite: list[FloatArray]) -> list[FloatArray]:
         """Some weightings on the other side of the totals, or any where there is no such side."""
@@ -161,8 +231,58 @@ class _Lines:
         found = self._least_on(self.votes @ first, self.votes @ second)
         return None if found is None else np.asarray((1 - found[0]) * first + found[0] * second)
 
+    def nearly(self, first: FloatArray, second: FloatArray, target: float) -> FloatArray | None:
+        """The first weighting on the way from `first` to `second` whose deviation is at most `target`."""
+        second = second * (self.model.most / second.max())
+        edges, deviation = self._steps(self.votes @ first, self.votes @ second, room=0.0)
+        good = np.flatnonzero(deviation <= target)
+        if not len(good):
+            return None
+        share = (edges[good[0]] + edges[good[0] + 1]) / 2
+        return np.asarray((1 - share) * first + share * second)
+
+    def tuned(self, base: FloatArray, target: float) -> FloatArray | None:
+        """A feasible weighting of at most this deviation near another one, by steps among whole numbers of odd sum.
+
+        No pattern is tied under such weights. Steps of even size keep the sum odd; the best one is taken, and a random
+        one where none helps.
+        """
+        model = self.model
+        weights = model.whole(base)
+        value = self.votes @ weights
+        for _ in range(_MOVES):
+            now = float(model.deviations(self.counts(value)).sum())
+            if now <= target or self.budget.over:
+                return weights if now <= target else None
+            step, least = None, now
+            for size in _TUNING:
+                moved = value[:, None] + size * self.votes
+                counts = (model.size.T @ (moved > 0)).T
+                allowed = (weights + size >= model.least) & (weights + size <= model.most)
+                deviation = np.where(allowed, model.deviations(counts).sum(axis=1), np.inf)
+                if deviation.min() < least:
+                    step, least = (int(np.argmin(deviation)), size), float(deviation.min())
+            j, size = step or (int(self.rng.integers(len(weights))), float(self.rng.choice([-2.0, 2.0])))
+            if model.least <= weights[j] + size <= model.most:
+                weights[j] += size
+                value = value + size * self.votes[:, j]
+        return None
+
     def _least_on(self, start: FloatArray, end: FloatArray) -> tuple[float, float] | None:
         """Share of the way from `start` to `end` where the deviation is least and no pattern is tied; the deviation."""
+        edges, deviation = self._steps(start, end, room=1.0)
+        least = deviation.min()
+        if not np.isfinite(least):
+            return None
+        # Of several the widest: others may be tied there by rounding.
+        k = int(np.argmax(np.where(deviation == least, np.diff(edges), -1.0)))
+        return float((edges[k] + edges[k + 1]) / 2), float(least)
+
+    def _steps(self, start: FloatArray, end: FloatArray, room: float) -> tuple[FloatArray, FloatArray]:
+        """Shares of the way at which patterns change sign, 0 and 1 included, and the deviation between them.
+
+        It is infinite where two changes are too near for both patterns to have the margin `room` half-way.
+        """
         crossing = np.flatnonzero((start > 0) != (end > 0))
         when = start[crossing] / (start[crossing] - end[crossing])
         order = np.argsort(when, kind="stable")
@@ -171,12 +291,5 @@ class _Lines:
         counts = np.vstack([np.zeros((1, change.shape[1])), np.cumsum(change, axis=0)]) + self.counts(start)
         edges = np.concatenate([[0.0], when, [1.0]])
         speed = np.abs(end[crossing] - start[crossing])
-        # Half-way between two crossings both patterns must have a margin of 1.
-        room = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
-        deviation = np.where(room >= 1.0, self.model.deviations(counts).sum(axis=1), np.inf)
-        least = deviation.min()
-        if not np.isfinite(least):
-            return None
-        # Of several the widest: others may be tied there by rounding.
-        k = int(np.argmax(np.where(deviation == least, np.diff(edges), -1.0)))
-        return float((edges[k] + edges[k + 1]) / 2), float(least)
+        margin = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
+        return edges, np.where(margin >= room, self.model.deviations(counts).sum(axis=1), np.inf)

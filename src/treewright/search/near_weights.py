@@ -1,16 +1,17 @@
-"""Which of many optimal weightings: the one nearest to wished weights that leaves every row where it is."""
+"""Which of many optimal weightings: near to those that mimic the cut of the plain ensemble at the totals."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
+from scipy.special import expit
 
 from treewright.budget import Budget
 from treewright.formulations import C2RF
-from treewright.program import FloatArray
+from treewright.program import FloatArray, IntArray
 
-__all__ = ["nearest_weights"]
+__all__ = ["mimicking_weights", "nearest_weights"]
 
 _ROWS = 400
 """Patterns that join the program at a time, those nearest to a tie first."""
@@ -21,6 +22,47 @@ _PIECES = np.concatenate([0.1 * 1.6 ** np.arange(14), [np.inf]])
 _SLOPES = np.concatenate([[0.0], np.cumsum(_PIECES[:-1])]) + 0.5 * np.append(_PIECES[:-1], _PIECES[-2])
 _SLACK = 1e-6
 """Margins are asked for a little wider, so that a solver's tolerance never brings them below 1."""
+
+
+def mimicking_weights(
+    votes: IntArray, size: FloatArray, positive: np.ndarray, wished: FloatArray, least: float, most: float
+) -> FloatArray:
+    r"""Weights without threshold whose labels come near to given ones, such as those of a cut.
+
+    .. math:: \min \sum_i s_i \log(1 + \exp(-4 \sigma_i \beta^\top r_i / \sqrt t)),\; l / u \le \beta_j \le 1
+
+    from the wished weights on: a convex problem in as many variables as members.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_patterns, n_members)
+        Entries -1 and 1.
+    size : ndarray of shape (n_patterns,)
+        Rows that the patterns stand for.
+    positive : ndarray of bool
+        The labels to come near to.
+    wished : ndarray of shape (n_members,)
+        Where to begin.
+    least, most : float
+        Bounds of the weights.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, -1, -1], [1, 1, -1], [-1, 1, 1]])
+    >>> w = mimicking_weights(votes, np.ones(3), np.array([True, True, False]), np.ones(3), 1.0, 100.0)
+    >>> (votes @ w > 0).tolist()
+    [True, True, False]
+    """
+    signed = votes * np.where(positive, 4.0, -4.0)[:, None] / np.sqrt(votes.shape[1])
+    share = size / size.sum()
+
+    def loss(beta: FloatArray) -> tuple[float, FloatArray]:
+        margin = signed @ beta
+        return float(share @ np.logaddexp(0.0, -margin)), np.asarray(-(share * expit(-margin)) @ signed)
+
+    start = np.clip(wished / wished.max(), least / most, 1.0)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(least / most, 1.0)] * len(start))
+    return np.asarray(most * np.clip(found.x, least / most, 1.0))
 
 
 def nearest_weights(model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget) -> FloatArray:
