@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import sparse
 
 from treewright.data import Scaling, s2oct_scaling, standard_scaling, unit_scaling
 from treewright.exceptions import InvalidInputError
@@ -20,6 +21,16 @@ LARGEST = np.finfo(np.float64).max
 def test_unit():
     X = np.array([[2.0, -1.0, 7.0], [4.0, 3.0, 7.0], [3.0, 0.0, 7.0]])
     assert unit_scaling(X).apply(X).tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.25, 0.0]]
+
+
+def test_unit_of_sparse_points_keeps_zeros():
+    X = np.array([[0.0, -1.0, 7.0, 0.0], [4.0, 3.0, 7.0, 0.0], [3.0, 0.0, 7.0, 0.0]])
+    scaling = unit_scaling(sparse.csr_array(X))
+    scaled = scaling.apply(sparse.csr_array(X))
+    assert scaled.toarray().tolist() == [[0.0, -0.25, 0.0, 0.0], [1.0, 0.75, 0.0, 0.0], [0.75, 0.0, 0.0, 0.0]]
+    assert np.array_equal(scaling.scale, unit_scaling(X).scale)
+    with pytest.raises(InvalidInputError, match="cannot be shifted"):
+        unit_scaling(X).apply(sparse.csr_array(X))
 
 
 def test_standard():

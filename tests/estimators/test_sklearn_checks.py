@@ -8,10 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treewright import C2RFClassifier, OCTHClassifier, S2OCTClassifier, TotalsClassifier
+from treewright import C2RFClassifier, OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor, TotalsClassifier
 
 ESTIMATORS = [
-    kind(time_limit=2, solver=solver) for kind in (OCTHClassifier, S2OCTClassifier) for solver in ("highs", "scip")
+    kind(depth, time_limit=2, solver=solver)
+    for kind, depth in ((OCTHClassifier, 2), (S2OCTClassifier, 1))
+    for solver in ("highs", "scip")
 ]
 
 
@@ -30,4 +32,12 @@ def test_scikit_learn_check(estimator, check):
 
 @parametrize_with_checks([TotalsClassifier(LogisticRegression()), TotalsClassifier(), C2RFClassifier()])
 def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
+    check(estimator)
+
+
+TAO = [kind(splits=splits) for kind in (TAOClassifier, TAORegressor) for splits in ("oblique", "axis")]
+
+
+@parametrize_with_checks(TAO)
+def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from tree_strategies import random_points, random_tree, slow_path, trees
 
 from treewright.tree import (
     Tree,
+    averaged,
     decision_path,
     leaf_counts,
     passing,
@@ -242,3 +244,19 @@ def test_collapsed_changes_nothing_for_the_points_it_was_made_for(tree, seed):
     # Points share a leaf afterwards exactly when they did before.
     before, after = route(tree, X), route(small, X)
     assert np.array_equal(before[:, None] == before, after[:, None] == after)
+
+
+@given(trees(), seeds)
+@settings(max_examples=40, deadline=None)
+def test_sparse_points_are_routed_like_dense_ones(tree, seed):
+    X = random_points(np.random.default_rng(seed), 20, tree.n_features)
+    X = np.where(np.random.default_rng(seed).random(X.shape) < 0.5, 0.0, X)
+    assert np.array_equal(route(tree, sparse.csr_array(X)), route(tree, X))
+    assert np.array_equal(decision_path(tree, sparse.coo_array(X)).toarray(), decision_path(tree, X).toarray())
+
+
+def test_values_are_the_means_of_the_points_of_a_node():
+    tree = Tree.stump(weights=[1.0], threshold=0.0, values=[[1.0, 0.0], [0.0, 1.0]])
+    X, Y = np.array([[-1.0], [-2.0], [3.0]]), np.array([[1.0, 0.0], [4.0, 3.0], [10.0, 5.0]])
+    means = averaged(tree, X, Y, np.array([2.0, 1.0, 1.0]))
+    assert means.values.tolist() == [[4.0, 2.0], [2.0, 1.0], [10.0, 5.0]] and not means.is_classifier

@@ -33,10 +33,9 @@ from treewright.data.table import (
 from treewright.estimators._files import plain_parameters
 from treewright.estimators._registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
-from treewright.report.text import STATUS_WORDS, fit_report, text_table, totals_table
+from treewright.report.text import STATUS_WORDS, fit_report, proof_words, text_table, totals_table
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
-from treewright.tree.text import format_number
 
 __all__ = ["COMMANDS"]
 
@@ -359,8 +358,8 @@ def _warm_start(path: str, names: list[str], classes: list[Any]) -> Any:
 def _status_lines(estimator: Any) -> list[str]:
     return [
         f"status: {estimator.status_} ({STATUS_WORDS.get(estimator.status_, 'no words for this')})",
-        f"objective: {format_number(estimator.objective_, 6)}, bound: {format_number(estimator.bound_, 6)}, "
-        f"gap: {estimator.gap_:.2%}, time: {estimator.solve_time_:.1f} s",
+        ", ".join(f"{name}: {value}" for name, value in proof_words(estimator))
+        + f", time: {estimator.solve_time_:.1f} s",
         *_totals_lines(estimator),
     ]
 
@@ -386,8 +385,8 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
         "status": estimator.status_,
         "objective": finite(estimator.objective_),
-        "bound": finite(estimator.bound_),
-        "gap": finite(estimator.gap_),
+        "bound": finite(estimator.bound_) if hasattr(estimator, "bound_") else None,
+        "gap": finite(estimator.gap_) if hasattr(estimator, "gap_") else None,
         "seconds": estimator.solve_time_,
         "rules": estimator.export_text(),
         "totals": getattr(estimator, "totals_", []),

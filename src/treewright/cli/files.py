@@ -13,8 +13,8 @@ import numpy as np
 
 from treewright.data._checks import AnyArray
 from treewright.data.table import Table, TableEncoder
-from treewright.estimators import MODELS
 from treewright.estimators._files import model_from_dict, model_to_dict
+from treewright.estimators._registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import FloatArray
 from treewright.tree.json_files import read_json, write_json
@@ -50,7 +50,8 @@ class TableModel:
             document = read_json(path)
         except FileNotFoundError:
             raise ModelFileError(f"{path}: there is no such file") from None
-        estimator = model_from_dict(document, MODELS, where=path)
+        known = {kind.__name__: kind for kind in SHORT_NAMES.values()}
+        estimator = model_from_dict(document, known, where=path)
         table = document.get("table")
         if table is None:
             return cls(estimator)

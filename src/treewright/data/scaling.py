@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
@@ -75,8 +76,12 @@ class Scaling:
         """Number of features."""
         return len(self.scale)
 
-    def apply(self, X: ArrayLike) -> FloatArray:
-        """Return scaled points; finite for finite points, NaN where a value is NaN."""
+    def apply(self, X: Any) -> Any:
+        """Return scaled points; finite for finite points, NaN where a value is NaN. Sparse ones stay sparse."""
+        if sparse.issparse(X):
+            if np.any(self.shift):
+                raise InvalidInputError("sparse points cannot be shifted; make the scaling from sparse points")
+            return (X @ sparse.diags_array(self.scale)).tocsr()
         points = self._points(X)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             result = (points - self.shift) * self.scale
@@ -148,15 +153,16 @@ class Scaling:
         return points
 
 
-def unit_scaling(X: ArrayLike) -> Scaling:
+def unit_scaling(X: Any) -> Scaling:
     """Scale each feature to [0, 1], as OCT, OCT-H, OCTSVM and SVM1-ODT assume.
 
     ``(x - l) / (u - l)`` with the smallest value l and the largest u. A feature that is constant, or whose
-    range is too small for floating point to invert, becomes 0.
+    range is too small for floating point to invert, becomes 0. Sparse points are not shifted, so that zeros stay
+    zeros: ``x / (u - l)``.
 
     Parameters
     ----------
-    X : array-like of shape (n_rows, n_features)
+    X : array-like or scipy sparse array of shape (n_rows, n_features)
         Finite values.
 
     Returns
@@ -169,6 +175,9 @@ def unit_scaling(X: ArrayLike) -> Scaling:
     >>> unit_scaling([[1.0], [3.0], [5.0]]).apply([[1.0], [3.0], [5.0]]).ravel().tolist()
     [0.0, 0.5, 1.0]
     """
+    if sparse.issparse(X):
+        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+        return Scaling(scale=0.5 * _inverse(high / 2 - low / 2), shift=np.zeros(len(low)))
     low, _, half = _extent(X)
     return Scaling(scale=0.5 * _inverse(half), shift=low)
 

@@ -1,4 +1,4 @@
-"""What every treewright classifier with a single tree can do once it is fitted."""
+"""What every treewright estimator with a single tree can do once it is fitted."""
 
 from __future__ import annotations
 
@@ -8,59 +8,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.estimators._files import is_number, read_model, write_model
-from treewright.exceptions import ModelFileError
-from treewright.solvers import Status, relative_gap
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.solvers import Status
 from treewright.tree import FloatArray, IntArray, Tree, decision_path, route
 from treewright.tree.text import export_text
 
-__all__ = ["TreeClassifier"]
+__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
 
 _STATUSES = tuple(str(status) for status in Status)
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers whose fitted form is one tree in the units of the data (``tree_``)."""
+class TreeModel(BaseEstimator):
+    """Base of the estimators whose fitted form is one tree in the units of the data (``tree_``)."""
 
     tree_: Tree
-    classes_: np.ndarray
     n_features_in_: int
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        leaf = self.apply(X)
-        assert self.tree_.labels is not None
-        return np.asarray(self.classes_[self.tree_.labels[leaf]])
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Shares, columns in the order of ``classes_``.
-        """
-        leaf = self.apply(X)
-        return np.asarray(self.tree_.shares()[leaf])
+    warm_start: Any
 
     def apply(self, X: ArrayLike) -> IntArray:
         """Return the leaf that each row reaches, as a node number of ``tree_``.
@@ -111,10 +79,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
+        classes = getattr(self, "classes_", None)
         return export_text(
             self.tree_,
             feature_names=None if names is None else [str(n) for n in names],
-            class_names=[str(c) for c in self.classes_],
+            class_names=None if classes is None else [str(c) for c in classes],
             precision=precision,
             max_depth=max_depth,
         )
@@ -146,15 +115,33 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         """
         return read_model(Path(path), cls)
 
-    def _check_rows(self, X: ArrayLike) -> FloatArray:
+    def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        takes_sparse = self.__sklearn_tags__().input_tags.sparse
+        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse="csr" if takes_sparse else False)
+
+    def _given_tree(self, n_features: int) -> Tree | None:
+        """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
+        given = self.warm_start
+        if isinstance(given, TreeModel):
+            if not hasattr(given, "tree_"):
+                raise NotFittedError(
+                    f"warm_start is a {type(given).__name__} that is not fitted (scikit-learn's clone drops fits); "
+                    "pass its tree_ instead"
+                )
+            given = given.tree_
+        elif given is True:
+            given = getattr(self, "tree_", None)
+        if not isinstance(given, Tree):
+            return None
+        if given.n_features != n_features:
+            raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
+        return given
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside tree, classes and names."""
         return {
             "objective": float(self.objective_),
-            "bound": float(self.bound_),
             "status": str(self.status_),
             "solve_time": float(self.solve_time_),
             "trace": np.asarray(self.trace_).tolist(),
@@ -162,12 +149,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
-        for key in ("objective", "bound", "solve_time"):
+        for key in ("objective", "solve_time"):
             if not is_number(state[key]):
                 raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a finite number")
-        objective, bound, trace = float(state["objective"]), float(state["bound"]), state["trace"]
-        if bound > objective + 1e-6 * max(1.0, abs(objective)):
-            raise ModelFileError(f"fit.bound is {bound}, above the objective {objective}")
+        trace = state["trace"]
         if state["solve_time"] < 0:
             raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
         if state["status"] not in _STATUSES:
@@ -176,7 +161,66 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
             isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
         ):
             raise ModelFileError("fit.trace must be a list of triples of finite numbers")
-        self.objective_, self.bound_ = objective, bound
-        self.gap_ = relative_gap(objective, bound)
+        self.objective_ = float(state["objective"])
         self.status_, self.solve_time_ = str(state["status"]), float(state["solve_time"])
         self.trace_ = np.array(trace, dtype=np.float64).reshape(-1, 3)
+
+
+class TreeClassifier(ClassifierMixin, TreeModel):
+    """Base of the classifiers that are one tree."""
+
+    classes_: np.ndarray
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        leaf = self.apply(X)
+        assert self.tree_.labels is not None
+        return np.asarray(self.classes_[self.tree_.labels[leaf]])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, columns in the order of ``classes_``.
+        """
+        leaf = self.apply(X)
+        return np.asarray(self.tree_.shares()[leaf])
+
+
+class TreeRegressor(RegressorMixin, TreeModel):
+    """Base of the regressors that are one tree."""
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the outputs of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Values of the leaves, one column an output if there are several.
+        """
+        leaf = self.apply(X)
+        values = self.tree_.values[leaf]
+        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)

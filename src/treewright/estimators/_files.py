@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from treewright._version import __version__
 from treewright.data._checks import listing, plain
@@ -87,7 +88,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
         "treewright": __version__,
         "estimator": type(estimator).__name__,
         "parameters": {k: v for k, v in parameters if not isinstance(v, float) or math.isfinite(v)},
-        "classes": _labels_to_plain(estimator.classes_),
+        "classes": _labels_to_plain(estimator.classes_) if is_classifier(estimator) else None,
         "n_features": int(estimator.n_features_in_),
         "feature_names": _names_to_plain(estimator),
         "tree": tree_to_dict(estimator.tree_),
@@ -138,12 +139,15 @@ def read_model(path: Path, kind: type[E]) -> E:
 
 def _restore(estimator: Any, document: dict[str, Any]) -> None:
     tree = tree_from_dict(document["tree"])
-    classes = _labels_from_plain(document["classes"])
     n_features, names = document["n_features"], document["feature_names"]
-    _check_tree(tree, len(classes), tree.n_features)
+    if is_classifier(estimator):
+        estimator.classes_ = _labels_from_plain(document["classes"])
+        _check_tree(tree, len(estimator.classes_), tree.n_features)
+    elif tree.is_classifier or document["classes"] is not None:
+        raise ModelFileError("the model is a regressor; its tree must have no labels, and classes must be null")
     if type(n_features) is not int or n_features != tree.n_features:
         raise ModelFileError(f"the tree has {tree.n_features} features, the model says {n_features!r}")
-    estimator.tree_, estimator.classes_, estimator.n_features_in_ = tree, classes, n_features
+    estimator.tree_, estimator.n_features_in_ = tree, n_features
     if names is not None:
         if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
             raise ModelFileError(f"feature_names must be {n_features} strings")
@@ -155,8 +159,9 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
     estimator._restore_state(document["fit"])
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):
-        _check_tree(member, len(classes), n_features)
-    _check_totals(getattr(estimator, "totals_", []), classes.tolist())
+        _check_tree(member, len(estimator.classes_), n_features)
+    if hasattr(estimator, "totals_"):
+        _check_totals(estimator.totals_, estimator.classes_.tolist())
 
 
 def _check_tree(tree: Tree, n_classes: int, n_features: int) -> None:

@@ -20,13 +20,15 @@ NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 
 
-def fit_rows(estimator: Any, X: ArrayLike, y: ArrayLike | None) -> tuple[FloatArray, dict[str, Any]]:
+def fit_rows(
+    estimator: Any, X: ArrayLike, y: ArrayLike | None, accept_sparse: str | bool = False
+) -> tuple[Any, dict[str, Any]]:
     """Validate the rows of a fit; return them, and their number and names of features, to be set when all went well."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
     other = copy(estimator)
-    rows = np.asarray(validate_data(other, X, dtype=np.float64, ensure_min_samples=2))
+    rows = validate_data(other, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
     return rows, {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
 
 

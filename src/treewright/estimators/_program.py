@@ -7,15 +7,16 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 
 from treewright.budget import Budget
 from treewright.data import Problem, Scaling
 from treewright.estimators._base import TreeClassifier
+from treewright.estimators._files import is_number
 from treewright.estimators._optimize import Outcome
 from treewright.estimators._solved import SolvedModel
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import ModelFileError
+from treewright.solvers import relative_gap
 from treewright.tree import Tree, leaf_counts, predict_labels
 
 __all__ = ["ProgramClassifier"]
@@ -30,25 +31,10 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         "warm_start": ["boolean", Tree, TreeClassifier],
     }
 
-    warm_start: Any
-
     def _given_starts(self, n_features: int, scaling: Scaling) -> list[Tree]:
         """Trees that ``warm_start`` names, in the units of the model."""
-        given = self.warm_start
-        if isinstance(given, TreeClassifier):
-            if not hasattr(given, "tree_"):
-                raise NotFittedError(
-                    f"warm_start is a {type(given).__name__} that is not fitted (scikit-learn's clone drops fits); "
-                    "pass its tree_ instead"
-                )
-            given = given.tree_
-        elif given is True:
-            given = getattr(self, "tree_", None)
-        if not isinstance(given, Tree):
-            return []
-        if given.n_features != n_features:
-            raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
-        return [scaling.apply_tree(given)]
+        given = self._given_tree(n_features)
+        return [] if given is None else [scaling.apply_tree(given)]
 
     def _finish(self, problem: Problem, outcome: Outcome[Tree], scaling: Scaling, budget: Budget) -> None:
         """Set the fitted attributes; the tree is turned back to the units of the data."""
@@ -76,3 +62,15 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         """Training rows that the tree in the units of the data classifies otherwise than the scaled one."""
         before = predict_labels(scaled_tree, scaling.apply(problem.X))
         return int(np.count_nonzero(before != predict_labels(self.tree_, problem.X)))
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"bound": float(self.bound_)}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        if not is_number(state["bound"]):
+            raise ModelFileError(f"fit.bound is {state['bound']!r}, expected a finite number")
+        super()._restore_state(state)
+        self.bound_ = float(state["bound"])
+        if self.bound_ > self.objective_ + 1e-6 * max(1.0, abs(self.objective_)):
+            raise ModelFileError(f"fit.bound is {self.bound_}, above the objective {self.objective_}")
+        self.gap_ = relative_gap(self.objective_, self.bound_)

@@ -8,6 +8,7 @@ from typing import Any
 from treewright.estimators._files import model_from_dict
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.tree.json_files import read_json
 
 __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
@@ -15,11 +16,12 @@ __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 SHORT_NAMES: dict[str, type] = {
     "oct-h": OCTHClassifier,
     "s2oct": S2OCTClassifier,
+    "tao": TAOClassifier,
 }
-"""Names on the command line. A new estimator joins here and nowhere else."""
+"""Classifiers by their names on the command line. A new estimator joins here and nowhere else."""
 
-MODELS: dict[str, type] = {kind.__name__: kind for kind in SHORT_NAMES.values()}
-"""Names in model files."""
+MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), TAORegressor)}
+"""Names in model files. Regressors have no short name: the command line predicts classes."""
 
 
 def load_model(path: str | Path) -> Any:

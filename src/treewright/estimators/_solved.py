@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
-from treewright.estimators._input import NOTED, fit_rows
 from treewright.estimators._optimize import Outcome
-from treewright.exceptions import InvalidInputError
+from treewright.estimators._timed import TimedModel
 from treewright.solvers import Progress, Solver, get_solver, relative_gap
-from treewright.tree import FloatArray
 
 __all__ = ["SolvedModel"]
 
 
-class SolvedModel:
+class SolvedModel(TimedModel):
     """Mixin of the estimators that search, bound and branch."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TimedModel._parameter_constraints,
         "solver": [StrOptions({"highs", "scip", "gurobi"})],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "gap": [Interval(Real, 0, 1, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     solver: str
-    time_limit: float | None
     gap: float
-    n_jobs: int | None
-    verbose: int
-    random_state: Any
     _solved_noun: ClassVar[str] = "tree"
     """What the model is about, in messages."""
 
@@ -49,26 +37,7 @@ class SolvedModel:
 
     def _begin(self) -> tuple[Budget, Solver]:
         """Check parameters and solver before anything else, and start the clock."""
-        budget = Budget(self.time_limit)
-        self._validate_params()  # type: ignore[attr-defined]
-        if self.n_jobs == 0:
-            raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
-        return budget, get_solver(self.solver)
-
-    def _check_fit_rows(self, X: ArrayLike, y: ArrayLike | None) -> FloatArray:
-        """Validate the rows of a fit and note their number and names of features, for :meth:`_set_outcome` to set."""
-        rows, self._noted = fit_rows(self, X, y)
-        return rows
-
-    @property
-    def _threads(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return self.n_jobs if self.n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
-
-    def _seed(self) -> int:
-        """Draw one number from ``random_state`` for everything random in the fit."""
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return self._start_clock(), get_solver(self.solver)
 
     def _progress_printer(self) -> Any:
         """Lines on standard error while fitting, if ``verbose``."""
@@ -85,12 +54,6 @@ class SolvedModel:
         return line
 
     # ------------------------------------------------------------------ after the work
-
-    def _set_noted(self) -> None:
-        """Set number and names of features, which were noted before the work."""
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(self.__dict__.pop("_noted"))
 
     def _set_outcome(self, outcome: Outcome[Any], classes: np.ndarray) -> None:
         """Set what every solved model says of its fit."""

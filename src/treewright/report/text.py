@@ -15,13 +15,13 @@ from treewright.estimators._files import is_plain
 from treewright.exceptions import InvalidInputError
 from treewright.tree.text import format_number
 
-__all__ = ["STATUS_WORDS", "fit_report", "text_table", "totals_table"]
+__all__ = ["STATUS_WORDS", "fit_report", "proof_words", "text_table", "totals_table"]
 
 STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
     "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
     "interrupted": "interrupted: the best tree found until then, not proven optimal",
-    "local": "ended without proof: the tolerances of the solver leave a gap",
+    "local": "ended without proof of optimality: other trees may be better",
 }
 """What each ``status_`` means."""
 
@@ -120,6 +120,14 @@ def fit_report(
             ]
         )
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+
+
+def proof_words(estimator: Any) -> list[tuple[str, str]]:
+    """Objective of a fit, and its bound and gap where the model has bounds, as names and texts."""
+    words = [("objective", format_number(estimator.objective_, 6))]
+    if hasattr(estimator, "bound_"):
+        words += [("bound", format_number(estimator.bound_, 6)), ("gap", f"{estimator.gap_:.2%}")]
+    return words
 
 
 def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str]:
@@ -227,8 +235,7 @@ def _fit_lines(estimator: Any, name: str) -> list[str]:
     return [
         f"Fit of {name}",
         f"  {estimator.status_}{': ' if words else ''}{words}",
-        f"  objective {format_number(estimator.objective_, 6)}, bound {format_number(estimator.bound_, 6)}, "
-        f"gap {estimator.gap_:.2%}",
+        "  " + ", ".join(f"{name} {value}" for name, value in proof_words(estimator)),
         f"  {estimator.solve_time_:.1f} seconds",
         "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown)),
     ]

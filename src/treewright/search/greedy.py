@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.budget import Budget
 from treewright.program import FloatArray, IntArray
@@ -37,7 +37,7 @@ Cut = Callable[[FloatArray], tuple[float, float]]
 """Positions of points along a direction to the best threshold there and its cost."""
 
 
-def tree_from_sklearn(model: DecisionTreeClassifier) -> Tree:
+def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
     """Copy a fitted scikit-learn decision tree.
 
     Examples
@@ -52,15 +52,16 @@ def tree_from_sklearn(model: DecisionTreeClassifier) -> Tree:
     weights = np.zeros((arrays.node_count, model.n_features_in_))
     branch = np.flatnonzero(arrays.children_left >= 0)
     weights[branch, arrays.feature[branch]] = 1.0
+    classifies = isinstance(model, DecisionTreeClassifier)
     # scikit-learn stores class shares; times the node's weight they are class weights again.
-    values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None]
+    values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None] if classifies else arrays.value[:, :, 0]
     return Tree(
         left=arrays.children_left,
         right=arrays.children_right,
         weights=weights,
         threshold=np.where(arrays.children_left >= 0, arrays.threshold, 0.0),
         values=values,
-        labels=values.argmax(axis=1),
+        labels=values.argmax(axis=1) if classifies else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.routing import (
+    averaged,
     decision_path,
     leaf_counts,
     passing,
@@ -21,6 +22,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "Tree",
+    "averaged",
     "decision_path",
     "dumps",
     "export_text",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -9,6 +11,7 @@ from scipy import sparse
 from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
 
 __all__ = [
+    "averaged",
     "decision_path",
     "leaf_counts",
     "passing",
@@ -21,6 +24,8 @@ __all__ = [
 ]
 
 _BLOCK = 8192
+_CELLS = 2**24
+"""Most cells of a block of rows, which is dense even where the points are sparse."""
 
 
 def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
@@ -30,7 +35,7 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
     ----------
     tree : Tree
         The tree.
-    points : array-like of shape (n_points, n_features)
+    points : array-like or scipy sparse array of shape (n_points, n_features)
         Numerical features; categorical ones as codes 0, 1, 2, ...; NaN for a missing value.
     start : int
         Node at which the points enter, by default the root.
@@ -47,12 +52,13 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
     [1, 2]
     """
     X = _as_points(tree, points)
-    node = np.full(len(X), start, dtype=np.int64)
+    node = np.full(X.shape[0], start, dtype=np.int64)
     level, is_leaf = tree.level, tree.is_leaf
     depth = int(level.max() - level[start])
-    for first in range(0, len(X), _BLOCK):
-        block = _as_rows(X[first : first + _BLOCK])
-        at = node[first : first + _BLOCK]
+    size = max(1, min(_BLOCK, _CELLS // max(1, X.shape[1])))
+    for first in range(0, len(node), size):
+        block = _as_rows(X[first : first + size])
+        at = node[first : first + size]
         for _ in range(depth):
             left = _goes_left(tree, block, at)
             at[:] = np.where(is_leaf[at], at, np.where(left, tree.left[at], tree.right[at]))
@@ -62,7 +68,7 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
 def side(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
     """Whether each point would go left at branch `node`, reached or not."""
     X = _as_points(tree, points)
-    return _goes_left(tree, _as_rows(X), np.full(len(X), node))
+    return _goes_left(tree, _as_rows(X), np.full(X.shape[0], node))
 
 
 def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
@@ -163,8 +169,30 @@ def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n
     return tree.with_leaves(counts, labels)
 
 
-def _as_points(tree: Tree, points: ArrayLike) -> FloatArray:
-    X = np.asarray(points)
+def averaged(tree: Tree, points: ArrayLike, Y: FloatArray, weight: FloatArray) -> Tree:
+    """Return the same splits with the weighted mean of `Y` over the points of each node as its value.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree; each leaf must be reached by a point.
+    points : array-like of shape (n_points, n_features)
+        Points.
+    Y : ndarray of shape (n_points, n_outputs)
+        Targets.
+    weight : ndarray of shape (n_points,)
+        Weights, positive.
+    """
+    leaf = route(tree, points)
+    columns = [np.bincount(leaf, weight * column, tree.n_nodes) for column in (*Y.T, np.ones(len(Y)))]
+    sums = np.stack(columns, axis=1)
+    for node in tree.branches[::-1]:  # children are numbered after their parent
+        sums[node] = sums[tree.left[node]] + sums[tree.right[node]]
+    return tree.with_leaves(sums[:, :-1] / sums[:, -1:], None)
+
+
+def _as_points(tree: Tree, points: Any) -> Any:
+    X = points.tocsr() if sparse.issparse(points) else np.asarray(points)
     if X.dtype.kind != "f":
         X = X.astype(np.float64)
     if X.ndim != 2 or X.shape[1] != tree.n_features:
@@ -172,9 +200,9 @@ def _as_points(tree: Tree, points: ArrayLike) -> FloatArray:
     return X
 
 
-def _as_rows(X: FloatArray) -> FloatArray:
+def _as_rows(X: Any) -> FloatArray:
     """Rows one after the other in memory: the rounding of a product depends on the order it is summed in."""
-    return np.ascontiguousarray(X, dtype=np.float64)
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
 def _goes_left(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:

@@ -1,0 +1,322 @@
+"""TAOClassifier and TAORegressor: what the estimators promise beyond scikit-learn's checks."""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
+from treewright.cli import main
+from treewright.estimators import tao as module
+from treewright.exceptions import InvalidInputError, ModelFileError
+
+WINE = load_wine(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+
+
+def classes_and_targets(kind):
+    return (WINE if kind is TAOClassifier else DIABETES)[:2]
+
+
+BOTH = pytest.mark.parametrize("kind", [TAOClassifier, TAORegressor])
+
+
+def recomputed(model, X, y, weight):
+    """The objective in the docstring, from predictions and the tree in the units of the data."""
+    if isinstance(model, TAOClassifier):
+        loss = weight @ (model.predict(X) != y)
+    else:
+        Y = y.reshape(len(X), -1)
+        scatter = ((Y - np.average(Y, axis=0, weights=weight)) ** 2).sum(axis=1)
+        away = ((Y - model.predict(X).reshape(len(X), -1)) ** 2).sum(axis=1)
+        loss = weight @ away / np.average(scatter, weights=weight)
+    scaled = model.tree_.weights[model.tree_.branches] * np.ptp(X, axis=0)
+    return loss + model.alpha * sum(np.abs(w).sum() / np.linalg.norm(w) for w in scaled)
+
+
+# ---------------------------------------------------------------------- what is optimized
+
+
+@BOTH
+@pytest.mark.parametrize("splits", ["oblique", "axis"])
+@pytest.mark.parametrize("init", ["cart", "random"])
+def test_objective_is_that_of_the_tree_and_below_the_start(kind, splits, init):
+    X, y = classes_and_targets(kind)
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    model = kind(max_depth=4, alpha=0.5, splits=splits, init=init, random_state=0).fit(X, y, sample_weight=weight)
+    assert model.objective_ == pytest.approx(recomputed(model, X, y, weight), rel=1e-6)
+    assert model.objective_ <= model.trace_[-1, 1] + 1e-6  # pruning may save more
+    assert np.all(np.diff(model.trace_[:, 1]) <= 0) and model.objective_ < model.trace_[0, 1]
+    assert model.status_ == "local" and 1 <= model.n_iter_ <= model.max_iter
+    assert model.tree_.depth <= 4
+
+
+def test_better_than_cart_of_the_same_depth():
+    X, y = load_breast_cancer(return_X_y=True)
+    cart = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    model = TAOClassifier(max_depth=3, alpha=0.05, random_state=0).fit(X, y)
+    errors = np.sum(cart.predict(X) != y)
+    assert np.sum(model.predict(X) != y) < errors
+    assert model.objective_ < errors + 0.05 * (cart.get_n_leaves() - 1)
+    X, y = DIABETES
+    cart = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+    assert TAORegressor(max_depth=3, alpha=0.05, random_state=0).fit(X, y).score(X, y) > cart.score(X, y)
+
+
+def test_a_diagonal_needs_one_split():
+    rng = np.random.default_rng(0)
+    X = rng.random((500, 2))
+    y = np.where(X @ [1.0, 2.0] > 1.5, "above", "below")
+    model = TAOClassifier(max_depth=1, random_state=0).fit(X, y)
+    first, second = model.tree_.weights[0]
+    assert model.score(X, y) > 0.98 and second / first == pytest.approx(2.0, rel=0.1)
+    assert set(model.predict(X)) == {"above", "below"} and "above" in model.export_text()
+
+
+def test_alpha_is_a_price():
+    X, y = load_breast_cancer(return_X_y=True)
+    cheap, dear, dearest = (TAOClassifier(alpha=a, random_state=0).fit(X, y) for a in (0.1, 5.0, 1000.0))
+    assert np.count_nonzero(cheap.tree_.weights) > np.count_nonzero(dear.tree_.weights)
+    assert dearest.tree_.n_nodes == 1 and dearest.predict(X[:1])[0] == np.bincount(y).argmax()
+
+
+# ---------------------------------------------------------------------- weights, orders, units
+
+
+@BOTH
+def test_weights_are_repetitions_and_the_order_of_rows_is_nothing(kind):
+    X, y = classes_and_targets(kind)
+    rng = np.random.default_rng(1)
+    times = rng.integers(0, 3, len(X))
+    again = rng.permutation(np.repeat(np.arange(len(X)), times))
+    weighted = kind(max_depth=4, random_state=0).fit(X, y, sample_weight=times)
+    repeated = kind(max_depth=4, random_state=0).fit(X[again], y[again])
+    assert np.array_equal(weighted.tree_.left, repeated.tree_.left)
+    assert weighted.tree_.weights == pytest.approx(repeated.tree_.weights, rel=1e-9)
+    assert weighted.objective_ == pytest.approx(repeated.objective_)
+
+
+def test_class_weights_multiply_sample_weights():
+    X, y = WINE
+    factor = {0: 5.0, 1: 1.0, 2: 0.5}
+    by_class = TAOClassifier(max_depth=2, class_weight=factor, random_state=0).fit(X, y)
+    by_row = TAOClassifier(max_depth=2, random_state=0).fit(X, y, sample_weight=[factor[k] for k in y])
+    assert by_class.tree_ == by_row.tree_
+    balanced = TAOClassifier(max_depth=2, class_weight="balanced", random_state=0).fit(X, y)
+    share = len(y) / (3 * np.bincount(y))
+    assert balanced.tree_ == TAOClassifier(max_depth=2, random_state=0).fit(X, y, sample_weight=share[y]).tree_
+
+
+@BOTH
+def test_units_of_features_do_not_matter(kind):
+    X, y = classes_and_targets(kind)
+    factor = 2.0 ** np.arange(-3, X.shape[1] - 3)
+    plain, other = kind(max_depth=3, random_state=0), kind(max_depth=3, random_state=0)
+    assert np.array_equal(plain.fit(X, y).predict(X), other.fit(X * factor, y).predict(X * factor))
+
+
+def test_units_of_the_target_do_not_matter():
+    X, y = DIABETES
+    plain, other = TAORegressor(max_depth=3, random_state=0), TAORegressor(max_depth=3, random_state=0)
+    assert other.fit(X, 1000.0 * y - 7.0).predict(X) == pytest.approx(1000.0 * plain.fit(X, y).predict(X) - 7.0)
+    assert other.objective_ == pytest.approx(plain.objective_)
+
+
+def test_several_outputs():
+    X, y = DIABETES
+    single = TAORegressor(max_depth=3, random_state=0).fit(X, y)
+    double = TAORegressor(max_depth=3, random_state=0).fit(X, np.column_stack([y, y]))
+    assert double.predict(X).shape == (len(X), 2)
+    assert double.predict(X)[:, 1] == pytest.approx(single.predict(X))
+    assert double.objective_ == pytest.approx(single.objective_)  # both the error and s^2 are doubled
+    mixed = TAORegressor(max_depth=5, alpha=0.2, random_state=0).fit(X, np.column_stack([y, 100 * X[:, 2]]))
+    assert mixed.objective_ == pytest.approx(recomputed(mixed, X, np.column_stack([y, 100 * X[:, 2]]), np.ones(len(X))))
+
+
+@BOTH
+def test_sparse_rows_are_the_same_rows(kind):
+    X, y = classes_and_targets(kind)
+    X = np.where(np.median(X, axis=0) < X, X - X.min(axis=0), 0.0)
+    dense = kind(max_depth=3, random_state=0).fit(X, y)
+    thin = kind(max_depth=3, random_state=0).fit(sparse.csr_matrix(X), y)
+    assert np.array_equal(dense.predict(X), thin.predict(sparse.csr_array(X)))
+    assert np.array_equal(dense.apply(X), thin.apply(sparse.coo_array(X)))
+
+
+@BOTH
+def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, monkeypatch):
+    X, y = classes_and_targets(kind)
+    X = np.where(np.median(X, axis=0) < X, X - X.min(axis=0), 0.0)
+    exact = kind(max_depth=3, alpha=0.2, random_state=0).fit(X, y)
+    monkeypatch.setattr(module, "_EXACT_CELLS", 0)
+    for rows in (X, sparse.csr_array(X)):
+        model = kind(max_depth=3, alpha=0.2, random_state=0).fit(rows, y)
+        assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)
+        assert model.objective_ == pytest.approx(model.trace_[-1, 1], rel=1e-6)
+        assert model.objective_ < 0.5 * (exact.trace_[0, 1] + exact.objective_)
+
+
+# ---------------------------------------------------------------------- starts and ends
+
+
+@BOTH
+def test_same_seed_same_tree_with_any_number_of_threads(kind):
+    X, y = classes_and_targets(kind)
+    first, second = (kind(max_depth=4, init="random", random_state=3, n_jobs=n).fit(X, y) for n in (None, 2))
+    assert first.tree_ == second.tree_ and first.objective_ == second.objective_
+    other = kind(max_depth=4, init="random", random_state=4).fit(X, y)
+    assert other.tree_ != first.tree_
+
+
+@BOTH
+def test_warm_start_goes_on(kind):
+    X, y = classes_and_targets(kind)
+    short = kind(max_depth=4, max_iter=1, init="random", random_state=0).fit(X, y)
+    for start in (short, short.tree_):
+        on = kind(max_depth=4, warm_start=start, random_state=1).fit(X, y)
+        assert on.trace_[0, 1] == pytest.approx(short.objective_)
+        assert on.objective_ <= short.objective_ + 1e-9
+    again = short.set_params(warm_start=True, max_iter=20).fit(X, y)
+    assert again.tree_ == on.tree_
+    assert kind(max_depth=2, warm_start=on, random_state=0).fit(X, y).tree_.depth <= 2
+
+
+def test_starts_that_cannot_be_used():
+    X, y = WINE
+    with pytest.raises(InvalidInputError, match="has 2 features, X has 13"):
+        TAOClassifier(warm_start=Tree.leaf([1.0, 1.0, 1.0], 2)).fit(X, y)
+    oblique = Tree.stump(np.ones(13), 1.0, np.eye(3)[:2])
+    with pytest.raises(InvalidInputError, match="oblique splits"):
+        TAOClassifier(warm_start=oblique, splits="axis").fit(X, y)
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 13)), np.zeros(3), np.ones((3, 3)), [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical"):
+        TAOClassifier(warm_start=coded).fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        TAOClassifier(warm_start=TAOClassifier()).fit(X, y)
+
+
+def test_a_tree_of_another_model_is_a_start_and_never_made_worse():
+    X, y = WINE
+    optimal = OCTHClassifier(max_depth=2, random_state=0).fit(X, y)
+    model = TAOClassifier(max_depth=2, alpha=0.01, warm_start=optimal).fit(X, y)
+    assert np.sum(model.predict(X) != y) + 0.01 * 3 <= np.sum(optimal.predict(X) != y) + 0.01 * 3 * np.sqrt(13)
+
+
+@BOTH
+def test_a_time_limit_ends_the_fit_with_a_tree(kind):
+    X, y = classes_and_targets(kind)
+    with pytest.warns(ConvergenceWarning, match="status 'time_limit' after 0 passes"):
+        model = kind(time_limit=1e-9, random_state=0).fit(X, y)
+    assert model.status_ == "time_limit" and model.n_iter_ == 0
+    assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)
+
+
+@BOTH
+def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
+    X, y = classes_and_targets(kind)
+    search, seen = module.alternate_nodes, []
+
+    def pressed(*arguments, on_pass=None, **settings):
+        def press(*event):
+            seen.append(event[1])
+            if len(seen) == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        return search(*arguments, on_pass=press, **settings)
+
+    monkeypatch.setattr(module, "alternate_nodes", pressed)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        with pytest.warns(ConvergenceWarning, match="'interrupted' after 1 passes"):
+            model = kind(max_depth=5, alpha=0.01, init="random", random_state=0).fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert model.status_ == "interrupted" and model.objective_ <= seen[-1] + 1e-6
+
+
+def test_a_normal_end_is_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TAOClassifier(max_iter=1, random_state=0).fit(*WINE)
+
+
+# ---------------------------------------------------------------------- bad input, files, command line
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alpha": -1.0}, "alpha"),
+        ({"max_depth": 0}, "max_depth"),
+        ({"max_depth": 17}, "max_depth"),
+        ({"splits": "round"}, "splits"),
+        ({"init": "zero"}, "init"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"warm_start": "yes"}, "warm_start"),
+    ],
+)
+@BOTH
+def test_parameters_that_cannot_be_used(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**settings).fit(*classes_and_targets(kind))
+
+
+def test_data_that_cannot_be_used():
+    X, y = WINE
+    with pytest.raises(InvalidInputError, match="only one class"):
+        TAOClassifier().fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="NaN"):
+        TAOClassifier().fit(np.where(X > 1000, np.nan, X), y)
+    with pytest.raises(ValueError, match="Negative values"):
+        TAORegressor().fit(X, y, sample_weight=-np.ones(len(X)))
+    with pytest.raises(ValueError, match="zero"):
+        TAORegressor().fit(X, y, sample_weight=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="could not convert"):
+        TAORegressor().fit(X, ["a"] * len(X))
+    with pytest.raises(ValueError, match="inconsistent"):
+        TAORegressor().fit(X, y[:-1])
+    model = TAOClassifier(max_depth=2, random_state=0).fit(X, y)
+    before = model.tree_
+    with pytest.raises(ValueError, match="inf"):
+        model.fit(np.where(X > 14, np.inf, X)[:, :5], y)
+    assert model.tree_ is before and model.n_features_in_ == 13  # a fit that fails leaves the old one whole
+
+
+@BOTH
+def test_model_files(kind, tmp_path):
+    X, y = classes_and_targets(kind)
+    model = kind(max_depth=3, alpha=0.3, random_state=0).fit(X, y)
+    model.save(tmp_path / "model.json")
+    for again in (load_model(tmp_path / "model.json"), kind.load(tmp_path / "model.json")):
+        assert type(again) is kind and again.tree_ == model.tree_ and again.get_params() == model.get_params()
+        assert np.array_equal(again.predict(X), model.predict(X)) and again.export_text() == model.export_text()
+        assert (again.objective_, again.status_, again.n_iter_) == (model.objective_, model.status_, model.n_iter_)
+        assert np.array_equal(again.trace_, model.trace_)
+    text = (tmp_path / "model.json").read_text()
+    for damaged in (text.replace('"n_iter": ', '"n_iter": -'), text.replace('"classes": ', '"classes": 1, "x": ')):
+        assert damaged != text
+        (tmp_path / "damaged.json").write_text(damaged)
+        with pytest.raises(ModelFileError):
+            load_model(tmp_path / "damaged.json")
+
+
+def test_command_line(tmp_path, capsys):
+    X, y = make_classification(80, 4, random_state=0)
+    lines = ["a,b,c,d,z"] + [",".join(map(str, row)) + ("," + "ny"[k]) for row, k in zip(X, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    command = ["fit", str(tmp_path / "t.csv"), "--target", "z", "--model", "tao", "--out", str(tmp_path / "m.json")]
+    assert main([*command, "--max-depth", "2", "--set", "alpha=0.5", "--report", str(tmp_path / "r.txt")]) == 0
+    assert "status: local" in capsys.readouterr().out and "bound" not in (tmp_path / "r.txt").read_text()
+    assert main(["predict", str(tmp_path / "m.json"), str(tmp_path / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
+    assert main([*command, "--solver", "highs"]) == 2
+    assert "tao has no parameter 'solver'" in capsys.readouterr().err
+    TAORegressor(max_depth=2).fit(X, X[:, 0]).save(tmp_path / "regressor.json")
+    assert main(["show", str(tmp_path / "regressor.json")]) == 4
+    assert "holds the estimator 'TAORegressor'" in capsys.readouterr().err
