@@ -35,9 +35,6 @@ def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
     check(estimator)
 
 
-TAO = [kind(splits=splits) for kind in (TAOClassifier, TAORegressor) for splits in ("oblique", "axis")]
-
-
-@parametrize_with_checks(TAO)
+@parametrize_with_checks([TAOClassifier(), TAORegressor()])
 def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)

@@ -56,8 +56,9 @@ than 1, which is the length that alpha is the price for."""
 _AXIS_CELLS = 4_000_000
 """Cells of a table whose columns are sorted at once."""
 
-_CART_CELLS, _CART_FEATURES, _CART_SECONDS = 5_000_000, 32, 5e-8
-"""CART looks at so many cells for a split of all points, at so many features at least, and takes so long for a cell."""
+_CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
+"""CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
+least, and takes about so long for a cell and level."""
 
 Direction = Callable[[Any, BoolArray, FloatArray, float, "tuple[FloatArray, float] | None"], "tuple[FloatArray, float]"]
 """Points, which of them should go right, how much each counts, alpha and a start to weights and intercept."""
@@ -409,11 +410,14 @@ def cart_start(
     classify : bool
         Whether targets are classes.
     seed : int
-        Seed of the features that splits look at: in large tables not all of them do.
+        Seed of the rows and features that CART looks at, which in large tables are not all.
     budget : Budget
         Time.
     """
     n, p = X.shape
+    if n > _CART_ROWS:  # a start need not be the best tree
+        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
+        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
     looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
     if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
         return None
