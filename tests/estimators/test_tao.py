@@ -245,6 +245,14 @@ def test_a_normal_end_is_no_warning():
         TAOClassifier(max_iter=1, random_state=0).fit(*WINE)
 
 
+def test_a_tree_that_the_units_of_the_data_cannot_hold_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.random((50, 3)) * [1e300, 1e-300, 1.0]  # weights would differ by a factor of 1e600
+    with pytest.warns(UserWarning, match="differ too much in size"):
+        model = TAOClassifier(max_depth=3, alpha=0.0, init="random", random_state=0).fit(X, X[:, 0] > 5e299)
+    assert model.objective_ == np.sum(model.predict(X) != (X[:, 0] > 5e299)) > model.trace_[-1, 1]
+
+
 # ---------------------------------------------------------------------- bad input, files, command line
 
 

@@ -32,6 +32,9 @@ __all__ = ["TAOClassifier", "TAORegressor"]
 _EXACT_CELLS = 1_000_000
 """Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
+_ROUNDING = 1e-3
+"""Share of the objective by which single precision may change it when a tree is turned back to the units of the data."""
+
 
 class _TAOModel(TimedModel, TreeModel):
     """What both share: parameters, the start, the course of a fit."""
@@ -131,6 +134,15 @@ class _TAOModel(TimedModel, TreeModel):
         self._set_noted()
         self.tree_, self.objective_ = tree, objective
         self.solve_time_ = budget.elapsed
+        reached = float(self.trace_[-1, 1])
+        if objective > reached + _ROUNDING * max(1.0, reached):
+            warnings.warn(
+                f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "
+                "a feature varies too little for its size, or features differ too much in size. Subtract constants "
+                "from such features, or rescale them.",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.status_ != "local":
             warnings.warn(
                 f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} passes and "
