@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -207,6 +208,13 @@ def test_warm_start_begins_with_the_last_weights():
     model = C2RFClassifier(paper_forest(0), threshold=False, warm_start=True, random_state=0)
     first = model.fit(X, y, totals=totals_of(truth, hidden)).objective_
     assert model.set_params(time_limit=1e-3).fit(X, y, totals=totals_of(truth, hidden)).objective_ <= first
+
+
+def test_a_frozen_ensemble_survives_cloning():
+    X, y, truth, hidden = survey()
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=3).fit(X[~hidden], y[~hidden]))
+    model = clone(C2RFClassifier(forest, prefit=True, random_state=0)).fit(X, y, totals=totals_of(truth, hidden))
+    assert len(model.weights_) == 10 and model.objective_ == 0
 
 
 def test_no_time_still_gives_weights_and_an_honest_status():

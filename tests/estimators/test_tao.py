@@ -210,8 +210,11 @@ def test_a_tree_of_another_model_is_a_start_and_never_made_worse():
 @BOTH
 def test_a_time_limit_ends_the_fit_with_a_tree(kind):
     X, y = classes_and_targets(kind)
-    with pytest.warns(ConvergenceWarning, match="status 'time_limit' after 0 passes"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         model = kind(time_limit=1e-9, random_state=0).fit(X, y)
+    assert [warning.category for warning in told] == [ConvergenceWarning]
+    assert "status 'time_limit' after 0 passes" in str(told[0].message)
     assert model.status_ == "time_limit" and model.n_iter_ == 0
     assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)
 

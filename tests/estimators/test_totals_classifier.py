@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_blobs
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -546,3 +547,12 @@ def test_a_failed_refit_leaves_the_fit():
     assert np.array_equal(model.transduction_, before)
     model.set_params(estimator__C=1.0).fit(X6[:, :1], Y6)
     assert model.n_features_in_ == 1 and not hasattr(model, "feature_names_in_")
+
+
+def test_an_estimator_that_has_scores_only_when_fitted():
+    X, y = make_blobs(60, centers=2, random_state=0)
+    y[20:] = -1
+    model = TotalsClassifier(StackingClassifier([("nb", GaussianNB())])).fit(X, y, totals={1: 17})
+    assert int(np.sum(model.transduction_[20:] == 1)) == 17
+    with pytest.raises(InvalidInputError, match="soft"):
+        TotalsClassifier(VotingClassifier([("nb", GaussianNB())])).fit(X, y, totals={1: 17})

@@ -96,6 +96,30 @@ def test_one_side_asks_for_the_extreme_count(side, seed):
         assert part.objective <= extreme + 1e-6
 
 
+@pytest.mark.parametrize("side", ["fewer", "more"])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_side_without_members_that_decide_alone(side, seed):
+    model = random_model(seed, side=side, no_dictator=True)
+    grid = np.array(list(product(range(1, 10), repeat=4)), float)
+    shared = grid[2 * grid.max(axis=1) < grid.sum(axis=1)]
+    value = model.votes @ shared.T
+    counts = (model.size[:, 0] @ (value > 0))[(value != 0).all(axis=0)]
+    extreme = counts.min() if side == "fewer" else model.size.sum() - counts.max()
+    program = model.build()
+    result = get_solver("highs").solve(program, time_limit=60)
+    assert result.objective == pytest.approx(extreme, abs=1e-6)
+    assert model.dictator(model.decode(result.x)) is None
+    assert check(program, model.encode(np.array([9.0, 1.0, 1.0, 1.0]))).feasible(1e-6)
+
+
+def test_a_member_that_outweighs_the_others_decides_alone():
+    model = random_model(0)
+    weights = np.array([1.0, 9.0, 3.0, 4.0])
+    assert model.dictator(weights) == 1
+    assert np.array_equal(model.votes @ weights > 0, model.votes[:, 1] > 0)
+    assert model.dictator(np.array([1.0, 8.0, 3.0, 4.0])) is None
+
+
 @pytest.mark.parametrize("side", ["both", "fewer", "more"])
 @pytest.mark.parametrize("tight", [True, False])
 def test_any_weights_can_be_repaired_and_written_as_a_feasible_point(side, tight):

@@ -174,6 +174,19 @@ def test_intervals_that_the_majority_meets_have_no_price():
     assert np.all(prices == 0)
 
 
+def test_a_cut_is_no_worse_than_the_plain_vote():
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        truth = rng.integers(0, 3, 200)
+        votes = np.where(rng.random((200, 2)) < 0.6, truth[:, None], rng.integers(0, 3, (200, 2)))
+        patterns, number = np.unique(votes, axis=0, return_inverse=True)
+        size = np.bincount(number.ravel()).astype(float)[:, None]
+        total = np.bincount(truth, minlength=3)[None]
+        found = cut_votes(patterns, size, total, total, np.ones(2), 0.0, Budget(60), seed)
+        plain = np.bincount(vote_shares(votes, np.ones(2), 3).argmax(axis=1), minlength=3)
+        assert found.deviation <= np.maximum(plain - total[0], 0).sum()
+
+
 def test_several_classes_without_prices():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 400)

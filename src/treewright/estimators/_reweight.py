@@ -27,6 +27,10 @@ _RELAXED_CELLS = 2_500_000
 """Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
 
 
+_PAIR_SECONDS = 6e-11
+"""What finding the pairs of n patterns takes, divided by the third power of n."""
+
+
 @dataclass(frozen=True)
 class Reweighting:
     """What is to be weighted, and how.
@@ -147,6 +151,7 @@ def _by_program(
         branching=task.branching,
         order_cuts=task.order_cuts,
         tight=task.tight,
+        ordered=_orderable(budget),
     )
     starts = [weights * (model.most / weights.max()) for weights in (task.wished, task.start) if weights is not None]
 
@@ -175,6 +180,11 @@ def _by_program(
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
 
+def _orderable(budget: Budget) -> int:
+    """Patterns whose pairs can be found in a sixth of the time; no solver would hear of Ctrl-C meanwhile."""
+    return int(min(6000.0, np.cbrt(budget.remaining / 6 / _PAIR_SECONDS)))
+
+
 def _mimic(model: C2RF, wished: FloatArray) -> FloatArray:
     """Weights that come near to the wished ones with a threshold: the cut, which knows no bound of the weights."""
     numbers = (model.votes > 0).astype(np.int64)
@@ -189,18 +199,19 @@ def _mimic(model: C2RF, wished: FloatArray) -> FloatArray:
 
 
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:
-    """How few positive rows there can be if there are too many, or how few negative ones."""
-    if len(model.low) > 1 or best.solution is None:
+    """How few positive rows there can be if there are too many, or how few negative ones, if no member decides alone.
+
+    Where one does, the count is that of its own votes: these deviations are known.
+    """
+    if len(model.low) > 1 or model.n_members < 3 or best.solution is None:
         return None
-    count, rows = float(model.counts(best.solution)[0]), float(model.size.sum())
-    side: Literal["fewer", "more"] = "fewer" if count > model.high[0] else "more"
-    patterns = max(500, _RELAXED_CELLS // model.n_members)
+    alone = model.deviations((model.votes > 0).T @ model.size).sum(axis=1).min()
+    shared = best.solution if model.dictator(best.solution) is None else model.whole(np.ones(model.n_members))
+    side: Literal["fewer", "more"] = "fewer" if model.counts(shared)[0] > model.high[0] else "more"
     # Counts are whole, so a bound may be rounded up.
-    if side == "fewer":
-        beyond = float(model.high[0])
-        return Relaxation(replace(model, side=side).restricted(patterns), lambda bound: np.ceil(bound - 1e-6) - beyond)
-    missing = float(model.low[0]) - rows
-    return Relaxation(replace(model, side=side).restricted(patterns), lambda bound: missing + np.ceil(bound - 1e-6))
+    away = -float(model.high[0]) if side == "fewer" else float(model.low[0] - model.size.sum())
+    relaxed = replace(model, side=side, no_dictator=True).restricted(max(500, _RELAXED_CELLS // model.n_members))
+    return Relaxation(relaxed, lambda bound: min(float(alone), away + np.ceil(bound - 1e-6)))
 
 
 def _merged(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -220,6 +231,9 @@ def _found(weights: FloatArray, deviation: float, bound: float, budget: Budget) 
         if budget.interrupted:
             status = Status.INTERRUPTED
         elif not budget.over:
-            status, reason = Status.LOCAL, "nothing but a search is known for this problem"
+            status, reason = (
+                Status.LOCAL,
+                "only a search is known for this problem; more members, or TotalsClassifier, may meet the totals",
+            )
     trace = np.array([[budget.elapsed, deviation, min(bound, deviation)]])
     return Outcome(weights, deviation, min(bound, deviation), status, trace, reason)

@@ -31,9 +31,10 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
     this is the paper's model (Burgard, Pinheiro and Schmidt 2025): weights in [l, u] for which the number of rows with
     a positive weighted vote is as near to the total as possible, proven by branch and bound. With ``threshold=True``
-    the class is :math:`\arg\max_k \log p_k(x) + price_k` with :math:`p_k` the weighted share of the votes: the plain
-    ensemble cut at the total is the case of equal weights. The total is then met almost always, and the freedom of the
-    weights goes into staying near to those that out-of-bag rows wish for. This is more accurate, and the default.
+    the class is :math:`\arg\max_k \log p_k(x) + price_k` with :math:`p_k` the weighted share of the votes, each class
+    having half a vote more than it got: the plain ensemble cut at the total is the case of equal weights. The total is
+    then met almost always, and the freedom of the weights goes into staying near to those that out-of-bag rows wish
+    for. This is more accurate, and the default.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         Parts of the program, see :class:`treewright.formulations.C2RF`. The paper's four variants are
         ``formulation="paper", order_cuts=False`` with the four settings of the other two.
     prefit : bool, default=False
-        Whether `estimator` is fitted already and taken as it is.
+        Whether `estimator` is fitted already and taken as it is. In a grid search, which clones, wrap it into
+        scikit-learn's ``FrozenEstimator``.
     unlabeled : label, default=-1
         Mark of unlabelled rows in y; NaN and None are marks too.
     solver : {"highs", "scip", "gurobi"}, default="highs"
@@ -291,8 +293,8 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             needed = int(problem.totals.low[:, k].sum())
             if needed > 0:
                 raise InvalidInputError(
-                    f"class {problem.classes[k]!r} has a total of at least {needed} rows, but no "
-                    "labelled row: no member of the ensemble votes for it. TotalsClassifier and S2OCTClassifier can"
+                    f"class {problem.classes[k].item()!r} has a total of at least {needed} rows, but no labelled row: "
+                    "no member of the ensemble votes for it. TotalsClassifier and S2OCTClassifier take such totals"
                 )
 
     def _wished(self, problem: Problem, members: Members) -> FloatArray:

@@ -23,6 +23,11 @@ from treewright.tree import FloatArray, IntArray
 
 __all__ = ["TotalsClassifier"]
 
+_NO_SCORES = (
+    "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
+    "(a VotingClassifier has with voting='soft')"
+)
+
 
 class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
@@ -80,7 +85,8 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ``random_state``, never by their place in the file: rows are sorted by their features and group, and numbered at
     random in that order. So the same rows in another order get the same labels. Rows equal in all features and group
     cannot be told apart; how many of them get each label does not depend on the order, which of them do is drawn.
-    Prices cannot part tied rows, so ``predict`` may differ from ``transduction_`` on these.
+    Prices cannot part tied rows, so ``predict`` may differ from ``transduction_`` on these, and with few distinct
+    scores (nearest neighbours, small trees) on many: totals are met by ``transduction_``.
 
     *Order.* For the same reason the estimator sees the labelled rows sorted and then shuffled by ``random_state``.
     The default forest sees each distinct row once, with the sum of its weights: a weight of 2 is a repeated row.
@@ -239,10 +245,8 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InvalidInputError(f"estimator is the class {self.estimator.__name__}; pass an instance of it")
         if not hasattr(self.estimator, "__sklearn_tags__") or not is_classifier(self.estimator):
             raise InvalidInputError(f"estimator is a {kind}, which is no classifier of scikit-learn")
-        if response_of(self.estimator) is None:
-            raise InvalidInputError(
-                f"estimator {kind} has neither predict_proba nor decision_function; rows cannot be ordered by it"
-            )
+        if response_of(type(self.estimator)) is None:
+            raise InvalidInputError(_NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
@@ -267,6 +271,8 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return ClassScores(None, seen, problem.n_classes, novelty)
         extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
         estimator.fit(X, problem.classes[y], **extra)
+        if response_of(estimator) is None:  # some have it by their settings only, and tell when they are fitted
+            raise InvalidInputError(_NO_SCORES.format(type(estimator).__name__))
         return ClassScores(estimator, np.searchsorted(problem.classes, estimator.classes_), problem.n_classes, novelty)
 
     # ------------------------------------------------------------------ totals and groups

@@ -19,7 +19,9 @@ Parts that can be switched, as in the paper's ablation:
 
 *One side* (ours). Where weightings found so far all have too many positive rows, the question is how few positive rows
 there can be: only the rows that make a pattern negative matter, z is charged directly, and no :math:`\eta` blurs the
-bound. With the order pairs this is what closes instances at the root node.
+bound. With the order pairs this is what closes instances at the root node. A member that outweighs all others together
+decides alone, so these weightings are known one by one; one side is asked for without them (*no_dictator*):
+:math:`\alpha_j \le \sum_{k \ne j} \alpha_k - 1` for all j, and a row with one vote against is positive.
 """
 
 from __future__ import annotations
@@ -35,9 +37,6 @@ from treewright.formulations.vote_order import vote_order
 from treewright.program import FloatArray, IntArray, Program, ProgramBuilder
 
 __all__ = ["C2RF", "merged_votes"]
-
-_ORDERED = 6000
-"""Most patterns whose pairs are looked at; the heaviest ones."""
 
 
 def merged_votes(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
@@ -77,6 +76,10 @@ class C2RF:
     side : {"both", "fewer", "more"}
         "fewer" asks for the fewest rows of class 1, "more" for the fewest of class 0: relaxations whose optimum is
         that of the problem where it stays beyond the totals. For one group.
+    no_dictator : bool
+        Whether no member may outweigh all others together; for three members or more.
+    ordered : int
+        Most patterns whose pairs are looked at, the heaviest ones; the work grows with the third power.
 
     Examples
     --------
@@ -100,6 +103,8 @@ class C2RF:
     order_cuts: bool = True
     tight: bool = True
     side: Literal["both", "fewer", "more"] = "both"
+    no_dictator: bool = False
+    ordered: int = 6000
 
     # ------------------------------------------------------------------ what follows from the votes
 
@@ -120,6 +125,9 @@ class C2RF:
         """1 and -1 for patterns whose sign no weighting changes (the paper's Proposition 5), else 0."""
         lowest, highest = self.reach
         sure = (lowest >= 1).astype(np.int64) - (highest <= -1)
+        if self.no_dictator:
+            against = (self.votes < 0).sum(axis=1)
+            sure[against == 1], sure[against == self.n_members - 1] = 1, -1
         return sure if self.preprocess else np.zeros_like(sure)
 
     @cached_property
@@ -156,6 +164,10 @@ class C2RF:
         alpha = builder.add_variables("alpha", len(first), lower=self.least, upper=self.most)
         z = builder.add_variables("z", len(self.free), upper=1.0, integer=True, priority=self._priorities(scaled))
         self._add_signs(builder, alpha, z, scaled)
+        if self.no_dictator:
+            times = np.bincount(column_of, minlength=len(first)).astype(np.float64)
+            every = np.broadcast_to(alpha, (len(first), len(first)))
+            builder.add_rows("no_dictator", [(every, np.broadcast_to(times, every.shape)), (alpha, -2.0)], lower=1.0)
         self._add_counts(builder, z)
         if self.order_cuts:
             self._add_order(builder, z)
@@ -196,7 +208,7 @@ class C2RF:
 
     def _add_order(self, builder: ProgramBuilder, z: IntArray) -> None:
         weight = self.size[self.free].sum(axis=1)
-        looked_at = np.sort(np.argsort(-weight, kind="stable")[:_ORDERED])
+        looked_at = np.sort(np.argsort(-weight, kind="stable")[: self.ordered])
         order = vote_order(self.votes[self.free[looked_at]])
         z = z[looked_at]
         if len(order.implies[0]):
@@ -223,6 +235,8 @@ class C2RF:
 
     def encode(self, weights: FloatArray) -> FloatArray:
         """Write feasible weights as a point of the program."""
+        if self.no_dictator and self.dictator(weights) is not None:
+            weights = self.whole(np.ones(self.n_members))
         column_of, first = self.columns
         alpha = np.bincount(column_of, weights, len(first)) / np.bincount(column_of, minlength=len(first))
         z = (self.votes[self.free] @ weights > 0).astype(np.float64)
@@ -250,6 +264,11 @@ class C2RF:
             j = int(np.argmax(whole))  # where a step of 1 matters least
             whole[j] += -1.0 if whole[j] > low else 1.0
         return np.asarray(whole)
+
+    def dictator(self, weights: FloatArray) -> int | None:
+        """The member that outweighs all others together, if there is one."""
+        j = int(np.argmax(weights))
+        return j if 2.0 * weights[j] > weights.sum() else None
 
     def counts(self, weights: FloatArray) -> FloatArray:
         """Rows of class 1 in each group."""

@@ -82,12 +82,14 @@ def search_c2rf(
             return
         best.offer(weights)
         elite.append(weights)
-    idle = 0
+    idle, rows = 0, float(model.size.sum())
     while idle < _IDLE and not (budget.over or best.proven):
         elite = sorted(elite, key=lines.distance)[:_ELITE]
         found = lines.descended(lines.start(elite, idle))
         for other in lines.opposite(found, elite):
             found = lines.better(found, lines.along(found, other))
+        if lines.distance(found) <= _NEARLY * rows and model.votes.size <= _TUNED_CELLS:
+            found = lines.better(found, lines.tuned(found, best.floor))
         elite.append(found)
         idle = 0 if best.offer(found) else idle + 1
 

@@ -181,7 +181,10 @@ def _cut(votes: IntArray, size: FloatArray, low: IntArray, high: IntArray, weigh
         prices = _thresholds(scores[:, 1] - scores[:, 0], size, low, high)
     else:
         prices = _prices(scores, size, low, high)
-    return VoteCut(weights, prices, _deviation(scores, size, low, high, prices))
+    # With few members ties are so many that the plain vote may be nearer to the totals than any cut of it.
+    found = [(_deviation(scores, size, low, high, some), k) for k, some in enumerate((prices, np.zeros_like(prices)))]
+    deviation, k = min(found)
+    return VoteCut(weights, np.zeros_like(prices) if k else prices, deviation)
 
 
 def _thresholds(margin: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
