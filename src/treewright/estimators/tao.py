@@ -33,7 +33,7 @@ _EXACT_CELLS = 1_000_000
 """Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
 _ROUNDING = 1e-3
-"""Share of the objective by which single precision may change it when a tree is turned back to the units of the data."""
+"""Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
 
 
 class _TAOModel(TimedModel, TreeModel):

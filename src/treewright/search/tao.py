@@ -387,9 +387,18 @@ def random_tree(X: Any, depth: int, rng: np.random.Generator, axis: bool = False
         rows = np.flatnonzero(node == k)
         if len(rows):
             level = points.levels(rows, normals[k])
-            threshold[k] = np.median(level)
+            threshold[k] = _halving(level)
             node[rows] = 2 * k + 1 + (level > threshold[k])
     return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
+
+
+def _halving(level: FloatArray) -> float:
+    """Middle of the gap that halves points best: on a point itself, rounding would decide its side."""
+    places, counts = np.unique(level, return_counts=True)
+    if len(places) == 1:
+        return float(places[0]) + 1.0
+    k = int(np.argmin(np.abs(np.cumsum(counts)[:-1] - len(level) / 2)))
+    return float((places[k] + places[k + 1]) / 2)
 
 
 def cart_start(
