@@ -211,8 +211,9 @@ def _times(rows: list[dict[str, Any]]) -> list[str]:
         theirs, mine = np.median(both, axis=0)
         lines += [
             "",
-            f"First samples, same solver, same run: median {theirs:.1f} s for Algorithm 1 as printed (a time limit counts "
-            f"as the time), {mine:.1f} s for ours, {theirs / mine:.0f} times; median of the ratios {np.median(ratios):.1f}.",
+            f"First samples, same solver, same run: median {theirs:.1f} s for Algorithm 1 as printed (a time limit "
+            f"counts as the time), {mine:.1f} s for ours, {theirs / mine:.0f} times; "
+            f"median of the ratios {np.median(ratios):.1f}.",
         ]
     return lines
 
