@@ -12,7 +12,7 @@ from treewright import C2RFClassifier, OCTHClassifier, S2OCTClassifier, TAOClass
 
 ESTIMATORS = [
     kind(depth, time_limit=2, solver=solver)
-    for kind, depth in ((OCTHClassifier, 2), (S2OCTClassifier, 1))
+    for kind, depth in ((OCTHClassifier, 2), (S2OCTClassifier, None))
     for solver in ("highs", "scip")
 ]
 
