@@ -112,6 +112,25 @@ def test_one_side_without_members_that_decide_alone(side, seed):
     assert check(program, model.encode(np.array([9.0, 1.0, 1.0, 1.0]))).feasible(1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_relaxation_says_no_more_than_is_true(seed):
+    model = random_model(seed)
+    equal = model.whole(np.ones(4))
+    for weights in (equal, model.repair(np.array([100.0, 1.0, 1.0, 1.0]))):
+        relaxed, as_bound = model.one_sided(weights, 500)
+        result = get_solver("highs").solve(relaxed.build(), time_limit=60)
+        assert as_bound(result.objective) <= least_deviation(model)
+
+
+def test_class_numbers_are_merged_like_signs():
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3):
+        votes = rng.integers(0, n_classes, (60, 3)).astype(np.uint8)
+        patterns, size, number = merged_votes(votes, np.ones((60, 1)))
+        assert np.array_equal(patterns[number], votes)
+        assert len(patterns) == len(np.unique(votes, axis=0)) and size.sum() == 60
+
+
 def test_a_member_that_outweighs_the_others_decides_alone():
     model = random_model(0)
     weights = np.array([1.0, 9.0, 3.0, 4.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from treewright.formulations.c2rf import C2RF, merged_votes
 from treewright.formulations.subset_sums import unreachable_totals
 from treewright.search import Incumbent
 from treewright.search.c2rf import near_optimum, search_c2rf
-from treewright.search.near_weights import mimicking_weights, nearest_weights
-from treewright.search.vote_cut import cut_votes, vote_prices, vote_shares
+from treewright.search.near_weights import cut_without_threshold, nearest_weights
+from treewright.search.vote_cut import cut_votes, vote_prices
 from treewright.search.vote_weights import VoteTable, search_vote_weights
 from treewright.solvers import Progress, Solver, Status
 from treewright.tree import FloatArray, IntArray
@@ -104,7 +104,7 @@ def reweight(
 
 
 def _with_prices(task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int) -> Reweighted:
-    votes, merged = _merged(task.votes, size)
+    votes, merged, _ = merged_votes(task.votes, size)
     bound = unreachable_totals(merged, totals.low, totals.high)
     found = cut_votes(votes, merged, totals.low, totals.high, task.wished, bound, budget, seed)
     outcome = _found(found.weights, found.deviation, bound, budget)
@@ -117,7 +117,7 @@ def _with_prices(task: Reweighting, totals: ClassTotals, size: FloatArray, budge
 def _several_classes(
     task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int
 ) -> Outcome[FloatArray]:
-    votes, merged = _merged(task.votes, size)
+    votes, merged, _ = merged_votes(task.votes, size)
     table = VoteTable(votes, merged, totals.low, totals.high)
     bound = table.lower_bound()
     wished = task.wished if task.start is None else task.start
@@ -175,7 +175,7 @@ def _by_program(
     )
     if not task.tight:
         return outcome
-    mimic = _mimic(model, task.wished)
+    mimic = cut_without_threshold(model, task.wished)
     near = near_optimum(model, outcome.solution, mimic, budget, seed)
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
@@ -185,42 +185,11 @@ def _orderable(budget: Budget) -> int:
     return int(min(6000.0, np.cbrt(budget.remaining / 6 / _PAIR_SECONDS)))
 
 
-def _mimic(model: C2RF, wished: FloatArray) -> FloatArray:
-    """Weights that come near to the wished ones with a threshold: the cut, which knows no bound of the weights."""
-    numbers = (model.votes > 0).astype(np.int64)
-    rows = model.size.sum(axis=0).astype(np.int64)
-    low = np.column_stack([rows - model.high, model.low])
-    high = np.column_stack([rows - model.low, model.high])
-    prices = vote_prices(numbers, model.size, low, high, wished)
-    scores = np.log(vote_shares(numbers, wished, 2))
-    # A pattern of several groups is labelled for its largest.
-    positive = (scores + prices[model.size.argmax(axis=1)]).argmax(axis=1) == 1
-    return mimicking_weights(model.votes, model.size.sum(axis=1), positive, wished, model.least, model.most)
-
-
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:
-    """How few positive rows there can be if there are too many, or how few negative ones, if no member decides alone.
-
-    Where one does, the count is that of its own votes: these deviations are known.
-    """
+    """The easier model, where there is one."""
     if len(model.low) > 1 or model.n_members < 3 or best.solution is None:
         return None
-    alone = model.deviations((model.votes > 0).T @ model.size).sum(axis=1).min()
-    shared = best.solution if model.dictator(best.solution) is None else model.whole(np.ones(model.n_members))
-    side: Literal["fewer", "more"] = "fewer" if model.counts(shared)[0] > model.high[0] else "more"
-    # Counts are whole, so a bound may be rounded up.
-    away = -float(model.high[0]) if side == "fewer" else float(model.low[0] - model.size.sum())
-    relaxed = replace(model, side=side, no_dictator=True).restricted(max(500, _RELAXED_CELLS // model.n_members))
-    return Relaxation(relaxed, lambda bound: min(float(alone), away + np.ceil(bound - 1e-6)))
-
-
-def _merged(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Distinct votes for any number of classes, and the rows of each group that they stand for."""
-    keys = np.ascontiguousarray(votes).view(np.dtype((np.void, votes.dtype.itemsize * votes.shape[1]))).ravel()
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    merged = np.zeros((len(first), size.shape[1]))
-    np.add.at(merged, number, size)
-    return votes[first], merged
+    return Relaxation(*model.one_sided(best.solution, max(500, _RELAXED_CELLS // model.n_members)))
 
 
 def _found(weights: FloatArray, deviation: float, bound: float, budget: Budget) -> Outcome[FloatArray]:

@@ -332,8 +332,3 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
         return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags

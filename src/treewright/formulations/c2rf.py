@@ -26,6 +26,7 @@ decides alone, so these weightings are known one by one; one side is asked for w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -42,15 +43,18 @@ __all__ = ["C2RF", "merged_votes"]
 def merged_votes(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
     """Patterns of votes, the rows of each group that they stand for, and the pattern of each row.
 
+    Votes are -1 and 1, or class numbers.
+
     Examples
     --------
     >>> patterns, size, number = merged_votes(np.array([[1, 1], [1, -1], [1, 1]]), np.ones((3, 1)))
     >>> patterns.tolist(), size.ravel().tolist(), number.tolist()
     ([[1, -1], [1, 1]], [1.0, 2.0], [1, 0, 1])
     """
-    # Votes packed into bytes compare faster than rows of numbers.
-    packed = np.packbits(votes > 0, axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    # Rows of bytes compare faster than rows of numbers, and two values need only bits.
+    packed = np.packbits(votes > 0, axis=1) if votes.max(initial=0) <= 1 else votes
+    width = packed.dtype.itemsize * packed.shape[1]
+    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, width))).ravel()
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
     merged = np.zeros((len(first), size.shape[1]))
     np.add.at(merged, number, size)
@@ -153,6 +157,20 @@ class C2RF:
         size[heaviest] = self.size[heaviest]
         kept = np.flatnonzero(size.any(axis=1))
         return replace(self, votes=self.votes[kept], size=size[kept])
+
+    def one_sided(self, weights: FloatArray, n_patterns: int) -> tuple[C2RF, Callable[[float], float]]:
+        """Return the one-sided relaxation that may prove `weights` optimal, and what its bounds say of the objective.
+
+        For one group and three members or more. It is without members that decide alone: then the count is that of
+        their own votes, and these deviations are known. The side is that on which other weightings are.
+        """
+        alone = float(self.deviations((self.votes > 0).T @ self.size).sum(axis=1).min())
+        shared = weights if self.dictator(weights) is None else self.whole(np.ones(self.n_members))
+        side: Literal["fewer", "more"] = "fewer" if self.counts(shared)[0] > self.high[0] else "more"
+        away = -float(self.high[0]) if side == "fewer" else float(self.low[0] - self.size.sum())
+        relaxed = replace(self, side=side, no_dictator=True).restricted(n_patterns)
+        # Counts are whole, so a bound may be rounded up.
+        return relaxed, lambda bound: min(alone, away + float(np.ceil(bound - 1e-6)))
 
     # ------------------------------------------------------------------ program
 

@@ -10,8 +10,9 @@ from scipy.special import expit
 from treewright.budget import Budget
 from treewright.formulations import C2RF
 from treewright.program import FloatArray, IntArray
+from treewright.search.vote_cut import vote_prices, vote_shares
 
-__all__ = ["mimicking_weights", "nearest_weights"]
+__all__ = ["cut_without_threshold", "mimicking_weights", "nearest_weights"]
 
 _ROWS = 400
 """Patterns that join the program at a time, those nearest to a tie first."""
@@ -22,6 +23,34 @@ _PIECES = np.concatenate([0.1 * 1.6 ** np.arange(14), [np.inf]])
 _SLOPES = np.concatenate([[0.0], np.cumsum(_PIECES[:-1])]) + 0.5 * np.append(_PIECES[:-1], _PIECES[-2])
 _SLACK = 1e-6
 """Margins are asked for a little wider, so that a solver's tolerance never brings them below 1."""
+
+
+def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
+    """Weights that come near to the labels which the wished ones give with a threshold, cut at the totals.
+
+    Parameters
+    ----------
+    model : C2RF
+        The model.
+    wished : ndarray of shape (n_members,)
+        Weights of the cut, on any scale.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
+    >>> model = C2RF(votes, np.ones((3, 1)), low=np.array([1]), high=np.array([1]))
+    >>> w = cut_without_threshold(model, np.ones(3))
+    >>> bool(w[2] > w[0] + w[1])
+    True
+    """
+    numbers = (model.votes > 0).astype(np.int64)
+    rows = model.size.sum(axis=0).astype(np.int64)
+    low, high = np.column_stack([rows - model.high, model.low]), np.column_stack([rows - model.low, model.high])
+    prices = vote_prices(numbers, model.size, low, high, wished)
+    scores = np.log(vote_shares(numbers, wished, 2))
+    # A pattern of several groups is labelled for its largest.
+    positive = (scores + prices[model.size.argmax(axis=1)]).argmax(axis=1) == 1
+    return mimicking_weights(model.votes, model.size.sum(axis=1), positive, wished, model.least, model.most)
 
 
 def mimicking_weights(
