@@ -9,7 +9,7 @@ from scipy import sparse
 
 from treewright.data import Scaling, s2oct_scaling, standard_scaling, unit_scaling
 from treewright.exceptions import InvalidInputError
-from treewright.tree import Tree, route
+from treewright.tree import Tree, predict_values, route
 
 SCALINGS = [unit_scaling, s2oct_scaling, standard_scaling]
 LARGEST = np.finfo(np.float64).max
@@ -242,6 +242,36 @@ def test_trees_on_extreme_ranges(make, size, weight):
     inverted = scaling.invert_tree(tree)
     assert np.array_equal(route(inverted, X), expected)
     assert np.array_equal(route(scaling.apply_tree(inverted), scaled), expected)
+
+
+@pytest.mark.parametrize("make", SCALINGS)
+@given(X=points(ordinary), data=st.data())
+def test_linear_leaves_predict_the_same_on_scaled_points(make, X, data):
+    tree, scaling = data.draw(trees(X.shape[1])), make(X)
+    small = st.integers(-8, 8).map(float)
+    slopes = data.draw(hnp.arrays(np.float64, (tree.n_nodes, 2, X.shape[1]), elements=small))
+    tree, scaled = tree.with_leaves(tree.values, None, slopes), scaling.apply(X)
+    lost = np.max(np.abs(X).max(axis=0) * scaling.scale, initial=1.0)
+    clear = far_from_every_split(tree, scaled, 1e-12 * lost)
+    inverted = scaling.invert_tree(tree)
+    assert predict_values(inverted, X)[clear] == pytest.approx(predict_values(tree, scaled)[clear], abs=1e-12 * lost)
+    again = scaling.apply_tree(inverted)
+    used = scaling.scale > 0
+    assert again.slopes[:, :, used] == pytest.approx(slopes[:, :, used]) and not np.any(again.slopes[:, :, ~used])
+    assert again.values == pytest.approx(tree.values, abs=1e-12 * lost)
+    # The other way round: a tree in the units of the data. Features of scale zero count with their value.
+    size = 1e-12 * (1 + np.abs(X).max())
+    clear = far_from_every_split(tree, X, size)
+    there = predict_values(scaling.apply_tree(tree), scaled)
+    assert there[clear] == pytest.approx(predict_values(tree, X)[clear], abs=10 * size)
+
+
+def test_slopes_that_floating_point_cannot_hold_are_left_out():
+    scaling = Scaling(scale=np.array([1e300, 1e-300]), shift=np.array([0.0, 1e308]))
+    leaf = Tree.leaf([1.0], 2, classification=False)
+    inverted = scaling.invert_tree(leaf.with_leaves([[1.0]], None, [[[1e20, 2.0]]]))
+    assert inverted.slopes.tolist() == [[[0.0, 2e-300]]]
+    assert scaling.apply_tree(leaf.with_leaves([[1.0]], None, [[[1.0, 1e20]]])).slopes.tolist() == [[[1e-300, 0.0]]]
 
 
 def test_a_range_too_small_to_invert_counts_as_constant():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tree_strategies import random_points, random_tree, slow_path, trees
+from tree_strategies import random_points, random_tree, slow_path, slow_values, trees
 
 from treewright.tree import (
     Tree,
@@ -184,6 +184,33 @@ def test_predictions_are_those_of_the_leaf():
         predict_labels(regression, [[0.0]])
 
 
+@given(trees(), seeds, st.sampled_from([0.0, 0.3]))
+@settings(max_examples=100, deadline=None)
+def test_values_agree_with_plain_python_dense_and_sparse(tree, seed, missing):
+    X = random_points(np.random.default_rng(seed), 20, tree.n_features, missing)
+    expected = np.array([slow_values(tree, x) for x in X.tolist()])
+    # Numbers are quarters: no rounding. A missing value with a slope makes the output NaN.
+    assert np.array_equal(predict_values(tree, X), expected, equal_nan=True)
+    assert np.array_equal(predict_values(tree, sparse.csr_array(X)), expected, equal_nan=True)
+
+
+def test_values_of_linear_leaves_are_the_same_in_every_batch_and_block():
+    rng = np.random.default_rng(0)
+    tree = random_tree(rng, 8, n_features=7, n_outputs=3, classification=False, linear=True, kinds=("oblique",))
+    X = rng.standard_normal((2 * 8192 + 5, 7))
+    values = predict_values(tree, X)
+    for i in [0, 8191, 8192, 16384, 16388]:
+        assert np.array_equal(predict_values(tree, X[i : i + 1])[0], values[i])
+        assert values[i] == pytest.approx(slow_values(tree, X[i].tolist()))
+    assert predict_values(tree, X[:0]).shape == (0, 3)
+
+
+def test_what_a_linear_leaf_has_no_slope_for_does_not_count():
+    tree = Tree.leaf([1.0], 2, classification=False).with_leaves([[1.0]], None, [[[2.0, 0.0]]])
+    X = [[1.0, np.inf], [1.0, np.nan], [np.nan, 1.0], [np.inf, 1.0], [-np.inf, np.nan]]
+    assert predict_values(tree, X)[:, 0] == pytest.approx([3.0, 3.0, np.nan, np.inf, -np.inf], nan_ok=True)
+
+
 def test_no_points_and_no_splits():
     tree = Tree.leaf([1.0, 0.0], n_features=2)
     assert route(tree, np.empty((0, 2))).shape == (0,)
@@ -229,6 +256,7 @@ def test_unscaled_routes_raw_points_as_the_tree_routes_scaled_ones(tree, seed):
     X = random_points(rng, 20, tree.n_features)
     raw = tree.unscaled(scale, shift)
     assert np.array_equal(route(raw, X), route(tree, (X - shift) * scale))
+    assert np.array_equal(predict_values(raw, X), predict_values(tree, (X - shift) * scale), equal_nan=True)
 
 
 @given(trees(), seeds)
@@ -238,7 +266,7 @@ def test_collapsed_changes_nothing_for_the_points_it_was_made_for(tree, seed):
     visited = np.asarray(decision_path(tree, X).sum(axis=0)) > 0
     small = tree.collapsed(visited)
     assert small.n_leaves == len(np.unique(route(tree, X)))
-    assert np.array_equal(predict_values(small, X), predict_values(tree, X))
+    assert np.array_equal(predict_values(small, X), predict_values(tree, X), equal_nan=True)
     if tree.is_classifier:
         assert np.array_equal(predict_labels(small, X), predict_labels(tree, X))
     # Points share a leaf afterwards exactly when they did before.

@@ -73,6 +73,80 @@ def test_the_format_is_what_it_was():
     assert list(tree_to_dict(expected)) == list(document())
 
 
+def linear_document():
+    """A regression tree with linear leaves and two outputs."""
+    return {
+        "format": "treewright-tree",
+        "version": 2,
+        "task": "regression",
+        "n_features": 3,
+        "n_outputs": 2,
+        "nodes": [
+            {
+                "left": 1,
+                "right": 2,
+                "features": [0],
+                "weights": [1.0],
+                "threshold": 0.5,
+                "missing_left": False,
+                "values": [2.0, 3.0],
+                "slope_features": [],
+                "slopes": [[], []],
+            },
+            {"values": [0.0, 2.0], "slope_features": [0, 2], "slopes": [[1.5, 0.0], [0.0, -2.0]]},
+            {"values": [2.0, 0.0], "slope_features": [1], "slopes": [[0.25], [4.0]]},
+        ],
+    }
+
+
+def test_the_format_of_linear_leaves_is_what_it_was():
+    """A file of version 2 must be readable for ever: do not change this test, add a version."""
+    slopes = np.zeros((3, 2, 3))
+    slopes[1, 0, 0], slopes[1, 1, 2], slopes[2, :, 1] = 1.5, -2.0, [0.25, 4.0]
+    expected = Tree(
+        left=[1, -1, -1],
+        right=[2, -1, -1],
+        weights=[[1.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3],
+        threshold=[0.5, 0.0, 0.0],
+        values=[[2.0, 3.0], [0.0, 2.0], [2.0, 0.0]],
+        slopes=slopes,
+    )
+    assert tree_from_dict(linear_document()) == expected
+    assert tree_to_dict(expected) == linear_document()
+
+
+DELETE = object()
+LINEAR_BAD = {
+    "classification": (("task",), "classification", r"^task: expected 'regression'"),
+    "version 1": (("version",), 1, r"^nodes\[0\]: unknown key 'slope_features'"),
+    "no slopes": (("nodes", 1, "slopes"), DELETE, r"^nodes\[1\]: key 'slopes' is missing"),
+    "no features": (("nodes", 1, "slope_features"), DELETE, r"^nodes\[1\]: key 'slope_features' is missing"),
+    "feature beyond": (("nodes", 1, "slope_features", 1), 3, r"^nodes\[1\].slope_features\[1\]: expected 0 to 2"),
+    "feature twice": (("nodes", 1, "slope_features"), [0, 0], r"^nodes\[1\].slope_features\[1\]: 0 is listed twice"),
+    "slopes number": (("nodes", 1, "slopes"), 1.0, r"^nodes\[1\].slopes: expected a list, got 1.0"),
+    "one output": (("nodes", 1, "slopes"), [[1.0, 2.0]], r"^nodes\[1\].slopes: 1 lists for 2 outputs"),
+    "short row": (("nodes", 1, "slopes", 1), [1.0], r"^nodes\[1\].slopes\[1\]: 1 numbers for 2 features"),
+    "text": (("nodes", 2, "slopes", 0, 0), "1", r"^nodes\[2\].slopes\[0\]\[0\]: expected a number, got '1'"),
+    "nan": (("nodes", 2, "slopes", 0, 0), float("nan"), r"^nodes\[2\].slopes\[0\]\[0\]: .* finite number, got nan"),
+    "label": (("nodes", 2, "label"), 0, r"^nodes\[2\]: unknown key 'label'"),
+}
+
+
+@pytest.mark.parametrize("case", LINEAR_BAD)
+def test_what_is_wrong_with_linear_leaves_is_refused_with_its_place(case):
+    path, value, message = LINEAR_BAD[case]
+    data = linear_document()
+    change(path, value)(data)
+    with pytest.raises(ModelFileError, match=message):
+        tree_from_dict(data)
+
+
+def test_slopes_that_are_too_many_use_no_memory():
+    data = linear_document() | {"n_features": 10**5, "n_outputs": 10**4}
+    with pytest.raises(ModelFileError, match=r"^slopes: 3 nodes x 1000000000 is too large"):
+        tree_from_dict(data)
+
+
 def bits(tree):
     names = (
         "left",
@@ -84,12 +158,12 @@ def bits(tree):
         "category",
         "left_categories",
         "missing_left",
+        "slopes",
     )
     arrays = {name: getattr(tree, name) for name in names}
-    # A weight that is -0.0 is not written: it has no effect.
-    return {
-        k: None if a is None else (a.shape, (a + 0.0 if k == "weights" else a).tobytes()) for k, a in arrays.items()
-    }
+    # A weight or slope that is -0.0 is not written: it has no effect.
+    unsigned = ("weights", "slopes")
+    return {k: None if a is None else (a.shape, (a + 0.0 if k in unsigned else a).tobytes()) for k, a in arrays.items()}
 
 
 @given(st.one_of(trees(), trees(exact=False)))
@@ -130,12 +204,12 @@ def change(path, value):
     return apply
 
 
-DELETE = object()
 BAD = {
     "not a tree": (("format",), "something", r"^format: expected 'treewright-tree', got 'something'"),
     "no format": (("format",), DELETE, r"^format: .* got null"),
-    "newer": (("version",), 2, r"^version: the file has version 2, this library reads version 1"),
-    "older": (("version",), 0, r"^version: .* reads version 1"),
+    "newer": (("version",), 3, r"^version: the file has version 3, this library reads versions 1 and 2"),
+    "older": (("version",), 0, r"^version: .* reads versions 1 and 2"),
+    "linear": (("version",), 2, r"^task: expected 'regression': trees of version 2 have linear leaves"),
     "version true": (("version",), True, r"^version: expected an integer, got true"),
     "version text": (("version",), "1", r"^version: expected an integer"),
     "version float": (("version",), 1.0, r"^version: expected an integer"),
@@ -355,7 +429,7 @@ def tree_or_refused(make, *arguments):
         assert tree_from_dict(tree_to_dict(tree)) == tree
 
 
-@given(st.data(), st.one_of(st.just(None), trees(max_splits=4)))
+@given(st.data(), st.one_of(st.none(), trees(max_splits=4)))
 @settings(max_examples=300, deadline=None)
 def test_fuzz_mutated_documents(data, tree):
     found = document() if tree is None else tree_to_dict(tree)

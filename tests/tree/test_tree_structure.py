@@ -70,6 +70,16 @@ INVALID = {
     "label negative": ({"labels": [0, 1, -1, 0, 1]}, "from 0 to 1"),
     "category too large": ({"category": [-1, 2, -1, -1, -1]}, "from 0 to 1, or be -1"),
     "category below -1": ({"category": [-1, -2, -1, -1, -1]}, "from 0 to 1, or be -1"),
+    "slopes of labels": ({"slopes": np.zeros((5, 2, 2))}, "slopes are for regression trees"),
+    "slopes of one axis": (
+        {"slopes": np.zeros((5, 2)), "labels": None},
+        r"slopes has shape \(5, 2\), expected \(5, 2, 2\)",
+    ),
+    "slopes too few": ({"slopes": np.zeros((5, 1, 2)), "labels": None}, "slopes has shape"),
+    "slopes not finite": (
+        {"slopes": np.full((5, 2, 2), np.nan), "labels": None},
+        "slopes has values that are not finite",
+    ),
     "two kinds of split": ({"category": [0, 1, -1, -1, -1]}, "node 0 has both a category and weights"),
 }
 
@@ -122,6 +132,9 @@ def test_equality(tree):
     assert tree != replace(tree, values=tree.values + 1)
     if tree.is_classifier:
         assert tree != replace(tree, labels=None)
+    if tree.slopes is not None:
+        assert tree != replace(tree, slopes=None) and replace(tree, slopes=None) != tree
+        assert tree != replace(tree, slopes=tree.slopes + 1)
     if tree.n_nodes > 1:
         assert tree != replace(tree, missing_left=~tree.missing_left)
     with pytest.raises(TypeError):
@@ -216,6 +229,22 @@ def test_unscaled_by_hand():
     assert raw.threshold.tolist() == [9.0, 0.0, 0.0]
 
 
+def test_unscaled_by_hand_with_linear_leaves():
+    tree = Tree.leaf([3.0], 2, classification=False).with_leaves([[3.0]], None, [[[2.0, -1.0]]])
+    raw = tree.unscaled(scale=[0.5, 4.0], shift=[10.0, 1.0])
+    # 3 + 2 * (a - 10) / 2 - 4 * (b - 1)  =  -3 + a - 4 b
+    assert raw.slopes.tolist() == [[[1.0, -4.0]]] and raw.values.tolist() == [[-3.0]]
+
+
+def test_new_leaves_without_slopes_are_constant():
+    tree = random_tree(np.random.default_rng(0), 3, classification=False, linear=True)
+    assert tree.with_leaves(tree.values, None).slopes is None
+    assert tree.with_leaves(tree.values, np.zeros(7, dtype=int)).is_classifier
+    assert tree.with_leaves(tree.values, None, tree.slopes) == tree
+    with pytest.raises(ValueError, match="read-only"):
+        tree.slopes[0] = 0.0
+
+
 def test_collapsed_by_hand():
     tree = Tree(**valid())
     assert tree.collapsed([True] * 5) == tree
@@ -229,6 +258,10 @@ def test_collapsed_by_hand():
     # Nothing is kept but a leaf.
     leaf = tree.collapsed([True, True, False, False, True])
     assert (leaf.n_nodes, leaf.values.tolist()) == (1, [[0.0, 1.0]])
+    # A node that becomes a leaf has slopes of its own.
+    linear = tree.with_leaves(tree.values, None, np.arange(20.0).reshape(5, 2, 2))
+    assert linear.collapsed([True, True, True, False, False]).slopes.tolist() == linear.slopes[:3].tolist()
+    assert linear.collapsed([True, True, False, False, True]).slopes.tolist() == linear.slopes[4:].tolist()
 
 
 def test_random_trees_have_all_kinds_of_split():

@@ -75,6 +75,20 @@ def test_regression():
     assert export_text(several) == "values = [1, -0.5, 1e-09, 0.6667]"
 
 
+def test_linear_leaves():
+    stump = Tree.stump([1.0, 0.0, 0.0], 2.0, [[1.0], [1.0]])
+    slopes = [[[9.0, 9.0, 9.0]], [[1.0, 0.0, -0.12345]], [[0.0, 0.0, 0.0]]]
+    tree = stump.with_leaves([[0.0], [2.5], [-1.0]], None, slopes)
+    lines = ["if a <= 2:", "    value = 2.5 + a - 0.1235*c", "else:", "    value = -1"]
+    assert export_text(tree, ["a", "b", "c"]).splitlines() == lines
+    assert export_text(tree, ["a", "b", "c"], precision=2).splitlines()[1] == "    value = 2.5 + a - 0.12*c"
+    leaf = Tree.leaf([0.0, 0.0], 2, classification=False)
+    several = leaf.with_leaves([[0.0, 1e6]], None, [[[-1.0, 1e-7], [0.0, 1e20]]])
+    assert export_text(several) == "values[0] = 0 - x0 + 1e-07*x1\nvalues[1] = 1000000 + 1e+20*x1"
+    wide = leaf.with_leaves([[0.5, 1.0]], None, [[[3.0, -2.0], [0.0, 0.0]]])
+    assert export_text(wide, width=20) == "values[0] = 0.5\n            + 3*x0\n            - 2*x1\nvalues[1] = 1"
+
+
 def categorical() -> Tree:
     return Tree(
         left=[1, -1, -1],
@@ -267,7 +281,8 @@ def read_rules(text: str):
     """Turn exported rules into nested (condition, left, right) and numbers; knows only the text."""
     lines: list[str] = []
     for line in text.splitlines():
-        if lines and lines[-1].lstrip().startswith("if ") and not lines[-1].endswith(":"):
+        broken = lines and lines[-1].lstrip().startswith("if ") and not lines[-1].endswith(":")
+        if broken or line.lstrip().startswith(("+ ", "- ")):
             lines[-1] += " " + line.strip()
         else:
             lines.append(line)
@@ -276,7 +291,7 @@ def read_rules(text: str):
         line = lines[position]
         assert len(line) - len(line.lstrip()) == indent
         if not line.lstrip().startswith("if "):
-            return float(line.strip().removeprefix("value = ")), position + 1
+            return line.strip().removeprefix("value = "), position + 1
         yes, position = block(position + 1, indent + 4)
         assert lines[position] == " " * indent + "else:"
         no, position = block(position + 1, indent + 4)
@@ -296,17 +311,23 @@ def holds(condition: str, point: list[float]) -> bool:
     if match := re.fullmatch(r"x\d+ in \{(.*)\}", condition):
         return used[0] in [float(code) for code in match[1].split(",") if code]
     left, sign, right = re.fullmatch(r"(.*) (<=|>=) (\S+)", condition).groups()
-    total = 0.0
-    for plus, number, feature in re.findall(r"([+-]?) ?(?:([0-9.e-]+)\*)?x(\d+)", left):
-        total += (-1 if plus == "-" else 1) * float(number or 1) * point[int(feature)]
+    total = summed(left, point)
     return total <= float(right) if sign == "<=" else total >= float(right)
+
+
+def summed(terms: str, point: list[float]) -> float:
+    total = 0.0
+    for plus, number, feature in re.findall(r"([+-]?) ?(?:([0-9.]+(?:e[+-]\d+)?)\*)?x(\d+)", terms):
+        total += (-1 if plus == "-" else 1) * float(number or 1) * point[int(feature)]
+    return total
 
 
 def follow(rules, point):
     while isinstance(rules, tuple):
         condition, yes, no = rules
         rules = yes if holds(condition, point) else no
-    return rules
+    value, _, terms = rules.partition(" ")
+    return float(value) + summed(terms, point)
 
 
 def numbered(tree: Tree) -> Tree:
@@ -333,6 +354,20 @@ def test_oblique_rules_route_as_the_tree_does(tree, seed):
     distance = np.abs(np.nan_to_num(X) @ tree.weights[tree.branches].T - tree.threshold[tree.branches])
     X = X[np.all(distance > 1e-9, axis=1)]  # dividing rounds: points on a threshold may go either way
     assert [follow(rules, x) for x in X.tolist()] == predict_values(tree, X)[:, 0].tolist()
+
+
+@given(st.integers(0, 6), st.integers(1, 4), st.integers(0, 2**32 - 1), st.sampled_from([17, 100]))
+@settings(max_examples=60, deadline=None)
+def test_the_formulas_of_linear_leaves_predict_as_the_tree_does(n_splits, n_features, seed, width):
+    rng = np.random.default_rng(seed)
+    kinds = ("axis", "categorical", "empty")
+    tree = random_tree(rng, n_splits, n_features, 1, classification=False, kinds=kinds, linear=True)
+    tree = replace(tree, slopes=tree.slopes * rng.choice([1.0, 1e-6, 1e18, np.pi], size=tree.slopes.shape))
+    rules = read_rules(export_text(tree, precision=17, show_missing=True, width=width))
+    X = random_points(rng, 15, n_features)
+    expected = predict_values(tree, X)[:, 0]
+    size = 1.0 + np.abs(tree.slopes).max() * 10
+    assert np.allclose([follow(rules, x) for x in X.tolist()], expected, rtol=1e-12, atol=1e-12 * size, equal_nan=True)
 
 
 @given(trees(kinds=("axis",)), st.integers(0, 2**32 - 1))

@@ -21,6 +21,7 @@ def random_tree(
     kinds: tuple[str, ...] = KINDS,
     n_categories: int = 4,
     exact: bool = True,
+    linear: bool = False,
 ) -> Tree:
     """Grow a tree by splitting a random leaf, then number it parents first.
 
@@ -67,21 +68,25 @@ def random_tree(
         category=category,
         left_categories=table,
         missing_left=(rng.random(n) < 0.5) & is_branch,
+        slopes=numbers(n, n_outputs, n_features) * (rng.random((n, 1, n_features)) < 0.6) if linear else None,
     )
 
 
 @st.composite
 def trees(draw, kinds: tuple[str, ...] = KINDS, exact: bool = True, max_splits: int = 8) -> Tree:
+    """Classification trees, and regression trees with constant and with linear leaves."""
     seed = draw(st.integers(0, 2**32 - 1))
+    leaves = draw(st.sampled_from(["classes", "constant", "linear"]))
     return random_tree(
         np.random.default_rng(seed),
         n_splits=draw(st.integers(0, max_splits)),
         n_features=draw(st.integers(1, 4)),
         n_outputs=draw(st.integers(1, 3)),
-        classification=draw(st.booleans()),
+        classification=leaves == "classes",
         kinds=kinds,
         n_categories=draw(st.integers(0, 5)),
         exact=exact,
+        linear=leaves == "linear",
     )
 
 
@@ -91,6 +96,16 @@ def random_points(rng: np.random.Generator, n: int, n_features: int, missing: fl
     codes = rng.integers(-1, 7, size=(n, n_features)).astype(float)
     X = np.where(rng.random((n, n_features)) < 0.5, grid, codes)
     return np.where(rng.random((n, n_features)) < missing, np.nan, X)
+
+
+def slow_values(tree: Tree, point: list[float]) -> list[float]:
+    """Outputs of one point, in plain Python."""
+    leaf = slow_path(tree, point)[-1]
+    outputs = []
+    for k, value in enumerate(tree.values[leaf].tolist()):
+        slopes = [0.0] * tree.n_features if tree.slopes is None else tree.slopes[leaf, k].tolist()
+        outputs.append(value + sum(slope * x for slope, x in zip(slopes, point, strict=True) if slope != 0))
+    return outputs
 
 
 def slow_path(tree: Tree, point: list[float]) -> list[int]:

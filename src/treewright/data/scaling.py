@@ -110,15 +110,45 @@ class Scaling:
         """Return the tree that routes points as `tree` routes scaled points.
 
         Where features are so large or small that weights would leave the range of floating point, both sides
-        of a split are multiplied by a power of two, which changes no point's side.
+        of a split are multiplied by a power of two, which changes no point's side. Linear leaves predict the same
+        too; see :meth:`invert_leaves` for slopes that leave the range.
+
+        Examples
+        --------
+        >>> scaling = unit_scaling([[10.0], [30.0]])
+        >>> leaf = Tree.leaf([1.0], n_features=1, classification=False).with_leaves([[1.0]], None, slopes=[[[40.0]]])
+        >>> inverted = scaling.invert_tree(leaf)  # 1 + 40 (x - 10) / 20
+        >>> inverted.values.tolist(), inverted.slopes.tolist()
+        ([[-19.0]], [[[2.0]]])
         """
         self._check_tree(tree)
-        return _within_range(tree, np.frexp(self.scale)[1], self.scale > 0).unscaled(self.scale, self.shift)
+        splits = _within_range(replace(tree, slopes=None), np.frexp(self.scale)[1], self.scale > 0)
+        values, slopes = self.invert_leaves(tree.values, tree.slopes)
+        return replace(splits.unscaled(self.scale, self.shift), values=values, slopes=slopes)
+
+    def invert_leaves(self, values: FloatArray, slopes: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
+        """Return values and slopes of leaves on points from those on scaled points.
+
+        A slope that floating point cannot hold in the units of its feature becomes zero.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_nodes, n_outputs)
+            Values at the origin of the scaled points.
+        slopes : ndarray of shape (n_nodes, n_outputs, n_features), or None
+            Slopes along the scaled features, None for constant leaves.
+        """
+        if slopes is None:
+            return values, None
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            slopes = _held(slopes * self.scale)
+            return _clipped(values - slopes @ self.shift), slopes
 
     def apply_tree(self, tree: Tree) -> Tree:
         """Return the tree that routes scaled points as `tree` routes points: inverts `invert_tree`.
 
-        A feature of scale zero counts with the value that it has in the data, its shift.
+        A feature of scale zero counts with the value that it has in the data, its shift. Linear leaves predict the
+        same too.
 
         Examples
         --------
@@ -134,9 +164,13 @@ class Scaling:
         mantissa, exponent = np.frexp(np.where(used, self.scale, 1.0))
         tree = _within_range(tree, -exponent, used)
         weights = np.ldexp(np.where(used, tree.weights, 0.0) / mantissa, -exponent)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             threshold = np.clip(tree.threshold - tree.weights @ self.shift, -_LARGEST, _LARGEST)
-        return replace(tree, weights=weights, threshold=threshold)
+            values, slopes = tree.values, tree.slopes
+            if slopes is not None:
+                values = _clipped(values + slopes @ self.shift)
+                slopes = _held(np.ldexp(np.where(used, slopes, 0.0) / mantissa, -exponent))
+        return replace(tree, weights=weights, threshold=threshold, values=values, slopes=slopes)
 
     def _check_tree(self, tree: Tree) -> None:
         if tree.n_features != self.n_features:
@@ -238,6 +272,15 @@ def standard_scaling(X: ArrayLike) -> Scaling:
         mean, deviation = middle + half * z.mean(axis=0), half * z.std(axis=0)
     scale = np.where(varied, _inverse(deviation), 0.0)
     return Scaling(scale=scale, shift=np.where(varied, mean, low))
+
+
+def _held(slopes: FloatArray) -> FloatArray:
+    """Slopes, zero where they are too large for floating point."""
+    return np.where(np.isfinite(slopes), slopes, 0.0)
+
+
+def _clipped(values: FloatArray) -> FloatArray:
+    return np.nan_to_num(values, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
 
 
 def _within_range(tree: Tree, exponent: IntArray, used: BoolArray) -> Tree:

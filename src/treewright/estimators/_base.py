@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.estimators._files import is_number, read_model, write_model
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.solvers import Status
-from treewright.tree import FloatArray, IntArray, Tree, decision_path, route
+from treewright.tree import FloatArray, IntArray, Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
 
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
@@ -219,8 +219,8 @@ class TreeRegressor(RegressorMixin, TreeModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Values of the leaves, one column an output if there are several.
+            What the leaves predict, one column an output if there are several.
         """
-        leaf = self.apply(X)
-        values = self.tree_.values[leaf]
+        rows = self._check_rows(X)
+        values = predict_values(self.tree_, rows)
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)

@@ -55,7 +55,7 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
     node = np.full(X.shape[0], start, dtype=np.int64)
     level, is_leaf = tree.level, tree.is_leaf
     depth = int(level.max() - level[start])
-    size = max(1, min(_BLOCK, _CELLS // max(1, X.shape[1])))
+    size = _block_size(tree)
     for first in range(0, len(node), size):
         block = _as_rows(X[first : first + size])
         at = node[first : first + size]
@@ -120,8 +120,40 @@ def predict_labels(tree: Tree, points: ArrayLike) -> IntArray:
 
 
 def predict_values(tree: Tree, points: ArrayLike) -> FloatArray:
-    """Leaf values of each point: class weights, or regression outputs."""
-    return np.asarray(tree.values[route(tree, points)])
+    """Leaf values of each point: class weights, or regression outputs.
+
+    With linear leaves it is ``values + slopes @ x`` of the leaf: NaN where a feature that the leaf has a slope for is
+    missing. Features without a slope do not count, whatever their value.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    points : array-like or scipy sparse array of shape (n_points, n_features)
+        Points, as for :func:`route`.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_outputs)
+        Values, the same for a point in every batch.
+
+    Examples
+    --------
+    >>> stump = Tree.stump(weights=[1.0, 0.0], threshold=0.0, values=[[1.0], [1.0]])
+    >>> slopes = [[[0.0, 0.0]], [[2.0, 0.0]], [[0.0, -1.0]]]
+    >>> tree = stump.with_leaves([[0.0], [10.0], [20.0]], None, slopes)
+    >>> predict_values(tree, [[-1.0, 5.0], [1.0, 5.0], [1.0, np.nan], [-1.0, np.nan]]).ravel().tolist()
+    [8.0, 15.0, nan, 8.0]
+    """
+    leaf = route(tree, points)
+    values = np.asarray(tree.values[leaf])
+    if tree.slopes is not None:
+        X, size = _as_points(tree, points), _block_size(tree)
+        for first in range(0, len(leaf), size):
+            block, at = _as_rows(X[first : first + size]), leaf[first : first + size]
+            for output in range(tree.n_outputs):
+                values[first : first + size, output] += _times_own_row(block, tree.slopes[at, output])
+    return values
 
 
 def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
@@ -170,7 +202,7 @@ def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n
 
 
 def averaged(tree: Tree, points: ArrayLike, Y: FloatArray, weight: FloatArray) -> Tree:
-    """Return the same splits with the weighted mean of `Y` over the points of each node as its value.
+    """Return the same splits with the weighted mean of `Y` over the points of each node as its value, no slopes.
 
     Parameters
     ----------
@@ -200,9 +232,21 @@ def _as_points(tree: Tree, points: Any) -> Any:
     return X
 
 
+def _block_size(tree: Tree) -> int:
+    return max(1, min(_BLOCK, _CELLS // max(1, tree.n_features)))
+
+
 def _as_rows(X: Any) -> FloatArray:
     """Rows one after the other in memory: the rounding of a product depends on the order it is summed in."""
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def _times_own_row(block: FloatArray, factors: FloatArray) -> FloatArray:
+    """Sum of products of each row with its own factors; what has the factor zero does not count, even if infinite."""
+    if not np.isfinite(block).all():
+        block = np.where(factors != 0.0, block, 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.einsum("ij,ij->i", block, factors))
 
 
 def _goes_left(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:

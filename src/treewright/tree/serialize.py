@@ -11,6 +11,13 @@ A tree is one object, its nodes a list in node order, so that the children of a 
 A categorical split has ``"category": j, "left_categories": [codes]`` in place of features, weights and
 threshold, and a tree with such splits has ``"n_categories"``, the width of its table of codes. Regression
 nodes have no label. Numbers are written so that they are read back bit by bit. Nothing is ever executed.
+
+Regression trees with linear leaves are of version 2, which is version 1 with two more keys in every node: the features
+that have a slope, and for each output the slopes of these features::
+
+    {"values": [1.0, 2.0], "slope_features": [0, 3], "slopes": [[0.5, -1.0], [0.0, 2.5]]}
+
+Trees with constant leaves are written as version 1, as ever.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ from treewright.tree.structure import LEAF, Tree
 
 __all__ = [
     "FORMAT",
+    "LINEAR_VERSION",
     "MAX_ENTRIES",
     "MAX_NODES",
     "VERSION",
@@ -37,7 +45,10 @@ __all__ = [
 ]
 
 FORMAT = "treewright-tree"
+#: Version of trees with constant leaves.
 VERSION = 1
+#: Version of trees with linear leaves.
+LINEAR_VERSION = 2
 #: Most nodes a file may have.
 MAX_NODES = 1_000_000
 #: Most entries that a table of nodes x features, outputs or categories may have.
@@ -47,6 +58,7 @@ _TASKS = ("classification", "regression")
 _HEAD_KEYS = ("format", "version", "task", "n_features", "n_outputs", "nodes")
 _LEAF_KEYS = ("values",)
 _SPLIT_KEYS = ("left", "right", "features", "weights", "threshold", "missing_left", "values")
+_SLOPE_KEYS = ("slope_features", "slopes")
 _CATEGORY_KEYS = ("left", "right", "category", "left_categories", "missing_left", "values")
 
 
@@ -79,10 +91,11 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
     ('classification', 2, {'values': [3.0, 0.0], 'label': 0})
     """
     n_categories = int(tree.left_categories.shape[1])
-    _check_size("", tree.n_nodes, tree.n_features, tree.n_outputs, n_categories)
+    linear = tree.slopes is not None
+    _check_size("", tree.n_nodes, tree.n_features, tree.n_outputs, n_categories, linear)
     data: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": LINEAR_VERSION if linear else VERSION,
         "task": "classification" if tree.is_classifier else "regression",
         "n_features": tree.n_features,
         "n_outputs": tree.n_outputs,
@@ -111,6 +124,9 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
         node["values"] = values[i]
         if labels is not None:
             node["label"] = labels[i]
+        if tree.slopes is not None:
+            sloping = np.flatnonzero(np.any(tree.slopes[i] != 0.0, axis=0))
+            node |= {"slope_features": sloping.tolist(), "slopes": tree.slopes[i][:, sloping].tolist()}
         nodes.append(node)
     data["nodes"] = nodes
     return data
@@ -182,7 +198,7 @@ class _TreeReader:
     def __init__(self, where: str) -> None:
         self._where = where
         self._n_features = self._n_outputs = self._n_categories = 0
-        self._classification = True
+        self._classification, self._linear = True, False
 
     def read(self, data: object) -> Tree:
         nodes = self._read_head(data)
@@ -194,12 +210,15 @@ class _TreeReader:
         values: list[list[float]] = []
         entries: list[tuple[int, list[int], list[float]]] = []
         codes: list[tuple[int, list[int]]] = []
+        slopes = np.zeros((n, self._n_outputs, self._n_features)) if self._linear else None
         parent = [LEAF] * n
         for i, node in enumerate(nodes):
             kind = self._check_node_keys(i, node)
             values.append(self._numbers(i, "values", node["values"], self._n_outputs, "outputs"))
             if self._classification:
                 labels[i] = self._integer(i, "label", node["label"], 0, self._n_outputs)
+            if slopes is not None:
+                self._read_slopes(i, node, slopes[i])
             if kind is _LEAF_KEYS:
                 continue
             for side, key in enumerate(("left", "right")):
@@ -238,9 +257,21 @@ class _TreeReader:
                 category=category,
                 left_categories=left_categories,
                 missing_left=missing_left,
+                slopes=slopes,
             )
         except ValueError as error:  # not expected: all is checked above
             raise ModelFileError(f"{self._place('nodes')}: {error}") from error
+
+    def _read_slopes(self, i: int, node: dict[str, Any], slopes: np.ndarray) -> None:
+        """Fill the table of outputs and features of a node with linear leaves."""
+        features = self._integers(i, "slope_features", node["slope_features"], self._n_features)
+        rows = node["slopes"]
+        if type(rows) is not list:
+            self._fail(f"nodes[{i}].slopes", f"expected a list, got {shown(rows)}")
+        if len(rows) != self._n_outputs:
+            self._fail(f"nodes[{i}].slopes", f"{len(rows)} lists for {self._n_outputs} outputs")
+        for output, row in enumerate(rows):
+            slopes[output, features] = self._numbers(i, f"slopes[{output}]", row, len(features), "features")
 
     def _read_head(self, data: object) -> list[Any]:
         if not isinstance(data, dict):
@@ -250,12 +281,15 @@ class _TreeReader:
         version = data.get("version")
         if type(version) is not int:
             self._fail("version", f"expected an integer, got {shown(version)}")
-        if version != VERSION:
-            self._fail("version", f"the file has version {shown(version)}, this library reads version {VERSION}")
+        if version not in (VERSION, LINEAR_VERSION):
+            known = f"versions {VERSION} and {LINEAR_VERSION}"
+            self._fail("version", f"the file has version {shown(version)}, this library reads {known}")
         self._check_keys("", data, _HEAD_KEYS, optional=("n_categories",))
         if data["task"] not in _TASKS:
             self._fail("task", f"expected 'classification' or 'regression', got {shown(data['task'])}")
-        self._classification = data["task"] == "classification"
+        self._classification, self._linear = data["task"] == "classification", version == LINEAR_VERSION
+        if self._classification and self._linear:
+            self._fail("task", f"expected 'regression': trees of version {LINEAR_VERSION} have linear leaves")
         nodes = data["nodes"]
         if not isinstance(nodes, list):
             self._fail("nodes", f"expected a list, got {shown(nodes)}")
@@ -264,7 +298,7 @@ class _TreeReader:
         self._n_features = self._size("n_features", data["n_features"], 0)
         self._n_outputs = self._size("n_outputs", data["n_outputs"], 1)
         self._n_categories = self._size("n_categories", data.get("n_categories", 0), 0)
-        _check_size(self._where, len(nodes), self._n_features, self._n_outputs, self._n_categories)
+        _check_size(self._where, len(nodes), self._n_features, self._n_outputs, self._n_categories, self._linear)
         return nodes
 
     def _check_node_keys(self, i: int, node: object) -> tuple[str, ...]:
@@ -278,7 +312,8 @@ class _TreeReader:
             kind = _SPLIT_KEYS
         else:
             kind = _LEAF_KEYS
-        self._check_keys(f"nodes[{i}]", node, (*kind, "label") if self._classification else kind)
+        more = ("label",) if self._classification else _SLOPE_KEYS if self._linear else ()
+        self._check_keys(f"nodes[{i}]", node, (*kind, *more))
         return kind
 
     def _check_keys(
@@ -364,12 +399,16 @@ class _TreeReader:
         raise ModelFileError(f"{self._place(place)}: {message}")
 
 
-def _check_size(where: str, n_nodes: int, n_features: int, n_outputs: int, n_categories: int) -> None:
+def _check_size(
+    where: str, n_nodes: int, n_features: int, n_outputs: int, n_categories: int, linear: bool = False
+) -> None:
     """Refuse what is too large, before any memory is asked for."""
     prefix = f"{where}." if where else ""
     if n_nodes > MAX_NODES:
         raise ModelFileError(f"{prefix}nodes: {n_nodes} nodes are too many, at most {MAX_NODES} are allowed")
     sizes = {"n_features": n_features, "n_outputs": n_outputs, "n_categories": n_categories}
+    if linear:
+        sizes["slopes"] = n_features * n_outputs
     for key, size in sizes.items():
         if n_nodes * size > MAX_ENTRIES:
             raise ModelFileError(

@@ -6,6 +6,8 @@ At a branch node a point goes left when
 * numerical (oblique or axis-aligned): ``weights @ x <= threshold``; axis-aligned is one non-zero weight;
 * categorical: the code ``x[category]`` is in the node's set of left categories;
 * missing: where a value that the split uses is NaN, ``missing_left`` decides.
+
+A leaf predicts its ``values``; with linear leaves, which are for regression, ``values + slopes @ x``.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 LEAF = -1
+_OPTIONAL = ("labels", "slopes")
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,9 @@ class Tree:
         Codes that go left at a categorical split. A code beyond the table goes right.
     missing_left : ndarray of bool, shape (n_nodes,)
         Side of points whose value is missing.
+    slopes : ndarray of shape (n_nodes, n_outputs, n_features), or None
+        Linear leaves, of regression trees only: what a unit of each feature adds to each output. None for constant
+        leaves. Like `values`, branch nodes have them too, for the case that they become leaves.
 
     Examples
     --------
@@ -58,6 +64,13 @@ class Tree:
     >>> tree = Tree.stump(weights=[0.0, 1.0], threshold=0.5, values=[[3.0, 0.0], [1.0, 4.0]])
     >>> tree.n_leaves, tree.depth, tree.labels.tolist()
     (2, 1, [0, 0, 1])
+
+    A single linear leaf, which predicts 1 + 3 x:
+
+    >>> from treewright.tree import predict_values
+    >>> line = Tree.leaf([1.0], n_features=1, classification=False).with_leaves([[1.0]], None, slopes=[[[3.0]]])
+    >>> predict_values(line, [[2.0]]).tolist()
+    [[7.0]]
     """
 
     left: IntArray
@@ -69,6 +82,7 @@ class Tree:
     category: IntArray = field(default=None)  # type: ignore[arg-type]
     left_categories: BoolArray = field(default=None)  # type: ignore[arg-type]
     missing_left: BoolArray = field(default=None)  # type: ignore[arg-type]
+    slopes: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n_nodes = np.asarray(self.left).size
@@ -88,7 +102,7 @@ class Tree:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if value is None:
-                if name == "labels":
+                if name in _OPTIONAL:
                     continue
                 value = defaults[name]
             object.__setattr__(self, name, _exactly(name, value, types.get(name, np.float64)))
@@ -263,15 +277,25 @@ class Tree:
 
     # ------------------------------------------------------------------ new trees from this one
 
-    def with_leaves(self, values: ArrayLike, labels: ArrayLike | None) -> Self:
-        """Return the same splits with other node values and labels."""
-        return replace(self, values=np.asarray(values), labels=None if labels is None else np.asarray(labels))
+    def with_leaves(self, values: ArrayLike, labels: ArrayLike | None, slopes: ArrayLike | None = None) -> Self:
+        """Return the same splits with other node values, labels and slopes; without slopes leaves are constant."""
+        return replace(
+            self,
+            values=np.asarray(values),
+            labels=None if labels is None else np.asarray(labels),
+            slopes=None if slopes is None else np.asarray(slopes),
+        )
 
     def unscaled(self, scale: ArrayLike, shift: ArrayLike) -> Self:
         """Return the tree on `x` that this tree is on ``(x - shift) * scale``."""
-        weights = self.weights * np.asarray(scale, dtype=np.float64)
-        threshold = self.threshold + weights @ np.asarray(shift, dtype=np.float64)
-        return replace(self, weights=weights, threshold=threshold)
+        factor, origin = np.asarray(scale, dtype=np.float64), np.asarray(shift, dtype=np.float64)
+        weights = self.weights * factor
+        threshold = self.threshold + weights @ origin
+        if self.slopes is None:
+            return replace(self, weights=weights, threshold=threshold)
+        slopes = self.slopes * factor
+        values = self.values - slopes @ origin
+        return replace(self, weights=weights, threshold=threshold, values=values, slopes=slopes)
 
     def collapsed(self, keep: ArrayLike) -> Self:
         """Return the tree without branch nodes one of whose sides is not kept.
@@ -312,16 +336,14 @@ class Tree:
             category=np.where(inner[:, 0], self.category[order], LEAF),
             left_categories=self.left_categories[order] & inner,
             missing_left=self.missing_left[order] & inner[:, 0],
+            slopes=None if self.slopes is None else self.slopes[order],
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):
             return NotImplemented
-        names = self.__dataclass_fields__
-        return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in names if n != "labels") and (
-            (self.labels is None) == (other.labels is None)
-            and (self.labels is None or other.labels is None or np.array_equal(self.labels, other.labels))
-        )
+        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
+        return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -342,8 +364,9 @@ class Tree:
             raise ValueError("a child must have a larger number than its parent, within the tree")
         if not np.array_equal(np.sort(children), nodes[1:]):
             raise ValueError("each node but the root must have exactly one parent")
-        for name in ("weights", "threshold", "values"):
-            if not np.all(np.isfinite(getattr(self, name))):
+        for name in ("weights", "threshold", "values", "slopes"):
+            value = getattr(self, name)
+            if value is not None and not np.all(np.isfinite(value)):
                 raise ValueError(f"{name} has values that are not finite")
         if self.labels is not None and (np.any(self.labels < 0) or np.any(self.labels >= self.n_outputs)):
             raise ValueError(f"labels must be class numbers from 0 to {self.n_outputs - 1}")
@@ -375,6 +398,12 @@ class Tree:
                 raise ValueError(f"{name} has shape {value.shape}, expected ({n}, ...)")
         if self.n_outputs == 0:
             raise ValueError("values needs at least one column: a class or an output")
+        if self.slopes is not None:
+            expected = (n, self.n_outputs, self.n_features)
+            if self.slopes.shape != expected:
+                raise ValueError(f"slopes has shape {self.slopes.shape}, expected {expected}")
+            if self.labels is not None:
+                raise ValueError("slopes are for regression trees, which have no labels")
 
 
 def _exactly(name: str, value: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:

@@ -32,7 +32,8 @@ def export_text(
     """Write a tree as nested rules, in the units of the tree.
 
     A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
-    split on several is divided by its largest absolute weight, which comes first.
+    split on several is divided by its largest absolute weight, which comes first. A linear leaf is written as its
+    formula, without the features that have no slope, one line an output.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def export_text(
         Whether to say where points go whose value is missing: "or missing" is written where they go left;
         elsewhere they go to the else.
     width : int, default=100
-        A condition that is longer is broken into lines.
+        A condition or formula that is longer is broken into lines.
 
     Returns
     -------
@@ -69,6 +70,15 @@ def export_text(
         no  (49 points: 98% no, 2% yes)
     else:
         yes  (12 points: 100% yes)
+
+    Linear leaves:
+
+    >>> line = tree.with_leaves([[0.0], [1.5], [4.0]], None, [[[0.0, 0.0]], [[2.0, -0.5]], [[0.0, 1.0]]])
+    >>> print(export_text(line, feature_names=["age", "income"]))
+    if age >= -1.5:
+        value = 1.5 + 2*age - 0.5*income
+    else:
+        value = 4 + income
     """
     precision = index(precision)
     if not 1 <= precision <= _MAX_PRECISION:
@@ -158,7 +168,7 @@ class _Writer:
             if node == -1:
                 found.append(f"{indent}else:")
             elif tree.left[node] == LEAF:
-                found.append(indent + self._leaf(node))
+                found += self._leaf(node, indent)
             elif sizes is not None and max_depth is not None and level >= max_depth:
                 found.append(f"{indent}... ({sizes[node]} more nodes)")
             else:
@@ -180,7 +190,7 @@ class _Writer:
         matters = len(used) > 0 or self._tree.category[node] >= 0
         if self._show_missing and matters and self._tree.missing_left[node]:
             pieces.append("or missing")
-        return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width)
+        return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width, end=":")
 
     def _axis_text(self, node: int, feature: int) -> str:
         weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
@@ -197,20 +207,20 @@ class _Writer:
         scale = abs(float(weights[order[0]])) if order else 1.0
         if not math.isfinite(_divide(threshold, scale)):
             scale = 1.0
-        pieces = []
-        for position, j in enumerate(order):
-            coefficient = float(weights[j]) / scale
-            sign = "-" if coefficient < 0 else "+"
-            number = format_number(abs(coefficient), self._precision)
-            term = self._features[j] if number == "1" else f"{number}*{self._features[j]}"
-            if position == 0:
-                pieces.append(f"-{term}" if sign == "-" else term)
-            else:
-                pieces.append(f"{sign} {term}")
+        pieces = [self._term(j, float(weights[j]) / scale, first=position == 0) for position, j in enumerate(order)]
         pieces = pieces or ["0"]
         right = format_number(_divide(threshold, scale), self._precision, keep_fraction=True)
         pieces[-1] += f" <= {right}"
         return pieces
+
+    def _term(self, feature: int, coefficient: float, first: bool = False) -> str:
+        """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
+        sign = "-" if coefficient < 0 else "+"
+        number = format_number(abs(coefficient), self._precision)
+        term = self._features[feature] if number == "1" else f"{number}*{self._features[feature]}"
+        if first:
+            return f"-{term}" if sign == "-" else term
+        return f"{sign} {term}"
 
     def _category_pieces(self, node: int) -> list[str]:
         feature = int(self._tree.category[node])
@@ -242,11 +252,29 @@ class _Writer:
 
     # ------------------------------------------------------------------ leaves
 
-    def _leaf(self, node: int) -> str:
+    def _leaf(self, node: int, indent: str) -> list[str]:
         tree, values = self._tree, self._tree.values[node]
-        if tree.labels is None:
-            numbers = [format_number(value, self._precision) for value in values]
-            return f"value = {numbers[0]}" if len(numbers) == 1 else f"values = [{', '.join(numbers)}]"
+        if tree.slopes is not None:
+            return self._formulas(node, indent)
+        if tree.labels is not None:
+            return [indent + self._class_text(node)]
+        numbers = [format_number(value, self._precision) for value in values]
+        return [indent + (f"value = {numbers[0]}" if len(numbers) == 1 else f"values = [{', '.join(numbers)}]")]
+
+    def _formulas(self, node: int, indent: str) -> list[str]:
+        """One formula an output of a linear leaf, without the features that have no slope."""
+        assert self._tree.slopes is not None
+        values, found = self._tree.values[node], []
+        for output, slopes in enumerate(self._tree.slopes[node]):
+            name = "value = " if len(values) == 1 else f"values[{output}] = "
+            terms = [self._term(int(j), float(slopes[j])) for j in np.flatnonzero(slopes)]
+            pieces = [format_number(values[output], self._precision), *terms]
+            found += _wrap(pieces, indent + name, indent + " " * len(name), self._width)
+        return found
+
+    def _class_text(self, node: int) -> str:
+        tree, values = self._tree, self._tree.values[node]
+        assert tree.labels is not None
         name = self._classes[tree.labels[node]]
         total = float(values.sum())
         if total <= 0:
@@ -323,14 +351,14 @@ def _subtree_sizes(tree: Tree) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _wrap(pieces: list[str], first: str, other: str, width: int) -> list[str]:
-    """Pieces with blanks between them and a colon at the end, in lines of at most `width` where possible."""
+def _wrap(pieces: list[str], first: str, other: str, width: int, end: str = "") -> list[str]:
+    """Pieces with blanks between them and `end` after the last, in lines of at most `width` where possible."""
     lines, line = [], first + pieces[0]
     for position, piece in enumerate(pieces[1:], start=1):
-        room = 1 if position == len(pieces) - 1 else 0  # for the colon
+        room = len(end) if position == len(pieces) - 1 else 0
         if len(line) + 1 + len(piece) + room > width:
             lines.append(line)
             line = other + piece
         else:
             line += f" {piece}"
-    return [*lines, line + ":"]
+    return [*lines, line + end]
