@@ -35,6 +35,6 @@ def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([TAOClassifier(), TAORegressor()])
+@parametrize_with_checks([TAOClassifier(), TAORegressor(), TAORegressor(leaves="linear")])
 def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)

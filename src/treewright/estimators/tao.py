@@ -22,9 +22,9 @@ from treewright.data import Scaling, make_problem, merge_rows, unit_scaling
 from treewright.estimators._base import TreeClassifier, TreeModel, TreeRegressor
 from treewright.estimators._timed import TimedModel
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.search.leaves import ClassLeaves, Leaves, MeanLeaves
+from treewright.search.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves, Shape
 from treewright.search.tao import TAOResult, alternate_nodes, cart_start, normal_price, random_tree
-from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, visited
+from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, route, visited
 from treewright.tree.measure import weighted_error
 
 __all__ = ["TAOClassifier", "TAORegressor"]
@@ -65,12 +65,12 @@ class _TAOModel(TimedModel, TreeModel):
         rows: Any,
         targets: FloatArray,
         weight: FloatArray,
-        make_leaves: Callable[[FloatArray, FloatArray], Leaves],
+        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
         budget: Budget,
     ) -> tuple[Tree, float]:
         """Tree in the units of the data without values, and the price of its normals; notes the course of the fit.
 
-        Rows have positive weight; `targets` has a row for each; leaves are made of targets and weights.
+        Rows have positive weight; `targets` has a row for each; leaves are made of points, targets and weights.
         """
         scaling = unit_scaling(rows)
         X, targets, weight = _prepared(scaling.apply(rows), targets, weight)
@@ -81,7 +81,7 @@ class _TAOModel(TimedModel, TreeModel):
             result = alternate_nodes(
                 start,
                 X,
-                make_leaves(targets, weight),
+                make_leaves(X, targets, weight),
                 float(self.alpha),
                 splits=self.splits,
                 max_iter=self.max_iter,
@@ -287,7 +287,7 @@ class TAOClassifier(_TAOModel, TreeClassifier):
         weight = problem.weight * compute_sample_weight(self.class_weight, problem.classes[problem.y])
         rows, weight, codes = _weighted(rows, weight, problem.y)
 
-        def make_leaves(targets: FloatArray, weight: FloatArray) -> ClassLeaves:
+        def make_leaves(X: Any, targets: FloatArray, weight: FloatArray) -> ClassLeaves:
             return ClassLeaves(targets[:, 0].astype(np.int64), weight, problem.n_classes)
 
         with budget.stop_on_interrupt():
@@ -299,14 +299,16 @@ class TAOClassifier(_TAOModel, TreeClassifier):
 
 
 class TAORegressor(_TAOModel, TreeRegressor):
-    r"""Regression tree with sparse oblique splits and constant leaves, by tree alternating optimization (TAO).
+    r"""Regression tree with sparse oblique splits, constant or linear leaves, by tree alternating optimization (TAO).
 
     Lowers, pass by pass and never raising it,
 
     .. math:: \sum_i c_i \lVert y_i - T(x_i) \rVert^2 / s^2 + \alpha \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
 
     where :math:`s^2` is the (weighted) mean of the squared distance of the targets to their mean, so that alpha does
-    not depend on their units. See :class:`TAOClassifier` for the method.
+    not depend on their units. See :class:`TAOClassifier` for the method. With ``leaves="linear"`` a leaf predicts
+    :math:`b + A x`, and :math:`\rho \sum_{leaves} \lVert A \rVert^2` is added, with targets divided by s and features
+    scaled to [0, 1]: each leaf is a ridge regression on its rows.
 
     Parameters
     ----------
@@ -315,6 +317,12 @@ class TAORegressor(_TAOModel, TreeRegressor):
     alpha : float, default=1.0
         Price of a split, in rows at the distance s: one on a single feature must save that much squared error, one on k
         equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller.
+    leaves : {"constant", "linear"}, default="constant"
+        What a leaf predicts: the mean of its rows, or a linear function of all features.
+    leaf_ridge : float, default=0.1
+        The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
+        end of a feature's range to the other by s costs as much as this many such rows. Larger is flatter; a leaf with
+        few rows is nearly constant. Above 0; without meaning for constant leaves.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"cart", "random"}, default="cart"
@@ -360,13 +368,29 @@ class TAORegressor(_TAOModel, TreeRegressor):
     >>> model = TAORegressor(max_depth=3, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.5
     True
+
+    Two planes, which linear leaves fit with one split:
+
+    >>> X = np.random.default_rng(0).random((300, 2))
+    >>> y = np.abs(X[:, 0] - X[:, 1])
+    >>> model = TAORegressor(max_depth=1, leaves="linear", leaf_ridge=0.01, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_TAOModel._parameter_constraints,
+        "leaves": [StrOptions({"constant", "linear"})],
+        "leaf_ridge": [Interval(Real, 0, None, closed="neither")],
+    }
 
     def __init__(
         self,
         max_depth: int = 8,
         *,
         alpha: float = 1.0,
+        leaves: str = "constant",
+        leaf_ridge: float = 0.1,
         splits: str = "oblique",
         init: str = "cart",
         max_iter: int = 20,
@@ -378,6 +402,8 @@ class TAORegressor(_TAOModel, TreeRegressor):
     ) -> None:
         self.max_depth = max_depth
         self.alpha = alpha
+        self.leaves = leaves
+        self.leaf_ridge = leaf_ridge
         self.splits = splits
         self.init = init
         self.max_iter = max_iter
@@ -415,14 +441,37 @@ class TAORegressor(_TAOModel, TreeRegressor):
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         rows, weight, targets = _weighted(rows, weight, targets.reshape(rows.shape[0], -1))
-        centred = targets - np.average(targets, axis=0, weights=weight)
+        mean = np.average(targets, axis=0, weights=weight)
+        centred = targets - mean
         scale = float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
         with budget.stop_on_interrupt():
-            tree, price = self._optimize(rows, centred / scale, weight, MeanLeaves, budget)
-        tree = averaged(tree, rows, targets, weight)
+            tree, price = self._optimize(rows, centred / scale, weight, self._make_leaves, budget)
+        if self.leaves == "linear":
+            tree, slope_price = self._with_slopes(tree, rows, centred / scale, weight, mean, scale)
+            price += slope_price
+        else:
+            tree = averaged(tree, rows, targets, weight)
         away = (targets - predict_values(tree, rows)) / scale
         self._close(budget, tree, float(weight @ (away**2).sum(axis=1)) + price)
         return self
+
+    def _make_leaves(self, X: Any, targets: FloatArray, weight: FloatArray) -> Leaves:
+        if self.leaves == "linear":
+            return LinearLeaves(X, targets, weight, float(self.leaf_ridge))
+        return MeanLeaves(targets, weight)
+
+    def _with_slopes(
+        self, tree: Tree, rows: Any, targets: FloatArray, weight: FloatArray, mean: FloatArray, scale: float
+    ) -> tuple[Tree, float]:
+        """Tree with linear functions at all nodes, in the units of the data, and the price of those at the leaves."""
+        scaling, shape, leaf = unit_scaling(rows), Shape.of(tree), route(tree, rows)
+        leaves = LinearLeaves(scaling.apply(rows), targets, weight, float(self.leaf_ridge))
+        with threadpool_limits(limits=1):
+            leaves.refit(shape, leaf)
+            price = leaves.price
+            leaves.refit_branches(shape, leaf)
+        values, slopes = scaling.invert_leaves(leaves.table()[0] * scale + mean, leaves.slopes * scale)
+        return tree.with_leaves(values, None, slopes), price
 
 
 def _weighted(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:

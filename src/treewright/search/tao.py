@@ -6,7 +6,8 @@ The objective is that of a tree whose shape is given,
 
 A split does not change when its normal and threshold are multiplied by a number, so a 1-norm alone could be made as
 small as one likes; normals have Euclidean norm 1 here. A split on one feature costs alpha then, one on k equal features
-alpha times the root of k, and a node that sends all points one way nothing.
+alpha times the root of k, and a node that sends all points one way nothing. Leaves may have a price of their own, which
+is added: see :class:`~treewright.search.leaves.LinearLeaves`.
 
 With all other nodes fixed, a point that passes a branch node pays the loss of the leaf that it reaches on either side.
 Only the difference matters, and only for the points for which there is one. A direction comes from l1-logistic
@@ -73,7 +74,7 @@ class TAOResult:
     tree : Tree
         The tree, of the shape of the start; nodes with zero weights send all points one way.
     objective : float
-        Loss plus price of the normals.
+        Loss plus price of the normals and of the leaves.
     n_iter : int
         Passes over the tree.
     converged : bool
@@ -215,7 +216,8 @@ class _State:
 
     def tree(self) -> Tree:
         values, labels = self.leaves.table()
-        return Tree(self.shape.left, self.shape.right, self.normals, self.threshold, values, labels)
+        slopes = self.leaves.slopes
+        return Tree(self.shape.left, self.shape.right, self.normals, self.threshold, values, labels, slopes=slopes)
 
     def _refit(self) -> None:
         """Refit the leaves and sum up the objective, which must not have risen."""
@@ -223,7 +225,7 @@ class _State:
         self.leaves.refit(self.shape, self.leaf)
         self.losses = self.leaves.loss(self.everyone, self.leaf)
         self.loss = float(self.losses.sum())
-        self.price = self.alpha * float(normal_price(self.normals).sum())
+        self.price = self.alpha * float(normal_price(self.normals).sum()) + self.leaves.price
         assert self.objective <= before + 1e-9 * max(1.0, before), "the objective rose"
 
     def improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
