@@ -5,6 +5,7 @@ from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.self_training import SelfTrainingRegressor
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
 
@@ -13,6 +14,7 @@ __all__ = [
     "C2RFClassifier",
     "OCTHClassifier",
     "S2OCTClassifier",
+    "SelfTrainingRegressor",
     "TAOClassifier",
     "TAORegressor",
     "TotalsClassifier",
