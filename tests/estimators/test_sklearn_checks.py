@@ -13,6 +13,7 @@ from treewright import (
     OCTHClassifier,
     S2OCTClassifier,
     SelfTrainingRegressor,
+    SSCTClassifier,
     TAOClassifier,
     TAORegressor,
     TotalsClassifier,
@@ -48,6 +49,6 @@ def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SelfTrainingRegressor(), SelfTrainingRegressor(TAORegressor())])
+@parametrize_with_checks([SelfTrainingRegressor(), SelfTrainingRegressor(TAORegressor()), SSCTClassifier()])
 def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
     check(estimator)

@@ -6,6 +6,7 @@ from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.self_training import SelfTrainingRegressor
+from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
 
@@ -14,6 +15,7 @@ __all__ = [
     "C2RFClassifier",
     "OCTHClassifier",
     "S2OCTClassifier",
+    "SSCTClassifier",
     "SelfTrainingRegressor",
     "TAOClassifier",
     "TAORegressor",
