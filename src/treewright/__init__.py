@@ -9,6 +9,7 @@ from treewright._version import __version__
 if TYPE_CHECKING:
     from treewright.estimators import (
         C2RFClassifier,
+        LapSVMClassifier,
         OCTHClassifier,
         S2OCTClassifier,
         SelfTrainingRegressor,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "C2RFClassifier",
+    "LapSVMClassifier",
     "OCTHClassifier",
     "S2OCTClassifier",
     "SSCTClassifier",

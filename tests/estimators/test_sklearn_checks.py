@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from treewright import (
     C2RFClassifier,
+    LapSVMClassifier,
     OCTHClassifier,
     S2OCTClassifier,
     SelfTrainingRegressor,
@@ -49,6 +50,14 @@ def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SelfTrainingRegressor(), SelfTrainingRegressor(TAORegressor()), SSCTClassifier()])
+@parametrize_with_checks(
+    [
+        SelfTrainingRegressor(),
+        SelfTrainingRegressor(TAORegressor()),
+        SSCTClassifier(),
+        LapSVMClassifier(),
+        LapSVMClassifier("linear"),
+    ]
+)
 def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
     check(estimator)
