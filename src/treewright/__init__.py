@@ -9,8 +9,11 @@ from treewright._version import __version__
 if TYPE_CHECKING:
     from treewright.estimators import (
         C2RFClassifier,
+        LapSVMClassifier,
         OCTHClassifier,
         S2OCTClassifier,
+        SelfTrainingRegressor,
+        SSCTClassifier,
         TAOClassifier,
         TAORegressor,
         TotalsClassifier,
@@ -21,8 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "C2RFClassifier",
+    "LapSVMClassifier",
     "OCTHClassifier",
     "S2OCTClassifier",
+    "SSCTClassifier",
+    "SelfTrainingRegressor",
     "TAOClassifier",
     "TAORegressor",
     "TotalsClassifier",

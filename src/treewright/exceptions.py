@@ -8,6 +8,7 @@ __all__ = [
     "InvalidInputError",
     "MissingLicenseError",
     "ModelFileError",
+    "PackageNotInstalledError",
     "SolverError",
     "SolverNotInstalledError",
     "TreewrightError",
@@ -35,7 +36,11 @@ class SolverError(TreewrightError, RuntimeError):
     """A solver failed in a way that no input explains."""
 
 
-class SolverNotInstalledError(TreewrightError, ImportError):
+class PackageNotInstalledError(TreewrightError, ImportError):
+    """A Python package that was asked for is missing; the text says how to install it."""
+
+
+class SolverNotInstalledError(PackageNotInstalledError):
     """The Python package of a solver is missing."""
 
 

@@ -8,7 +8,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treewright import C2RFClassifier, OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor, TotalsClassifier
+from treewright import (
+    C2RFClassifier,
+    LapSVMClassifier,
+    OCTHClassifier,
+    S2OCTClassifier,
+    SelfTrainingRegressor,
+    SSCTClassifier,
+    TAOClassifier,
+    TAORegressor,
+    TotalsClassifier,
+)
 
 ESTIMATORS = [
     kind(depth, time_limit=2, solver=solver)
@@ -37,4 +47,17 @@ def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
 
 @parametrize_with_checks([TAOClassifier(), TAORegressor(), TAORegressor(leaves="linear")])
 def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        SelfTrainingRegressor(),
+        SelfTrainingRegressor(TAORegressor()),
+        SSCTClassifier(),
+        LapSVMClassifier(),
+        LapSVMClassifier("linear"),
+    ]
+)
+def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
     check(estimator)

@@ -3,16 +3,22 @@
 from treewright.estimators._ensemble import paper_forest
 from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.c2rf import C2RFClassifier
+from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.self_training import SelfTrainingRegressor
+from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
 
 __all__ = [
     "MODELS",
     "C2RFClassifier",
+    "LapSVMClassifier",
     "OCTHClassifier",
     "S2OCTClassifier",
+    "SSCTClassifier",
+    "SelfTrainingRegressor",
     "TAOClassifier",
     "TAORegressor",
     "TotalsClassifier",

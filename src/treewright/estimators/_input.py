@@ -1,4 +1,4 @@
-"""What semi-supervised classifiers do with their input before any work."""
+"""What semi-supervised models do with their input before any work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treewright.data import Problem, make_problem, merge_rows
 from treewright.exceptions import InvalidInputError
 from treewright.tree import FloatArray, IntArray
 
-__all__ = ["NOTED", "fit_rows", "labelled_rows", "semi_supervised_problem"]
+__all__ = ["NOTED", "fit_rows", "labelled_rows", "seed_where_unset", "semi_supervised_problem"]
 
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
@@ -68,3 +68,10 @@ def labelled_rows(problem: Problem, merged: bool, rng: np.random.Generator) -> t
         X, y, weight, *_ = merge_rows(X, y, weight)
     shuffled = rng.permutation(len(X))
     return X[shuffled], y[shuffled], weight[shuffled]
+
+
+def seed_where_unset(estimator: Any, seed: int) -> None:
+    """Seed every ``random_state`` of a wrapped estimator that is None, those of the steps of a pipeline included."""
+    given = estimator.get_params()
+    names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
+    estimator.set_params(**{key: seed for key in names if given[key] is None})

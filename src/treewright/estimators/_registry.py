@@ -8,6 +8,7 @@ from typing import Any
 from treewright.estimators._files import model_from_dict
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.tree.json_files import read_json
 
@@ -16,6 +17,7 @@ __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 SHORT_NAMES: dict[str, type] = {
     "oct-h": OCTHClassifier,
     "s2oct": S2OCTClassifier,
+    "ssct": SSCTClassifier,
     "tao": TAOClassifier,
 }
 """Classifiers by their names on the command line. A new estimator joins here and nowhere else."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from treewright.data import Problem, merge_rows
 from treewright.estimators._groups import prices_of
-from treewright.estimators._input import NOTED, fit_rows, labelled_rows, semi_supervised_problem
+from treewright.estimators._input import NOTED, fit_rows, labelled_rows, seed_where_unset, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.search.scores import ClassScores, Novelty, response_of
 from treewright.search.transport import divide, divide_groups
@@ -160,7 +160,7 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
-        self._seed_where_unset(estimator, seed)
+        seed_where_unset(estimator, seed)
         # Distinct rows in the order of their content: what follows does not know the order of the file.
         hidden = merge_rows(problem.X_unlabelled, problem.y[problem.unlabelled], np.ones(problem.n_unlabelled))
         scores = self._fitted_scores(estimator, problem, hidden.X, sample_weight is not None, rng)
@@ -252,13 +252,6 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
         return clone(self.estimator)
-
-    @staticmethod
-    def _seed_where_unset(estimator: Any, seed: int) -> None:
-        """Seed every ``random_state`` that is None, those of the steps of a pipeline included."""
-        given = estimator.get_params()
-        names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
-        estimator.set_params(**{key: seed for key in names if given[key] is None})
 
     def _fitted_scores(
         self, estimator: Any, problem: Problem, hidden: FloatArray, weighted: bool, rng: np.random.Generator

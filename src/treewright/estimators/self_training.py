@@ -1,0 +1,236 @@
+"""Self-training of any regressor of scikit-learn."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+
+from treewright.data._checks import missing_mask
+from treewright.estimators._input import NOTED, fit_rows, seed_where_unset
+from treewright.estimators.tao import _prepared
+from treewright.exceptions import InvalidInputError
+from treewright.search.self_training import self_train
+from treewright.tree import BoolArray, FloatArray
+
+__all__ = ["SelfTrainingRegressor"]
+
+
+class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
+
+    The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
+    predictions as targets of the unlabelled ones, and so on until the predictions settle. It is the simplest
+    semi-supervised regression, a baseline, and the counterpart of scikit-learn's ``SelfTrainingClassifier``. There is
+    no measure of confidence for a numerical prediction, so all unlabelled rows take part from the first round on.
+
+    Parameters
+    ----------
+    estimator : regressor or None, default=None
+        A regressor of scikit-learn, for instance ``DecisionTreeRegressor(max_depth=8)`` or ``TAORegressor()``; it gets
+        arrays of floats. None is a fully grown ``DecisionTreeRegressor()``. Where its ``random_state`` is None it is
+        seeded from ours.
+    max_iter : int, default=10
+        Most fits; 1 is the estimator on the labelled rows alone.
+    tol : float, default=1e-3
+        Fitting ends when predictions of unlabelled rows change by this much or less: the root of the mean squared
+        change, in standard deviations of the known targets (of the output in which it is largest).
+    weight : float, default=1.0
+        Weight of an unlabelled row, relative to a labelled one. Other values than 1 need an estimator whose ``fit``
+        takes ``sample_weight``.
+    unlabeled : float, default=NaN
+        Mark of missing targets in y; NaN and None are marks too. (-1, the mark of classifiers, is a target here.)
+    random_state : int, RandomState or None, default=None
+        Seed of the estimator. Every round has the same.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The estimator of the last round.
+    transduction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Targets of all training rows: those given, and predictions of ``estimator_`` where there is none.
+    n_iter_ : int
+        Fits, the first on the labelled rows included.
+    termination_condition_ : {"no_change", "max_iter", "all_labeled"}
+        Why it ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if they are strings.
+
+    Notes
+    -----
+    A tree that is not limited in depth reproduces its own predictions, so self-training changes little: limit its
+    depth or the size of its leaves. Of several outputs only the missing ones are filled; the first fit is on the rows
+    that have all. The default estimator sees each distinct row once with the sum of its weights, in an order that does
+    not depend on the file (tables of more than a million cells are taken as they come).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from treewright import SelfTrainingRegressor
+    >>> X = np.arange(8.0)[:, None]
+    >>> y = [0.0, np.nan, np.nan, 1.0, 5.0, np.nan, np.nan, 6.0]
+    >>> model = SelfTrainingRegressor(DecisionTreeRegressor(max_depth=1)).fit(X, y)
+    >>> model.predict([[0.0], [7.0]]).tolist(), model.termination_condition_
+    ([0.5, 5.5], 'no_change')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict", "get_params", "set_params"]), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "weight": [Interval(Real, 0, None, closed="neither")],
+        "unlabeled": [Real, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        max_iter: int = 10,
+        tol: float = 1e-3,
+        weight: float = 1.0,
+        unlabeled: float | None = np.nan,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_iter = max_iter
+        self.tol = tol
+        self.weight = weight
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the estimator on labelled rows, then on all.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Labelled and unlabelled rows; a scipy sparse array, if the estimator takes them.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets; NaN, None or ``unlabeled`` where there is none.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows, for an estimator that takes them; those of rows with missing targets are multiplied by
+            ``weight``.
+
+        Returns
+        -------
+        SelfTrainingRegressor
+            The fitted estimator.
+        """
+        self._validate_params()
+        weighted = sample_weight is not None or self.weight != 1
+        estimator = self._checked_estimator(weighted)
+        rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
+        Y, missing, flat = self._targets(y, rows.shape[0])
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        weight = np.where(missing.any(axis=1), self.weight, 1.0) * weight
+        seed_where_unset(estimator, int(check_random_state(self.random_state).randint(2**31 - 1)))
+
+        def fit_rows_to(some: Any, targets: FloatArray) -> None:
+            self._fit_estimator(estimator, rows[some], targets[some], weight[some], weighted, flat)
+
+        known = np.flatnonzero(~missing.any(axis=1) & (weight > 0))
+        if not len(known):
+            raise InvalidInputError("no row has all targets and a weight above 0; at least one must be labelled")
+        fit_rows_to(known, Y)
+        ended = self_train(
+            refit=lambda targets: fit_rows_to(slice(None), targets),
+            predict=lambda: np.asarray(estimator.predict(rows), dtype=np.float64).reshape(Y.shape),
+            Y=Y,
+            missing=missing,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        for name in NOTED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(noted)
+        self.estimator_, self.n_iter_, self.termination_condition_ = estimator, ended.n_iter, ended.condition
+        self.transduction_ = ended.targets[:, 0] if flat else ended.targets
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the outputs of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions of ``estimator_``.
+        """
+        check_is_fitted(self)
+        accept = "csr" if get_tags(self).input_tags.sparse else False
+        rows = validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=accept)
+        return np.asarray(self.estimator_.predict(rows))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(DecisionTreeRegressor() if self.estimator is None else self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.target_tags.single_output = inner.target_tags.single_output
+        tags.target_tags.positive_only = inner.target_tags.positive_only
+        tags.non_deterministic = inner.non_deterministic
+        if inner.regressor_tags is not None:
+            tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
+        return tags
+
+    def _checked_estimator(self, weighted: bool) -> Any:
+        """An unfitted copy of the estimator, if it can do what is needed."""
+        if self.estimator is None:
+            return DecisionTreeRegressor()
+        kind = type(self.estimator).__name__
+        if isinstance(self.estimator, type):
+            raise InvalidInputError(f"estimator is the class {self.estimator.__name__}; pass an instance of it")
+        if not hasattr(self.estimator, "__sklearn_tags__") or not is_regressor(self.estimator):
+            raise InvalidInputError(
+                f"estimator is a {kind}, which is no regressor of scikit-learn; for classes use its "
+                "SelfTrainingClassifier"
+            )
+        if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InvalidInputError(f"{kind}.fit takes no sample_weight; leave it out and set weight=1")
+        return clone(self.estimator)
+
+    def _fit_estimator(
+        self, estimator: Any, rows: Any, Y: FloatArray, weight: FloatArray, weighted: bool, flat: bool
+    ) -> None:
+        if self.estimator is None:
+            rows, Y, weight = _prepared(rows, Y, weight)
+        extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
+        estimator.fit(rows, Y[:, 0] if flat else Y, **extra)
+
+    def _targets(self, y: Any, n_rows: int) -> tuple[FloatArray, BoolArray, bool]:
+        """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
+        if sparse.issparse(y):
+            raise TypeError("y is sparse; sparse targets are not supported, use an array")
+        array = np.asarray(y)
+        if array.dtype.kind == "O":  # None and pandas' NA become NaN
+            gone = missing_mask(array.reshape(-1)).reshape(array.shape)
+            array = np.where(gone, np.nan, array)
+        array = check_array(
+            array, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", estimator=self
+        )
+        if array.ndim not in (1, 2):
+            raise InvalidInputError(f"y has shape {array.shape}, expected one column or one for each output")
+        check_consistent_length(np.zeros(n_rows), array)
+        Y = array.reshape(n_rows, -1)
+        missing = np.isnan(Y)
+        if self.unlabeled is not None:
+            missing |= self.unlabeled == Y
+        return Y, missing, array.ndim == 1

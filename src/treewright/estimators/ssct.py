@@ -1,0 +1,241 @@
+"""The semi-supervised classification tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from treewright.budget import Budget
+from treewright.data import Problem, merge_rows
+from treewright.estimators._base import TreeClassifier
+from treewright.estimators._input import semi_supervised_problem
+from treewright.estimators._timed import TimedModel
+from treewright.search.ssct import Rows, SSCTResult, grow_ssct
+from treewright.tree import predict_labels
+
+__all__ = ["SSCTClassifier"]
+
+_EXACT_CELLS = 1_000_000
+"""Tables up to this size have equal rows merged and sorted; larger ones are taken as they come."""
+
+
+class SSCTClassifier(TimedModel, TreeClassifier):
+    r"""Semi-supervised classification tree (SSCT): greedy splits that part labels and points alike.
+
+    A node is split where its impurity falls most. The impurity of a set E of rows is that of its labelled rows
+    :math:`E_l` and that of all its rows, relative to the training rows D:
+
+    .. math:: I(E) = w \frac{Gini(E_l)}{Gini(D_l)} + \frac{1 - w}{p} \sum_{j=1}^p \frac{Var_j(E)}{Var_j(D)}
+
+    (Levatic, Ceci, Kocev and Dzeroski 2017). The gain of a split is I(E) less that of the children, the first term
+    weighted by their shares of the labelled rows, the second by their shares of all. With ``w=1`` this is a supervised
+    tree (CART with the Gini index), with ``w=0`` a clustering whose leaves are named by the labels in them.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=8
+        Depth of the tree, None for no limit.
+    w : float, default=0.5
+        Part of the labels in the impurity, from 0 to 1. The paper chooses it by cross-validation on the labelled rows.
+    label_shares : {"labelled", "all"}, default="labelled"
+        What weights the children's impurity of labels: their shares of the labelled rows, or of all rows, which is the
+        formula :math:`I(E) - \sum_k |E_k| / |E| \, I(E_k)` to the letter. A child without labels has the impurity of
+        labels of its parent there. With few labels the latter depends on where the unlabelled rows happen to go, with
+        ``w=1`` it makes no difference, as then unlabelled rows are left out.
+    min_samples_leaf : int, default=1
+        Fewest rows, labelled or not, of a leaf.
+    min_samples_split : int, default=2
+        Fewest rows of a node that is split.
+    max_features : int, float, "sqrt" or None, default=None
+        Features drawn for each node: a number, a share, the root of their number, or all. The work for a node is rows
+        times features times this.
+    unlabeled : label, default=-1
+        Mark of unlabelled rows in y; NaN and None are marks too.
+    time_limit : float or None, default=None
+        Seconds for the whole fit. The tree grows level by level; what it has by then is returned.
+    n_jobs : int or None, default=None
+        Threads, over the features: None for one, -1 for all cores. The tree does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the features that are drawn; without `max_features` nothing is random.
+    verbose : int, default=0
+        Above 0, progress goes to standard error.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree. Values of its nodes are weights of the classes among the labelled rows; a node without any has the
+        label of its parent.
+    classes_ : ndarray
+        The labels.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of all training rows: those given, and those of the tree for the others.
+    objective_ : float
+        Impurity of the leaves, its first term weighted by their shares of the labelled rows, its second by their shares
+        of all; a single leaf has 1.
+    status_ : {"local", "time_limit", "interrupted"}
+        How the fit ended; "local", the usual end, is a tree grown to its limits.
+    solve_time_ : float
+        Seconds of the whole fit.
+    trace_ : ndarray of shape (n_levels, 3)
+        Seconds, objective and number of leaves, level by level.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had them.
+
+    Notes
+    -----
+    A node whose labelled rows have one class, or that has none, is not split: nothing below it would predict anything
+    else. Constant features do not count in p. Splits are between distinct values of a feature, at their middle.
+    A weight of 2 is a repeated row, for unlabelled rows too, except for the fewest rows of nodes, which count rows.
+
+    Examples
+    --------
+    Two labels alone do not say where between them to cut; the unlabelled rows do.
+
+    >>> from treewright import SSCTClassifier
+    >>> X = [[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]
+    >>> model = SSCTClassifier().fit(X, ["low", -1, -1, -1, "high", -1])
+    >>> print(model.export_text())
+    if x0 <= 5:
+        low  (1 point: 100% low)
+    else:
+        high  (1 point: 100% high)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TimedModel._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "w": [Interval(Real, 0, 1, closed="both")],
+        "label_shares": [StrOptions({"labelled", "all"})],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            StrOptions({"sqrt"}),
+            None,
+        ],
+        "unlabeled": "no_validation",
+    }
+
+    def __init__(
+        self,
+        max_depth: int | None = 8,
+        *,
+        w: float = 0.5,
+        label_shares: str = "labelled",
+        min_samples_leaf: int = 1,
+        min_samples_split: int = 2,
+        max_features: int | float | str | None = None,
+        unlabeled: Any = -1,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_depth = max_depth
+        self.w = w
+        self.label_shares = label_shares
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.max_features = max_features
+        self.unlabeled = unlabeled
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Labelled and unlabelled rows.
+        y : array-like of shape (n_samples,)
+            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        SSCTClassifier
+            The fitted estimator.
+        """
+        budget = self._start_clock()
+        rows = self._check_fit_rows(X, y)
+        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
+        with budget.stop_on_interrupt():
+            result = grow_ssct(
+                _training_rows(problem),
+                float(self.w),
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                min_samples_split=self.min_samples_split,
+                n_candidates=self._n_candidates(problem.n_features),
+                label_shares=self.label_shares,
+                rng=np.random.default_rng(self._seed()),
+                budget=budget,
+                n_jobs=self._threads,
+                on_level=self._level_printer(),
+            )
+        self._close(problem, result, budget)
+        return self
+
+    def _n_candidates(self, n_features: int) -> int | None:
+        given: Any = self.max_features
+        if given is None:
+            return None
+        if given == "sqrt":
+            given = np.sqrt(n_features)
+        elif not isinstance(given, Integral):
+            given = given * n_features
+        return max(1, int(given))
+
+    def _level_printer(self) -> Callable[[float, float, float], None] | None:
+        """Lines on standard error while fitting, if ``verbose``."""
+        if not self.verbose:
+            return None
+
+        def line(seconds: float, objective: float, leaves: float) -> None:
+            print(f"{seconds:8.1f} s  objective {objective:.6g}  leaves {leaves:.0f}", file=sys.stderr)
+
+        return line
+
+    def _close(self, problem: Problem, result: SSCTResult, budget: Budget) -> None:
+        """Set the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
+        self._set_noted()
+        self.classes_, self.tree_ = problem.classes, result.tree
+        self.objective_, self.trace_ = result.objective, result.trace
+        self.transduction_ = problem.classes[
+            np.where(problem.labelled, problem.y, predict_labels(self.tree_, problem.X))
+        ]
+        self.status_ = "local"
+        if not result.complete:
+            self.status_ = "interrupted" if budget.interrupted else "time_limit"
+        self.solve_time_ = budget.elapsed
+        if self.status_ != "local":
+            warnings.warn(
+                f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: the tree "
+                f"has {self.tree_.n_leaves} leaves and could have grown further.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _training_rows(problem: Problem) -> Rows:
+    """Rows of positive weight; in small tables merged and sorted, so that the order of the file is nothing."""
+    if problem.X.size <= _EXACT_CELLS:
+        merged = merge_rows(problem.X, problem.y, problem.weight)
+        return Rows(merged.X, merged.y, merged.weight, merged.size, problem.n_classes)
+    used = np.flatnonzero(problem.weight > 0)
+    return Rows(problem.X[used], problem.y[used], problem.weight[used], np.ones(len(used)), problem.n_classes)

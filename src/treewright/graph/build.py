@@ -1,0 +1,66 @@
+"""From points to a graph in one call."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from treewright.graph.affinity import affinity_graph
+from treewright.graph.cache import cached_graph
+from treewright.graph.neighbors import nearest_neighbors
+
+__all__ = ["neighbor_graph"]
+
+
+def neighbor_graph(
+    X: Any,
+    n_neighbors: int = 10,
+    perplexity: float = 5.0,
+    mutual: bool = False,
+    method: str = "auto",
+    n_jobs: int = 1,
+    seed: int = 0,
+    cache: str | PathLike[str] | None = None,
+) -> Any:
+    """Graph of nearest neighbours with Gaussian affinities.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, n_features)
+        Points, their features scaled as distances should see them.
+    n_neighbors : int
+        Neighbours of a point.
+    perplexity : float
+        Effective number of neighbours, at least 1; see :func:`perplexity_affinities`.
+    mutual : bool
+        Whether only edges between points that are neighbours of each other are kept.
+    method : {"auto", "exact", "approximate"}
+        How neighbours are found; see :func:`nearest_neighbors`.
+    n_jobs : int
+        Threads.
+    seed : int
+        Seed of approximate neighbours.
+    cache : path or None
+        Folder that keeps the graph for the next time; see :func:`cached_graph`.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric affinities, degrees about 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = neighbor_graph(np.random.default_rng(0).random((50, 2)), n_neighbors=8, perplexity=4)
+    >>> W.shape, bool(np.isclose(W.sum(), 50))
+    ((50, 50), True)
+    """
+
+    def make() -> Any:
+        return affinity_graph(nearest_neighbors(X, n_neighbors, method, n_jobs, seed), perplexity, mutual)
+
+    if cache is None:
+        return make()
+    settings = {"n_neighbors": int(n_neighbors), "perplexity": float(perplexity), "mutual": bool(mutual)}
+    # The number of threads decides which approximate neighbours are found.
+    return cached_graph(cache, X, make, **settings, method=method, n_jobs=int(n_jobs), seed=int(seed))

@@ -1,0 +1,110 @@
+"""Graphs kept on disk, for tables that are fitted again and again."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import secrets
+import warnings
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from treewright.graph.laplacian import check_graph
+
+__all__ = ["cached_graph"]
+
+_VERSION = 1
+"""To be raised when the same points and parameters give another graph than before."""
+
+_PACKAGES = ("scikit-learn", "pynndescent")
+"""Packages whose versions may change the neighbours that are found."""
+
+
+def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], Any], **parameters: Any) -> Any:
+    """Graph from `folder` if it is there, else made and written there.
+
+    Parameters
+    ----------
+    folder : path
+        Where graphs are kept; made if missing. Files are only ever added: delete them as you like.
+    X : ndarray or sparse array
+        Points; their bytes, shape and type are part of the key.
+    make : callable
+        Makes the graph.
+    **parameters
+        All else that the graph depends on.
+
+    Returns
+    -------
+    csr_array
+        The graph. A file that cannot be read is made anew with a warning; one that cannot be written is a warning too.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> X = np.array([[0.0], [1.0]])
+    >>> with TemporaryDirectory() as folder:
+    ...     first = cached_graph(folder, X, lambda: sparse.csr_array([[0.0, 1.0], [1.0, 0.0]]), n_neighbors=1)
+    ...     second = cached_graph(folder, X, lambda: 1 / 0, n_neighbors=1)
+    >>> bool((first != second).nnz == 0)
+    True
+    """
+    path = Path(folder) / f"graph-{_key(X, parameters)}.npz"
+    if path.exists():
+        try:
+            return _read(path, X.shape[0])
+        except Exception as error:  # whatever a broken or hostile file brings about, the graph can be made
+            warnings.warn(f"{path} cannot be read ({error}); the graph is made anew", UserWarning, stacklevel=2)
+    graph = make()
+    try:
+        _write(path, graph)
+    except OSError as error:
+        warnings.warn(f"the graph cannot be written to {path} ({error})", UserWarning, stacklevel=2)
+    return graph
+
+
+def _key(X: Any, parameters: dict[str, Any]) -> str:
+    """Hash of all that the graph depends on."""
+    known = hashlib.sha256()
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        known.update(f"{array.dtype.str} {array.shape};".encode())
+        known.update(array.view(np.uint8).data if array.size else b"")
+    versions = {name: _version(name) for name in _PACKAGES}
+    known.update(repr((_VERSION, X.shape, sorted(parameters.items()), sorted(versions.items()))).encode())
+    return known.hexdigest()[:32]
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _read(path: Path, n: int) -> Any:
+    """Graph in a file, checked as one that a user gives: the file may be anybody's."""
+    with np.load(path, allow_pickle=False) as file:
+        data, indices, indptr = file["data"], file["indices"], file["indptr"]
+    graph = sparse.csr_array((data, indices, indptr), shape=(n, n))
+    graph.check_format(full_check=True)
+    return check_graph(graph, n)
+
+
+def _write(path: Path, graph: Any) -> None:
+    """Write under another name first: nobody ever finds half a file, and two writers do not mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with other.open("wb") as file:
+            np.savez(file, data=graph.data, indices=graph.indices, indptr=graph.indptr)
+        os.replace(other, path)
+    finally:
+        other.unlink(missing_ok=True)

@@ -1,0 +1,138 @@
+"""Compiled loops over neighbours and edges: distances, affinities, and the parts of a conjugate gradient step.
+
+Importing this module imports numba, so it is imported where it is needed and not before. Sums run in the order of the
+points, without reassociation, in one thread: the same input gives the same graph and labels to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+__all__ = ["advance", "affinities", "distances_dense", "distances_sparse", "finish", "turn"]
+
+
+@njit(cache=True, nogil=True)
+def distances_dense(X: Any, rows: Any, index: Any, distance: Any) -> None:
+    """Euclidean distances of the points `rows` to their neighbours, from differences: no digits are cancelled."""
+    for i in range(len(rows)):
+        for j in range(index.shape[1]):
+            total = 0.0
+            for feature in range(X.shape[1]):
+                apart = np.float64(X[rows[i], feature]) - np.float64(X[index[i, j], feature])
+                total += apart * apart
+            distance[i, j] = np.sqrt(total)
+
+
+@njit(cache=True, nogil=True)
+def distances_sparse(data: Any, columns: Any, begins: Any, rows: Any, index: Any, distance: Any) -> None:
+    """As :func:`distances_dense`, for points in compressed rows with sorted columns."""
+    for i in range(len(rows)):
+        for j in range(index.shape[1]):
+            one, one_end = begins[rows[i]], begins[rows[i] + 1]
+            two, two_end = begins[index[i, j]], begins[index[i, j] + 1]
+            total = 0.0
+            while one < one_end or two < two_end:
+                apart = 0.0
+                first = one < one_end and (two == two_end or columns[one] <= columns[two])
+                second = two < two_end and (one == one_end or columns[two] <= columns[one])
+                if first:
+                    apart += data[one]
+                    one += 1
+                if second:
+                    apart -= data[two]
+                    two += 1
+                total += apart * apart
+            distance[i, j] = np.sqrt(total)
+
+
+@njit(cache=True, nogil=True)
+def affinities(distance: Any, entropy: float, tolerance: float, out: Any) -> None:
+    r"""Fill `out` with the rows :math:`p_j \propto e^{-\beta d_j^2}` of the entropy asked for.
+
+    With :math:`\delta_j = d_j^2 - \min d^2`, scaled so that the largest is 1, the entropy
+    :math:`H = \log \sum_j e^{-\beta \delta_j} + \beta\, E \delta` falls in :math:`t = \log \beta` with the slope
+    :math:`-\beta^2 \mathrm{Var}\, \delta`. Newton steps in t, halving where they leave the bracket. The bracket ends
+    at e^100: beyond it, only the nearest neighbours share a row, whose entropy is then the least it can be.
+    """
+    n, k = distance.shape
+    delta = np.empty(k)
+    for i in range(n):
+        near, far = distance[i, 0], distance[i, 0]
+        for j in range(k):
+            near, far = min(near, distance[i, j]), max(far, distance[i, j])
+        widest = 0.0
+        if far > near:
+            # Squares of distances divided by the largest neither overflow nor vanish.
+            for j in range(k):
+                delta[j] = (distance[i, j] - near) / far * (distance[i, j] / far + near / far)
+                widest = max(widest, delta[j])
+        if widest <= 0.0 or entropy >= np.log(k):
+            for j in range(k):
+                out[i, j] = 1.0 / k
+            continue
+        for j in range(k):
+            delta[j] /= widest
+        low, high, t = -40.0, 100.0, 1.0
+        for _ in range(200):
+            beta = np.exp(t)
+            total, mean, square = 0.0, 0.0, 0.0
+            for j in range(k):
+                p = np.exp(-beta * delta[j])
+                out[i, j] = p
+                total += p
+                mean += p * delta[j]
+                square += p * delta[j] * delta[j]
+            mean /= total
+            excess = np.log(total) + beta * mean - entropy
+            if abs(excess) <= tolerance or high - low < 1e-13:
+                break
+            if excess > 0.0:
+                low = t
+            else:
+                high = t
+            slope = beta * beta * (square / total - mean * mean)
+            t = t + excess / slope if slope > 1e-300 else low
+            if not low < t < high:
+                t = 0.5 * (low + high)
+        for j in range(k):
+            out[i, j] /= total
+
+
+@njit(cache=True, nogil=True)
+def finish(diagonal: Any, gamma: float, P: Any, Q: Any) -> Any:
+    """Turn Q = W P into (diag(diagonal) - gamma W) P; return the products of the columns of P and Q."""
+    n, m = P.shape
+    dots = np.zeros(m)
+    for i in range(n):
+        for c in range(m):
+            value = diagonal[i] * P[i, c] - gamma * Q[i, c]
+            Q[i, c] = value
+            dots[c] += P[i, c] * value
+    return dots
+
+
+@njit(cache=True, nogil=True)
+def advance(step: Any, diagonal: Any, P: Any, Q: Any, Z: Any, R: Any) -> Any:
+    """Go `step` along P: Z moves, R loses `step` times Q; return sums of squares of R, plain and over `diagonal`."""
+    n, m = P.shape
+    plain, scaled = np.zeros(m), np.zeros(m)
+    for i in range(n):
+        for c in range(m):
+            Z[i, c] += step[c] * P[i, c]
+            R[i, c] -= step[c] * Q[i, c]
+            square = R[i, c] * R[i, c]
+            plain[c] += square
+            scaled[c] += square / diagonal[i]
+    return plain, scaled
+
+
+@njit(cache=True, nogil=True)
+def turn(keep: Any, diagonal: Any, R: Any, P: Any) -> None:
+    """Next directions: the preconditioned residual, plus `keep` times the last direction."""
+    n, m = P.shape
+    for i in range(n):
+        for c in range(m):
+            P[i, c] = R[i, c] / diagonal[i] + keep[c] * P[i, c]
