@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from treewright.budget import Budget
 from treewright.search.leaves import ClassLeaves
-from treewright.search.tao import SURROGATE, Direction, alternate_nodes, cart_start, logistic_node
+from treewright.search.tao import Direction, alternate_nodes, logistic_node
+from treewright.search.tao_starts import cart_start
 from treewright.tree import predict_labels
 
 FULL = {"100 000 x 18": (100_000, 18, 12), "20 000 x 784": (20_000, 784, 60)}
@@ -43,9 +44,7 @@ def liblinear_node(tol: float) -> Direction:
     def direction(
         X: Any, goes_right: np.ndarray, weight: np.ndarray, alpha: float, start: tuple[np.ndarray, float] | None
     ) -> tuple[np.ndarray, float]:
-        model = LogisticRegression(
-            C=1 / (SURROGATE * alpha), l1_ratio=1, solver="liblinear", tol=tol, random_state=0, max_iter=100
-        )
+        model = LogisticRegression(C=1 / alpha, l1_ratio=1, solver="liblinear", tol=tol, random_state=0, max_iter=100)
         model.fit(X, goes_right, sample_weight=weight)
         return model.coef_[0].astype(np.float64), float(model.intercept_[0])
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from treewright.estimators import (
         C2RFClassifier,
         LapSVMClassifier,
+        LapTAOClassifier,
+        LapTAORegressor,
         OCTHClassifier,
         S2OCTClassifier,
         SelfTrainingRegressor,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "C2RFClassifier",
     "LapSVMClassifier",
+    "LapTAOClassifier",
+    "LapTAORegressor",
     "OCTHClassifier",
     "S2OCTClassifier",
     "SSCTClassifier",

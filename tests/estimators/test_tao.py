@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
 from treewright.cli import main
-from treewright.estimators import tao as module
+from treewright.estimators import _input
+from treewright.estimators import _tao as module
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 WINE = load_wine(return_X_y=True)
@@ -36,7 +37,7 @@ def recomputed(model, X, y, weight):
         away = ((Y - model.predict(X).reshape(len(X), -1)) ** 2).sum(axis=1)
         loss = weight @ away / np.average(scatter, weights=weight)
     scaled = model.tree_.weights[model.tree_.branches] * np.ptp(X, axis=0)
-    return loss + model.alpha * sum(np.abs(w).sum() / np.linalg.norm(w) for w in scaled)
+    return loss + model.alpha_ * sum(np.abs(w).sum() / np.linalg.norm(w) for w in scaled)
 
 
 # ---------------------------------------------------------------------- what is optimized
@@ -153,7 +154,7 @@ def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, monke
     X, y = classes_and_targets(kind)
     X = np.where(np.median(X, axis=0) < X, X - X.min(axis=0), 0.0)
     exact = kind(max_depth=3, alpha=0.2, random_state=0).fit(X, y)
-    monkeypatch.setattr(module, "_EXACT_CELLS", 0)
+    monkeypatch.setattr(_input, "_EXACT_CELLS", 0)
     for rows in (X, sparse.csr_array(X)):
         model = kind(max_depth=3, alpha=0.2, random_state=0).fit(rows, y)
         assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)

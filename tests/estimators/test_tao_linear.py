@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from treewright import TAORegressor, load_model
-from treewright.estimators import tao as module
+from treewright.estimators import _input
 from treewright.exceptions import ModelFileError
 
 X, Y = load_diabetes(return_X_y=True)
@@ -26,7 +26,7 @@ def recomputed(model, X, y, weight):
     normals = tree.weights[tree.branches] * widths
     slopes = tree.slopes[tree.leaves] * widths / np.sqrt(scatter)
     price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals)
-    return weight @ away / scatter + model.alpha * price + model.leaf_ridge * (slopes**2).sum()
+    return weight @ away / scatter + model.alpha_ * price + model.leaf_ridge * (slopes**2).sum()
 
 
 @pytest.mark.parametrize("splits", ["oblique", "axis"])
@@ -86,7 +86,7 @@ def test_sparse_rows_are_the_same_rows():
 
 def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(monkeypatch):
     thin = np.where(np.median(X, axis=0) < X, X - X.min(axis=0), 0.0)
-    monkeypatch.setattr(module, "_EXACT_CELLS", 0)
+    monkeypatch.setattr(_input, "_EXACT_CELLS", 0)
     for rows in (thin, sparse.csr_array(thin)):
         model = linear().fit(rows, Y)
         assert model.objective_ == pytest.approx(recomputed(model, thin, Y, np.ones(len(X))), rel=1e-6)

@@ -7,7 +7,8 @@ from scipy import sparse
 from treewright.search import ridge as ridge_module
 from treewright.search.leaves import LinearLeaves, MeanLeaves, Shape
 from treewright.search.ridge import CentredRows
-from treewright.search.tao import alternate_nodes, random_tree
+from treewright.search.tao import alternate_nodes
+from treewright.search.tao_starts import random_tree
 from treewright.tree import Tree, passing, predict_values, route
 
 

@@ -7,11 +7,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright.budget import Budget
-from treewright.search import tao
+from treewright.search import tao_starts
 from treewright.search.greedy import tree_from_sklearn
 from treewright.search.leaves import ClassLeaves, MeanLeaves, Shape
 from treewright.search.node_solver import l1_logistic
-from treewright.search.tao import alternate_nodes, cart_start, normal_price, random_tree
+from treewright.search.tao import alternate_nodes, normal_price
+from treewright.search.tao_starts import cart_start, random_tree
 from treewright.tree import Tree, passing, predict_labels, predict_values, route
 
 # ---------------------------------------------------------------------- the node solver
@@ -249,7 +250,7 @@ def test_the_price_of_a_normal_does_not_depend_on_its_length():
 
 def test_cart_of_a_large_table_is_grown_on_some_of_its_rows(monkeypatch):
     X, _, y, weight = table()
-    monkeypatch.setattr(tao, "_CART_ROWS", 100)
+    monkeypatch.setattr(tao_starts, "_CART_ROWS", 100)
     first, again, other = (
         cart_start(X, y[:, None].astype(float), weight, 3, True, seed, Budget()) for seed in (0, 0, 1)
     )

@@ -4,6 +4,8 @@ from treewright.estimators._ensemble import paper_forest
 from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.lap_svm import LapSVMClassifier
+from treewright.estimators.laptao import LapTAOClassifier
+from treewright.estimators.laptao_regressor import LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.self_training import SelfTrainingRegressor
@@ -15,6 +17,8 @@ __all__ = [
     "MODELS",
     "C2RFClassifier",
     "LapSVMClassifier",
+    "LapTAOClassifier",
+    "LapTAORegressor",
     "OCTHClassifier",
     "S2OCTClassifier",
     "SSCTClassifier",

@@ -8,13 +8,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from treewright.data import Problem, make_problem, merge_rows
+from treewright.data import Problem, distinct_rows, make_problem, merge_rows
+from treewright.data._checks import missing_mask
 from treewright.exceptions import InvalidInputError
-from treewright.tree import FloatArray, IntArray
+from treewright.tree import BoolArray, FloatArray, IntArray
 
-__all__ = ["NOTED", "fit_rows", "labelled_rows", "seed_where_unset", "semi_supervised_problem"]
+__all__ = [
+    "NOTED",
+    "fit_rows",
+    "labelled_rows",
+    "partly_known_targets",
+    "prepared_rows",
+    "seed_where_unset",
+    "semi_supervised_problem",
+    "weighted_rows",
+]
+
+_EXACT_CELLS = 1_000_000
+"""Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
@@ -75,3 +90,66 @@ def seed_where_unset(estimator: Any, seed: int) -> None:
     given = estimator.get_params()
     names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
     estimator.set_params(**{key: seed for key in names if given[key] is None})
+
+
+def weighted_rows(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
+    """Rows of positive weight, their weights and targets."""
+    used = np.flatnonzero(weight > 0)
+    if not len(used):
+        raise InvalidInputError("all weights are zero; at least one row must count")
+    return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
+
+
+def prepared_rows(X: Any, targets: FloatArray, weight: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
+    """Points, targets and weights as the search takes them.
+
+    In small tables a weight of 2 is a repeated row to the last bit, and the order of the rows is nothing.
+    """
+    n, p = X.shape
+    if n * p > _EXACT_CELLS:
+        single = X.astype(np.float32)
+        return (single.tocsr() if sparse.issparse(X) else np.ascontiguousarray(single)), targets, weight
+    dense = X.toarray() if sparse.issparse(X) else X
+    merged = merge_rows(np.column_stack([dense, targets]), np.zeros(n, dtype=np.int64), weight)
+    return np.ascontiguousarray(merged.X[:, :p]), np.ascontiguousarray(merged.X[:, p:]), merged.weight
+
+
+def partly_known_targets(
+    estimator: Any, y: Any, n_rows: int, unlabeled: float | None
+) -> tuple[FloatArray, BoolArray, bool]:
+    """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
+    if sparse.issparse(y):
+        raise TypeError("y is sparse; sparse targets are not supported, use an array")
+    array = np.asarray(y)
+    if array.dtype.kind == "O":  # None and pandas' NA become NaN
+        gone = missing_mask(array.reshape(-1)).reshape(array.shape)
+        array = np.where(gone, np.nan, array)
+    array = check_array(
+        array, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", estimator=estimator
+    )
+    if array.ndim not in (1, 2):
+        raise InvalidInputError(f"y has shape {array.shape}, expected one column or one for each output")
+    check_consistent_length(np.zeros(n_rows), array)
+    Y = array.reshape(n_rows, -1)
+    missing = np.isnan(Y)
+    if unlabeled is not None:
+        missing |= unlabeled == Y
+    return Y, missing, array.ndim == 1
+
+
+def distinct_points(X: Any, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
+    """Distinct rows as points, the point of each row, and the weights of the points, the sums of those of their rows.
+
+    Small tables become dense and float64, large ones float32. Rows of large sparse tables are not compared: each is a
+    point.
+    """
+    n, p = X.shape
+    if n * p <= _EXACT_CELLS:
+        merged = merge_rows(X.toarray() if sparse.issparse(X) else X, np.zeros(n, dtype=np.int64), weight)
+        return merged.X, merged.inverse, merged.weight
+    if sparse.issparse(X):
+        return X.astype(np.float32).tocsr(), np.arange(n), weight
+    single = np.ascontiguousarray(X, dtype=np.float32)
+    first, inverse = distinct_rows(single)
+    points = single if len(first) == n and np.array_equal(first, inverse) else np.ascontiguousarray(single[first])
+    return points, inverse, np.asarray(np.bincount(inverse, weight), dtype=np.float64)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from treewright.estimators._files import model_from_dict
+from treewright.estimators.laptao import LapTAOClassifier
+from treewright.estimators.laptao_regressor import LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.ssct import SSCTClassifier
@@ -15,6 +17,7 @@ from treewright.tree.json_files import read_json
 __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
+    "laptao": LapTAOClassifier,
     "oct-h": OCTHClassifier,
     "s2oct": S2OCTClassifier,
     "ssct": SSCTClassifier,
@@ -22,7 +25,7 @@ SHORT_NAMES: dict[str, type] = {
 }
 """Classifiers by their names on the command line. A new estimator joins here and nowhere else."""
 
-MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), TAORegressor)}
+MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}
 """Names in model files. Regressors have no short name: the command line predicts classes."""
 
 

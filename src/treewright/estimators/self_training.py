@@ -7,19 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
-from treewright.data._checks import missing_mask
-from treewright.estimators._input import NOTED, fit_rows, seed_where_unset
-from treewright.estimators.tao import _prepared
+from treewright.estimators._input import NOTED, fit_rows, partly_known_targets, prepared_rows, seed_where_unset
 from treewright.exceptions import InvalidInputError
 from treewright.search.self_training import self_train
-from treewright.tree import BoolArray, FloatArray
+from treewright.tree import FloatArray
 
 __all__ = ["SelfTrainingRegressor"]
 
@@ -133,7 +130,7 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         weighted = sample_weight is not None or self.weight != 1
         estimator = self._checked_estimator(weighted)
         rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
-        Y, missing, flat = self._targets(y, rows.shape[0])
+        Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         weight = np.where(missing.any(axis=1), self.weight, 1.0) * weight
         seed_where_unset(estimator, int(check_random_state(self.random_state).randint(2**31 - 1)))
@@ -211,26 +208,6 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self, estimator: Any, rows: Any, Y: FloatArray, weight: FloatArray, weighted: bool, flat: bool
     ) -> None:
         if self.estimator is None:
-            rows, Y, weight = _prepared(rows, Y, weight)
+            rows, Y, weight = prepared_rows(rows, Y, weight)
         extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
         estimator.fit(rows, Y[:, 0] if flat else Y, **extra)
-
-    def _targets(self, y: Any, n_rows: int) -> tuple[FloatArray, BoolArray, bool]:
-        """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
-        if sparse.issparse(y):
-            raise TypeError("y is sparse; sparse targets are not supported, use an array")
-        array = np.asarray(y)
-        if array.dtype.kind == "O":  # None and pandas' NA become NaN
-            gone = missing_mask(array.reshape(-1)).reshape(array.shape)
-            array = np.where(gone, np.nan, array)
-        array = check_array(
-            array, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", estimator=self
-        )
-        if array.ndim not in (1, 2):
-            raise InvalidInputError(f"y has shape {array.shape}, expected one column or one for each output")
-        check_consistent_length(np.zeros(n_rows), array)
-        Y = array.reshape(n_rows, -1)
-        missing = np.isnan(Y)
-        if self.unlabeled is not None:
-            missing |= self.unlabeled == Y
-        return Y, missing, array.ndim == 1

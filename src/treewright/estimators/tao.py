@@ -2,166 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
-from treewright.budget import Budget
-from treewright.data import Scaling, make_problem, merge_rows, unit_scaling
-from treewright.estimators._base import TreeClassifier, TreeModel, TreeRegressor
-from treewright.estimators._timed import TimedModel
-from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.data import make_problem, unit_scaling
+from treewright.estimators._base import TreeClassifier, TreeRegressor
+from treewright.estimators._input import weighted_rows
+from treewright.estimators._tao import TAOModel
 from treewright.search.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves, Shape
-from treewright.search.tao import TAOResult, alternate_nodes, cart_start, normal_price, random_tree
-from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, route, visited
+from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, route
 from treewright.tree.measure import weighted_error
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 
-_EXACT_CELLS = 1_000_000
-"""Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
-_ROUNDING = 1e-3
-"""Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
-
-
-class _TAOModel(TimedModel, TreeModel):
-    """What both share: parameters, the start, the course of a fit."""
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TimedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 16, closed="both")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "splits": [StrOptions({"oblique", "axis"})],
-        "init": [StrOptions({"cart", "random"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean", Tree, TreeModel],
-    }
-
-    max_depth: int
-    alpha: float
-    splits: str
-    init: str
-    max_iter: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _optimize(
-        self,
-        rows: Any,
-        targets: FloatArray,
-        weight: FloatArray,
-        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
-        budget: Budget,
-    ) -> tuple[Tree, float]:
-        """Tree in the units of the data without values, and the price of its normals; notes the course of the fit.
-
-        Rows have positive weight; `targets` has a row for each; leaves are made of points, targets and weights.
-        """
-        scaling = unit_scaling(rows)
-        X, targets, weight = _prepared(scaling.apply(rows), targets, weight)
-        seed = self._seed()
-        start = self._start(X, targets, weight, scaling, seed, budget)
-        # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
-        with threadpool_limits(limits=1):
-            result = alternate_nodes(
-                start,
-                X,
-                make_leaves(X, targets, weight),
-                float(self.alpha),
-                splits=self.splits,
-                max_iter=self.max_iter,
-                budget=budget,
-                n_jobs=self._threads,
-                on_pass=self._pass_printer(),
-            )
-        tree = scaling.invert_tree(result.tree)
-        kept = visited(tree, rows)
-        self._note(result, budget)
-        return tree.collapsed(kept), float(self.alpha) * float(normal_price(result.tree.collapsed(kept).weights).sum())
-
-    def _start(
-        self, X: Any, targets: FloatArray, weight: FloatArray, scaling: Scaling, seed: int, budget: Budget
-    ) -> Tree:
-        axis = self.splits == "axis"
-        given = self._given_tree(X.shape[1])
-        if given is not None:
-            if np.any(given.category >= 0):
-                raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
-            if axis and np.any(np.count_nonzero(given.weights, axis=1) > 1):
-                raise InvalidInputError(
-                    "the warm-start tree has oblique splits; splits='axis' needs one feature a split"
-                )
-            return scaling.apply_tree(given.collapsed(given.level <= self.max_depth))
-        if self.init == "cart":
-            tree = cart_start(X, targets, weight, self.max_depth, isinstance(self, TreeClassifier), seed, budget)
-            if tree is not None:
-                return tree
-        return random_tree(X, self.max_depth, np.random.default_rng(seed), axis)
-
-    def _pass_printer(self) -> Callable[[float, float, float], None] | None:
-        """Lines on standard error while fitting, if ``verbose``."""
-        if not self.verbose:
-            return None
-
-        def line(seconds: float, objective: float, loss: float) -> None:
-            print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}", file=sys.stderr)
-
-        return line
-
-    def _note(self, result: TAOResult, budget: Budget) -> None:
-        self.n_iter_, self.trace_ = result.n_iter, result.trace
-        self.status_ = "interrupted" if budget.interrupted else "local"
-        if not result.converged and result.n_iter < self.max_iter and not budget.interrupted:
-            self.status_ = "time_limit"
-
-    def _close(self, budget: Budget, tree: Tree, objective: float) -> None:
-        """Set the rest of the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
-        self._set_noted()
-        self.tree_, self.objective_ = tree, objective
-        self.solve_time_ = budget.elapsed
-        reached = float(self.trace_[-1, 1])
-        if objective > reached + _ROUNDING * max(1.0, reached):
-            warnings.warn(
-                f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "
-                "a feature varies too little for its size, or features differ too much in size. Subtract constants "
-                "from such features, or rescale them.",
-                UserWarning,
-                stacklevel=3,
-            )
-        if self.status_ != "local":
-            warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} passes and "
-                f"{self.solve_time_:.1f} s: the tree has objective {objective:.6g}; more passes may lower it.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {"n_iter": int(self.n_iter_)}
-
-    def _restore_state(self, state: dict[str, Any]) -> None:
-        super()._restore_state(state)
-        if type(state["n_iter"]) is not int or state["n_iter"] < 0:
-            raise ModelFileError(f"fit.n_iter is {state['n_iter']!r}, expected a whole number from 0 on")
-        self.n_iter_ = state["n_iter"]
-
-
-class TAOClassifier(_TAOModel, TreeClassifier):
+class TAOClassifier(TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
     Lowers, pass by pass and never raising it,
@@ -177,14 +39,16 @@ class TAOClassifier(_TAOModel, TreeClassifier):
     ----------
     max_depth : int, default=8
         Depth of the tree, at most 16.
-    alpha : float, default=1.0
+    alpha : float or "auto", default="auto"
         Price of a split, in rows: one on a single feature must save rows of a total weight of more than this, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller.
+        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is a hundredth of
+        the root of the total weight, at least 1.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
-    init : {"cart", "random"}, default="cart"
-        Tree to start from: CART, or a complete tree with random normals. CART is passed over where it would take more
-        than half of `time_limit`.
+    init : {"auto", "balanced", "cart", "random"}, default="auto"
+        Tree to start from: one whose oblique splits halve their rows along informative directions, CART, or a complete
+        tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
+        "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.
     class_weight : dict, "balanced" or None, default=None
@@ -208,6 +72,8 @@ class TAOClassifier(_TAOModel, TreeClassifier):
         The labels.
     objective_ : float
         Objective of the tree, recomputed from the data.
+    alpha_ : float
+        The price of a split that was used.
     n_iter_ : int
         Passes over the tree.
     status_ : {"local", "time_limit", "interrupted"}
@@ -232,7 +98,7 @@ class TAOClassifier(_TAOModel, TreeClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_TAOModel._parameter_constraints,
+        **TAOModel._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
@@ -240,9 +106,9 @@ class TAOClassifier(_TAOModel, TreeClassifier):
         self,
         max_depth: int = 8,
         *,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
         splits: str = "oblique",
-        init: str = "cart",
+        init: str = "auto",
         max_iter: int = 20,
         class_weight: Any = None,
         time_limit: float | None = None,
@@ -285,7 +151,7 @@ class TAOClassifier(_TAOModel, TreeClassifier):
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
         weight = problem.weight * compute_sample_weight(self.class_weight, problem.classes[problem.y])
-        rows, weight, codes = _weighted(rows, weight, problem.y)
+        rows, weight, codes = weighted_rows(rows, weight, problem.y)
 
         def make_leaves(X: Any, targets: FloatArray, weight: FloatArray) -> ClassLeaves:
             return ClassLeaves(targets[:, 0].astype(np.int64), weight, problem.n_classes)
@@ -298,7 +164,7 @@ class TAOClassifier(_TAOModel, TreeClassifier):
         return self
 
 
-class TAORegressor(_TAOModel, TreeRegressor):
+class TAORegressor(TAOModel, TreeRegressor):
     r"""Regression tree with sparse oblique splits, constant or linear leaves, by tree alternating optimization (TAO).
 
     Lowers, pass by pass and never raising it,
@@ -314,9 +180,10 @@ class TAORegressor(_TAOModel, TreeRegressor):
     ----------
     max_depth : int, default=8
         Depth of the tree, at most 16.
-    alpha : float, default=1.0
+    alpha : float or "auto", default="auto"
         Price of a split, in rows at the distance s: one on a single feature must save that much squared error, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller.
+        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is a hundredth of
+        the root of the total weight, at least 1.
     leaves : {"constant", "linear"}, default="constant"
         What a leaf predicts: the mean of its rows, or a linear function of all features.
     leaf_ridge : float, default=0.1
@@ -325,9 +192,10 @@ class TAORegressor(_TAOModel, TreeRegressor):
         few rows is nearly constant. Above 0; without meaning for constant leaves.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
-    init : {"cart", "random"}, default="cart"
-        Tree to start from: CART, or a complete tree with random normals. CART is passed over where it would take more
-        than half of `time_limit`.
+    init : {"auto", "balanced", "cart", "random"}, default="auto"
+        Tree to start from: one whose oblique splits halve their rows along informative directions, CART, or a complete
+        tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
+        "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.
     time_limit : float or None, default=None
@@ -347,6 +215,8 @@ class TAORegressor(_TAOModel, TreeRegressor):
         The tree, in the units of the data.
     objective_ : float
         Objective of the tree, recomputed from the data.
+    alpha_ : float
+        The price of a split that was used.
     n_iter_ : int
         Passes over the tree.
     status_ : {"local", "time_limit", "interrupted"}
@@ -379,7 +249,7 @@ class TAORegressor(_TAOModel, TreeRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_TAOModel._parameter_constraints,
+        **TAOModel._parameter_constraints,
         "leaves": [StrOptions({"constant", "linear"})],
         "leaf_ridge": [Interval(Real, 0, None, closed="neither")],
     }
@@ -388,11 +258,11 @@ class TAORegressor(_TAOModel, TreeRegressor):
         self,
         max_depth: int = 8,
         *,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
         leaves: str = "constant",
         leaf_ridge: float = 0.1,
         splits: str = "oblique",
-        init: str = "cart",
+        init: str = "auto",
         max_iter: int = 20,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -440,7 +310,7 @@ class TAORegressor(_TAOModel, TreeRegressor):
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        rows, weight, targets = _weighted(rows, weight, targets.reshape(rows.shape[0], -1))
+        rows, weight, targets = weighted_rows(rows, weight, targets.reshape(rows.shape[0], -1))
         mean = np.average(targets, axis=0, weights=weight)
         centred = targets - mean
         scale = float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
@@ -472,25 +342,3 @@ class TAORegressor(_TAOModel, TreeRegressor):
             leaves.refit_branches(shape, leaf)
         values, slopes = scaling.invert_leaves(leaves.table()[0] * scale + mean, leaves.slopes * scale)
         return tree.with_leaves(values, None, slopes), price
-
-
-def _weighted(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
-    """Rows of positive weight, their weights and targets."""
-    used = np.flatnonzero(weight > 0)
-    if not len(used):
-        raise InvalidInputError("all weights are zero; at least one row must count")
-    return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
-
-
-def _prepared(X: Any, targets: FloatArray, weight: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
-    """Points, targets and weights as the search takes them.
-
-    In small tables a weight of 2 is a repeated row to the last bit, and the order of the rows is nothing.
-    """
-    n, p = X.shape
-    if n * p > _EXACT_CELLS:
-        single = X.astype(np.float32)
-        return (single.tocsr() if sparse.issparse(X) else np.ascontiguousarray(single)), targets, weight
-    dense = X.toarray() if sparse.issparse(X) else X
-    merged = merge_rows(np.column_stack([dense, targets]), np.zeros(n, dtype=np.int64), weight)
-    return np.ascontiguousarray(merged.X[:, :p]), np.ascontiguousarray(merged.X[:, p:]), merged.weight

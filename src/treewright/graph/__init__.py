@@ -3,6 +3,7 @@
 from treewright.graph.affinity import affinity_graph, perplexity_affinities
 from treewright.graph.build import neighbor_graph
 from treewright.graph.cache import cached_graph
+from treewright.graph.induction import nearest_mean
 from treewright.graph.laplacian import check_graph, components, laplacian
 from treewright.graph.neighbors import Neighbors, nearest_neighbors
 from treewright.graph.smoothing import LabelSmoother
@@ -15,6 +16,7 @@ __all__ = [
     "check_graph",
     "components",
     "laplacian",
+    "nearest_mean",
     "nearest_neighbors",
     "neighbor_graph",
     "perplexity_affinities",

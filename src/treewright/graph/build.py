@@ -37,7 +37,7 @@ def neighbor_graph(
     method : {"auto", "exact", "approximate"}
         How neighbours are found; see :func:`nearest_neighbors`.
     n_jobs : int
-        Threads.
+        Threads of the exact search. The graph does not depend on it.
     seed : int
         Seed of approximate neighbours.
     cache : path or None
@@ -62,5 +62,4 @@ def neighbor_graph(
     if cache is None:
         return make()
     settings = {"n_neighbors": int(n_neighbors), "perplexity": float(perplexity), "mutual": bool(mutual)}
-    # The number of threads decides which approximate neighbours are found.
-    return cached_graph(cache, X, make, **settings, method=method, n_jobs=int(n_jobs), seed=int(seed))
+    return cached_graph(cache, X, make, **settings, method=method, seed=int(seed))

@@ -54,12 +54,13 @@ def nearest_neighbors(X: Any, n_neighbors: int, method: str = "auto", n_jobs: in
     n_neighbors : int
         Neighbours of a point; n - 1 if that is less.
     method : {"auto", "exact", "approximate"}
-        "approximate" is pynndescent, which finds about 98 % of the neighbours and compiles itself for up to a minute
+        "approximate" is pynndescent, which finds 96 to 98 % of the neighbours and compiles itself for up to a minute
         in every process. "auto" takes it where exact neighbours would take longer than that and it is installed.
     n_jobs : int
-        Threads, at least 1.
+        Threads of the exact search, at least 1. Neighbours do not depend on it: the approximate search, which would,
+        runs on one thread, and is no faster on two.
     seed : int
-        Seed of the approximate search. The same seed and number of threads give the same neighbours.
+        Seed of the approximate search.
 
     Returns
     -------
@@ -84,9 +85,9 @@ def nearest_neighbors(X: Any, n_neighbors: int, method: str = "auto", n_jobs: in
     if k < 1:
         return Neighbors(np.empty((n, 0), dtype=np.int64), np.empty((n, 0)))
     if method == "auto":
-        method = _choose(X, n_jobs)
+        method = _choose(X)
     with threadpool_limits(limits=n_jobs):
-        index = _approximate(X, k, n_jobs, seed) if method == "approximate" else _exact(X, k, n_jobs)
+        index = _approximate(X, k, seed) if method == "approximate" else _exact(X, k, n_jobs)
     return _ordered(X, index)
 
 
@@ -111,8 +112,8 @@ def _seconds(X: Any) -> tuple[float, float]:
     return tree, (5e-10 if sparse.issparse(X) else 4.6e-11) * n * n * (width + 70)
 
 
-def _choose(X: Any, n_jobs: int) -> str:
-    seconds = min(_seconds(X)) / n_jobs
+def _choose(X: Any) -> str:
+    seconds = min(_seconds(X))
     if seconds <= _PATIENCE:
         return "exact"
     if importlib.util.find_spec("pynndescent") is not None:
@@ -137,7 +138,7 @@ def _exact(X: Any, k: int, n_jobs: int) -> IntArray:
     return np.asarray(model.kneighbors(return_distance=False), dtype=np.int64)
 
 
-def _approximate(X: Any, k: int, n_jobs: int, seed: int) -> IntArray:
+def _approximate(X: Any, k: int, seed: int) -> IntArray:
     try:
         import numba
         from pynndescent import NNDescent
@@ -151,7 +152,7 @@ def _approximate(X: Any, k: int, n_jobs: int, seed: int) -> IntArray:
         warnings.simplefilter("ignore")  # of neighbours that were not found; they are looked for below
         threads = numba.get_num_threads()
         try:
-            search = NNDescent(X, n_neighbors=k + 1, random_state=seed, n_jobs=min(n_jobs, threads))
+            search = NNDescent(X, n_neighbors=k + 1, random_state=seed, n_jobs=1)
         finally:
             numba.set_num_threads(threads)  # pynndescent does not set it back where it fails
     found = np.asarray(search.neighbor_graph[0], dtype=np.int64)
@@ -162,14 +163,14 @@ def _approximate(X: Any, k: int, n_jobs: int, seed: int) -> IntArray:
     index = np.empty((n, k), dtype=np.int64)
     index[whole] = found[whole][others[whole]].reshape(-1, k)
     if not whole.all():
-        index[~whole] = _exact_of(X, ~whole, k, n_jobs)
+        index[~whole] = _exact_of(X, ~whole, k)
     return index
 
 
-def _exact_of(X: Any, chosen: BoolArray, k: int, n_jobs: int) -> IntArray:
+def _exact_of(X: Any, chosen: BoolArray, k: int) -> IntArray:
     """Exact neighbours of a few points among all."""
     rows = np.flatnonzero(chosen)
-    model = NearestNeighbors(n_neighbors=k + 1, algorithm="brute", n_jobs=n_jobs).fit(X)
+    model = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
     found = np.asarray(model.kneighbors(X[rows], return_distance=False), dtype=np.int64)
     others = found != rows[:, None]
     others &= np.cumsum(others, axis=1) <= k

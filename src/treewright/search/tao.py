@@ -24,42 +24,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.budget import Budget
 from treewright.program import FloatArray, IntArray
-from treewright.search.greedy import tree_from_sklearn
 from treewright.search.hyperplane import best_threshold
 from treewright.search.leaves import Leaves, Shape
 from treewright.search.node_solver import l1_logistic
+from treewright.search.points import LEAST_GAP, Points
 from treewright.tree import BoolArray, Tree
 
 __all__ = [
-    "SURROGATE",
+    "Alternation",
     "Direction",
     "TAOResult",
     "alternate_nodes",
-    "cart_start",
+    "automatic_alpha",
     "logistic_node",
     "normal_price",
-    "random_tree",
 ]
 
-_GAPS = {8: 1e-9, 4: 2e-7}
-"""Least distance along a normal of points on different sides, by the bytes of a float: below, rounding could part them
-otherwise when features are turned back to their units."""
+_IDLE, _FEW = 0.02, 1000
+"""Points that have this share of the stakes at a node together, the smallest ones, are left out of its regression if
+there are more than so many points: often half of the points, as both sides predict about the same for them."""
 
-SURROGATE = 0.3
-"""Price of the 1-norm in the surrogate, relative to alpha: weights of a logistic regression are several times longer
-than 1, which is the length that alpha is the price for."""
+_ALPHA = 0.01
+"""The automatic alpha of large tables, divided by the root of the number of points."""
 
 _AXIS_CELLS = 4_000_000
 """Cells of a table whose columns are sorted at once."""
-
-_CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
-"""CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
-least, and takes about so long for a cell and level."""
 
 Direction = Callable[[Any, BoolArray, FloatArray, float, "tuple[FloatArray, float] | None"], "tuple[FloatArray, float]"]
 """Points, which of them should go right, how much each counts, alpha and a start to weights and intercept."""
@@ -93,9 +85,27 @@ class TAOResult:
 def logistic_node(
     X: Any, goes_right: BoolArray, weight: FloatArray, alpha: float, start: tuple[FloatArray, float] | None
 ) -> tuple[FloatArray, float]:
-    """Direction of a node by warm-started l1-logistic regression."""
-    solved = l1_logistic(X, goes_right, weight, SURROGATE * alpha, start)
+    """Direction of a node by warm-started l1-logistic regression.
+
+    The price of its 1-norm is alpha too. Weights of a logistic regression are longer than 1, the length that alpha is
+    the price for in the objective, so planes are a little smoother than the objective asks for: that generalizes.
+    """
+    solved = l1_logistic(X, goes_right, weight, alpha, start)
     return solved.weights, solved.intercept
+
+
+def automatic_alpha(mass: float, least: float = 1.0) -> float:
+    """Alpha for points of this total weight and targets of unit size, where nothing better is known.
+
+    The price of chance grows with the root of the number of points: on images of digits a hundredth of it serves well.
+    Small tables are noisier, and a split must save at least one point there, `least`; smoothed targets have no noise.
+
+    Examples
+    --------
+    >>> automatic_alpha(100.0), automatic_alpha(90_000.0)
+    (1.0, 3.0)
+    """
+    return max(least, _ALPHA * float(np.sqrt(mass)))
 
 
 def normal_price(normals: FloatArray) -> FloatArray:
@@ -151,6 +161,7 @@ def alternate_nodes(
     Examples
     --------
     >>> from treewright.search.leaves import ClassLeaves
+    >>> from treewright.search.tao_starts import random_tree
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((200, 2))
     >>> y = (X.sum(axis=1) > 1).astype(int)
@@ -159,7 +170,7 @@ def alternate_nodes(
     >>> result.trace[-1, 2] < 10 < result.trace[0, 2]
     np.True_
     """
-    state = _State(tree, X, leaves, alpha, splits == "axis", direction)
+    state = Alternation(tree, X, leaves, alpha, splits=splits, n_jobs=n_jobs, direction=direction)
     budget = Budget() if budget is None else budget
     trace: list[tuple[float, float, float]] = []
 
@@ -170,13 +181,10 @@ def alternate_nodes(
 
     record()
     done, changed = 0, True
-    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
-        while changed and done < max_iter and not budget.over:
-            changed = False
-            for level in range(len(state.shape.branches) - 1, -1, -1):
-                changed |= state.improve_level(level, budget, parallel)
-            done += 1
-            record()
+    while changed and done < max_iter and not budget.over:
+        changed = state.improve(budget)
+        done += 1
+        record()
     return TAOResult(state.tree(), state.objective, done, not changed and not budget.over, np.array(trace))
 
 
@@ -190,13 +198,48 @@ class _Change(NamedTuple):
     goes_left: BoolArray
 
 
-class _State:
-    """The tree while it changes, and where its points are."""
+class Alternation:
+    """A tree while it changes, and where its points are.
 
-    def __init__(self, tree: Tree, X: Any, leaves: Leaves, alpha: float, axis: bool, direction: Direction) -> None:
-        self.shape, self.points, self.leaves = Shape.of(tree), _Points(X), leaves
-        self.alpha, self.axis, self.direction = alpha, axis, direction
-        self.gap = _GAPS[X.dtype.itemsize]
+    Parameters
+    ----------
+    tree, X, leaves, alpha, splits, n_jobs, direction
+        As for :func:`alternate_nodes`.
+
+    Attributes
+    ----------
+    leaf : ndarray of int, shape (n_points,)
+        Leaf of each point, as a node number of the tree.
+    loss, price : float
+        The two parts of the objective: loss of the points, price of normals and leaves.
+
+    Examples
+    --------
+    >>> from treewright.search.leaves import MeanLeaves
+    >>> X = np.array([[0.1], [0.2], [0.8], [0.9]])
+    >>> stump = Tree.stump([1.0], 0.85, [[0.0], [0.0]])
+    >>> state = Alternation(stump, X, MeanLeaves(np.array([[0.0], [0.0], [1.0], [1.0]]), np.ones(4)), alpha=0.1)
+    >>> state.improve(Budget()), round(state.objective, 6)
+    (True, 0.1)
+    >>> state.retarget(MeanLeaves(np.array([[0.0], [2.0], [2.0], [2.0]]), np.ones(4)))
+    >>> state.improve(Budget()), state.leaf.tolist()
+    (True, [1, 2, 2, 2])
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        X: Any,
+        leaves: Leaves,
+        alpha: float,
+        *,
+        splits: str = "oblique",
+        n_jobs: int = 1,
+        direction: Direction = logistic_node,
+    ) -> None:
+        self.shape, self.points, self.leaves = Shape.of(tree), Points(X), leaves
+        self.alpha, self.axis, self.n_jobs, self.direction = alpha, splits == "axis", n_jobs, direction
+        self.gap = LEAST_GAP[X.dtype.itemsize]
         long = np.sqrt(np.einsum("ij,ij->i", tree.weights, tree.weights))
         still = long == 0
         long = np.where(still, 1.0, long)
@@ -206,15 +249,17 @@ class _State:
         self.starts: dict[int, tuple[FloatArray, float]] = {}
         n = X.shape[0]
         self.everyone = np.arange(n)
-        self.leaf = self.points.walk(self, self.everyone, np.zeros(n, dtype=np.int64))
+        self.leaf = self._walk(self.everyone, np.zeros(n, dtype=np.int64))
         self.loss = self.price = np.inf
         self._refit()
 
     @property
     def objective(self) -> float:
+        """Loss plus price."""
         return self.loss + self.price
 
     def tree(self) -> Tree:
+        """The tree as it is now."""
         values, labels = self.leaves.table()
         slopes = self.leaves.slopes
         return Tree(self.shape.left, self.shape.right, self.normals, self.threshold, values, labels, slopes=slopes)
@@ -228,7 +273,24 @@ class _State:
         self.price = self.alpha * float(normal_price(self.normals).sum()) + self.leaves.price
         assert self.objective <= before + 1e-9 * max(1.0, before), "the objective rose"
 
-    def improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
+    def retarget(self, leaves: Leaves) -> None:
+        """Give the points other targets; splits and what the node solver remembers stay."""
+        self.leaves = leaves
+        self.loss = self.price = np.inf
+        self._refit()
+
+    def improve(self, budget: Budget) -> bool:
+        """Make a pass over the tree, the deepest nodes first; whether anything changed."""
+        changed = False
+        with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
+            for level in range(len(self.shape.branches) - 1, -1, -1):
+                changed |= self._improve_level(level, budget, parallel)
+        return changed
+
+    def _walk(self, rows: IntArray, start: IntArray) -> IntArray:
+        return self.points.walk(self.shape, self.normals, self.threshold, rows, start)
+
+    def _improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
         """Improve the branches of one level; whether any changed."""
         shape = self.shape
         at = shape.at_level[level][self.leaf]
@@ -236,7 +298,7 @@ class _State:
         order = order[(at[order] >= 0) & (shape.left[at[order]] >= 0)]  # others are in leaves of this level or above
         at = at[order]
         goes_left = shape.at_level[level + 1][self.leaf[order]] == shape.left[at]
-        other = self.points.walk(self, order, np.where(goes_left, shape.right[at], shape.left[at]))
+        other = self._walk(order, np.where(goes_left, shape.right[at], shape.left[at]))
         lost = self.leaves.loss(order, other)
         stake = np.where(goes_left, self.losses[order] - lost, lost - self.losses[order])  # left minus right
         bounds = np.searchsorted(at, [shape.branches[level], shape.branches[level] + 1])
@@ -303,7 +365,9 @@ class _State:
         start = self.starts.get(node)
         if start is None and found:
             start = 5.0 * own, -5.0 * float(self.threshold[node])
-        weights, intercept = self.direction(self.points.take(rows), sided, np.abs(stake), self.alpha, start)
+        some = _busy(stake, sided)
+        rows, sided, worth = rows[some], sided[some], np.abs(stake[some])
+        weights, intercept = self.direction(self.points.take(rows), sided, worth, self.alpha, start)
         self.starts[node] = weights, intercept
         long = float(np.sqrt(weights @ weights))
         return [*found, weights / long] if long > 0 else found
@@ -326,112 +390,12 @@ class _State:
         return normal
 
 
-class _Points:
-    """Dense or sparse points behind the same few operations."""
-
-    def __init__(self, X: Any) -> None:
-        self.X = X
-        self.sparse = sparse.issparse(X)
-
-    def take(self, rows: IntArray) -> Any:
-        """Some of the points."""
-        return self.X if len(rows) == self.X.shape[0] else self.X[rows]
-
-    def block(self, rows: IntArray, first: int, last: int) -> FloatArray:
-        """Some features of some points, as a dense table."""
-        part = self.X[rows, first:last] if not self.sparse else self.X[rows][:, first:last].toarray()
-        return np.asarray(part, dtype=np.float64)
-
-    def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
-        """Positions of some points along a normal."""
-        from treewright.search.kernels import levels_dense, levels_sparse  # numba takes a while to import
-
-        if self.sparse:
-            return np.asarray(levels_sparse(self.X.data, self.X.indices, self.X.indptr, rows, normal))
-        used = np.flatnonzero(normal)
-        return np.asarray(levels_dense(self.X, rows, used, normal[used]))
-
-    def walk(self, state: _State, rows: IntArray, start: IntArray) -> IntArray:
-        """Leaf that each of some points reaches from where it starts."""
-        from treewright.search.kernels import walk_dense, walk_sparse  # numba takes a while to import
-
-        shape, at = state.shape, start.copy()
-        if self.sparse:
-            X = self.X
-            walk_sparse(X.data, X.indices, X.indptr, rows, at, shape.left, shape.right, state.normals, state.threshold)
-        else:
-            used = sparse.csr_array(state.normals)
-            starts, features = used.indptr.astype(np.int64), used.indices.astype(np.int64)
-            walk_dense(self.X, rows, at, shape.left, shape.right, starts, features, used.data, state.threshold)
-        return at
-
-
-def random_tree(X: Any, depth: int, rng: np.random.Generator, axis: bool = False) -> Tree:
-    """Make a complete tree with random normals; each split halves the points that reach it.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
-    depth : int
-        Depth.
-    rng : numpy Generator
-        Where normals come from.
-    axis : bool
-        Whether a split has one feature only.
-    """
-    n, p = X.shape
-    branches = 2**depth - 1
-    normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
-    points, threshold = _Points(X), np.zeros(branches)
-    node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
-    for k in range(branches):
-        rows = np.flatnonzero(node == k)
-        if len(rows):
-            level = points.levels(rows, normals[k])
-            threshold[k] = _halving(level)
-            node[rows] = 2 * k + 1 + (level > threshold[k])
-    return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
-
-
-def _halving(level: FloatArray) -> float:
-    """Middle of the gap that halves points best: on a point itself, rounding would decide its side."""
-    places, counts = np.unique(level, return_counts=True)
-    if len(places) == 1:
-        return float(places[0]) + 1.0
-    k = int(np.argmin(np.abs(np.cumsum(counts)[:-1] - len(level) / 2)))
-    return float((places[k] + places[k + 1]) / 2)
-
-
-def cart_start(
-    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, budget: Budget
-) -> Tree | None:
-    """CART of scikit-learn as a start; None where it would take more than half of the time.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
-    targets : ndarray of shape (n_points, n_outputs)
-        Outputs, or class numbers in one column.
-    weight : ndarray of shape (n_points,)
-        Weights.
-    depth : int
-        Depth.
-    classify : bool
-        Whether targets are classes.
-    seed : int
-        Seed of the rows and features that CART looks at, which in large tables are not all.
-    budget : Budget
-        Time.
-    """
-    n, p = X.shape
-    if n > _CART_ROWS:  # a start need not be the best tree
-        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
-        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
-    looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
-    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
-        return None
-    kind = DecisionTreeClassifier if classify else DecisionTreeRegressor
-    model = kind(max_depth=depth, max_features=looked_at, random_state=seed)
-    return tree_from_sklearn(model.fit(X, targets[:, 0] if classify else targets, sample_weight=weight))
+def _busy(stake: FloatArray, sided: BoolArray) -> IntArray:
+    """Points at a node without those whose stakes are so small that together they hardly count."""
+    everyone = np.arange(len(stake))
+    if len(stake) <= _FEW:
+        return everyone
+    order = np.argsort(np.abs(stake), kind="stable")
+    held = np.cumsum(np.abs(stake[order]))
+    some = np.sort(order[np.searchsorted(held, _IDLE * held[-1]) :])
+    return some if sided[some].any() and not sided[some].all() else everyone

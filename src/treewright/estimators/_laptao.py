@@ -1,0 +1,397 @@
+"""What the classifier and the regressor of LapTAO share."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from treewright.budget import Budget
+from treewright.data import Scaling, unit_scaling
+from treewright.estimators._base import TreeModel
+from treewright.estimators._files import is_number
+from treewright.estimators._graph import GraphModel
+from treewright.estimators._input import distinct_points
+from treewright.estimators._timed import TimedModel
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.graph import check_graph, nearest_mean
+from treewright.search.laplacian import GraphTask, LapResult, Round, Schedule, TreeStep, smooth_and_fit
+from treewright.search.tao import automatic_alpha
+from treewright.search.tao_starts import STARTS, starting_tree
+from treewright.search.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.tree import BoolArray, FloatArray, IntArray, Tree, averaged, predict_values, visited
+
+__all__ = ["HISTORY", "LapTAOModel"]
+
+HISTORY = ("seconds", "mu", "label_loss", "smoothness", "price", "residual", "moved")
+"""Columns of ``history_``."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of positive weight, the distinct points they are, and what the fit makes of them."""
+
+    used: IntArray  # among all rows
+    scaling: Scaling
+    points: Any  # scaled
+    inverse: IntArray  # point of each used row
+    weight: FloatArray  # of the points
+
+
+class LapTAOModel(GraphModel, TimedModel, TreeModel):
+    """Parameters, graph and course of a fit."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TimedModel._parameter_constraints,
+        **GraphModel._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, 16, closed="both")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "tree": [StrOptions({"tao", "cart"}), HasMethods(["fit", "predict"]), None],
+        "splits": [StrOptions({"oblique", "axis"})],
+        "init": [StrOptions({"auto", *STARTS})],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [Interval(Real, 0, 1, closed="right")],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "init_passes": [Interval(Integral, 1, None, closed="left")],
+        "passes": [Interval(Integral, 1, None, closed="left")],
+        "mu": [Interval(Real, 0, None, closed="neither")],
+        "mu_factor": [Interval(Real, 1, None, closed="left")],
+        "multiplier": [StrOptions({"paper", "full"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "unlabeled": "no_validation",
+        "warm_start": ["boolean", Tree, TreeModel],
+    }
+
+    max_depth: int
+    alpha: float | str
+    gamma: float
+    tree: Any
+    splits: str
+    init: str
+    n_estimators: int
+    max_samples: float
+    max_features: float
+    max_iter: int
+    init_passes: int
+    passes: int
+    mu: float
+    mu_factor: float
+    multiplier: str
+    tol: float
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------------ the fit
+
+    def _check_model(self) -> None:
+        if self.tree is not None and not isinstance(self.tree, str) and not is_regressor(self.tree):
+            raise InvalidInputError(
+                f"tree is a {type(self.tree).__name__}, which is no regressor of scikit-learn; labels are smoothed to "
+                "numbers, so classes need a regressor too"
+            )
+        if self.n_estimators > 1 and self.tree != "tao":
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} makes forests of TAO trees; with tree={self.tree!r} set it to 1"
+            )
+
+    def _fit_points(
+        self,
+        rows: Any,
+        Y: FloatArray,
+        labelled: BoolArray,
+        weight: FloatArray,
+        graph: Any,
+        budget: Budget,
+    ) -> tuple[LapResult, _Rows, FloatArray]:
+        """Result on the distinct points, those points, and the mean of the labels; notes the course of the fit.
+
+        `Y` has a row for each row, anything where `labelled` is false.
+        """
+        seed = self._seed()
+        used = np.flatnonzero(weight > 0)
+        if not np.any(labelled[used]):
+            raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
+        known = graph if graph is None else check_graph(graph, rows.shape[0])
+        scaling = unit_scaling(rows[used])
+        points, inverse, mass = distinct_points(scaling.apply(rows[used]), weight[used])
+        found = _Rows(used, scaling, points, inverse, mass)
+        label_weight = np.where(labelled[used], weight[used], 0.0)
+        mean = label_weight @ np.where(labelled[used][:, None], Y[used], 0.0) / label_weight.sum()
+        centred = np.where(labelled[used][:, None], Y[used] - mean, 0.0)
+        task = GraphTask(
+            points,
+            self._affinities(points, None, seed) if known is None else _joined(known, found),
+            *_by_point(centred, label_weight, inverse, len(mass)),
+            mass,
+            float(self.gamma),
+        )
+        step, schedule, told = self._step(found, seed, budget), self._schedule(), self._printer()
+        with threadpool_limits(limits=1), budget.stop_on_interrupt():
+            result = smooth_and_fit(task, step, schedule, budget, told, self._sharpener(mean))
+        self._note(result, budget)
+        return result, found, mean
+
+    def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
+        """What makes more labels of the smoothed ones; numbers have no clear ones."""
+        return None
+
+    def _schedule(self) -> Schedule:
+        rounds = 0 if self.tree is None else int(self.max_iter)
+        return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier == "full", float(self.tol))
+
+    def _step(self, rows: _Rows, seed: int, budget: Budget) -> TreeStep:
+        relative = automatic_alpha(float(rows.weight.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
+        if self.tree is None:
+            return NoStep()
+        if self.tree == "cart":
+            return CartStep(rows.points, rows.weight, int(self.max_depth), seed)
+        if self.tree != "tao":
+            return RegressorStep(rows.points, rows.weight, self.tree)
+        given = self._given_start(rows)
+
+        def member(X: Any, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
+            def start(targets: FloatArray, alpha: float) -> Tree:
+                if given is not None:
+                    return given
+                return starting_tree(
+                    X,
+                    targets,
+                    weight,
+                    int(self.max_depth),
+                    alpha,
+                    self.init,
+                    axis=self.splits == "axis",
+                    classify=False,
+                    seed=seed,
+                    budget=budget,
+                    n_jobs=n_jobs,
+                )
+
+            return AlternatingStep(X, weight, start, relative, self.init_passes, self.passes, self.splits, n_jobs)
+
+        if self.n_estimators == 1:
+            return member(rows.points, rows.weight, seed, self._threads)
+        shares = float(self.max_samples), float(self.max_features)
+        return ForestStep(rows.points, rows.weight, member, self.n_estimators, *shares, seed, self._threads)
+
+    def _given_start(self, rows: _Rows) -> Tree | None:
+        given = self._given_tree(rows.points.shape[1])
+        if given is None:
+            return None
+        if self.n_estimators > 1:
+            raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
+        if np.any(given.category >= 0):
+            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
+        if self.splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
+            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
+        return rows.scaling.apply_tree(given.collapsed(given.level <= self.max_depth))
+
+    def _printer(self) -> Any:
+        """Lines on standard error while fitting, if ``verbose``."""
+        if not self.verbose:
+            return None
+
+        def line(now: Round) -> None:
+            print(
+                f"{now.seconds:8.1f} s  round {now.number:2d}  mu {now.mu:.4f}  objective {now.objective:.6g} = labels "
+                f"{now.label_loss:.4g} + edges {now.smoothness:.4g} + splits {now.price:.4g}  residual "
+                f"{now.residual:.4g}  moved {now.moved:.1%}",
+                file=sys.stderr,
+            )
+
+        return line
+
+    def _note(self, result: LapResult, budget: Budget) -> None:
+        """Note the course of the fit, to be set by :meth:`_close`."""
+        rounds = result.rounds
+        self._course = {
+            "n_iter_": len(rounds) - 1,
+            "history_": np.array([[getattr(now, name) for name in HISTORY] for now in rounds]),
+            "trace_": np.array([(now.seconds, now.objective, now.residual) for now in rounds]),
+            "objective_": rounds[result.best].objective,
+            "best_iter_": result.best,
+            "stop_reason_": result.reason,
+            "status_": "interrupted" if budget.interrupted else "time_limit" if result.reason == "stopped" else "local",
+        }
+
+    def _close(self, budget: Budget, fitted: dict[str, Any]) -> None:
+        """Set the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
+        for name in ("tree_", "trees_", "model_", "points_", "values_"):
+            self.__dict__.pop(name, None)
+        self._set_noted()
+        self.__dict__.update(self.__dict__.pop("_course"))
+        self.__dict__.update(fitted)
+        self.solve_time_ = budget.elapsed
+        if self.status_ != "local":
+            warnings.warn(
+                f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} rounds and "
+                f"{self.solve_time_:.1f} s: the model has objective {self.objective_:.6g}; more rounds may lower it.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _fitted_model(self, result: LapResult, found: _Rows, rows: Any, mean: FloatArray) -> dict[str, Any]:
+        """Fitted attributes that predict, in the units of the data: tree, trees, regressor, or points and values."""
+        kept = {"scaling_": found.scaling, "mean_": mean}
+        if isinstance(result.model, Tree):
+            tree = found.scaling.invert_tree(result.model)
+            inside = rows[found.used]
+            tree = tree.collapsed(visited(tree, inside))
+            # Routing in the units of the data may round a point to the other side, so values come from the points.
+            return kept | {"tree_": averaged(tree, inside, (result.values + mean)[found.inverse], _shares(found))}
+        if isinstance(result.model, list):
+            trees = [found.scaling.invert_tree(tree) for tree in result.model]
+            return kept | {"trees_": [tree.with_leaves(tree.values + mean, None) for tree in trees]}
+        if result.model is not None:
+            return kept | {"model_": result.model}
+        return kept | {"points_": found.points, "values_": result.values + mean}
+
+    # ------------------------------------------------------------------ predictions
+
+    def _scores(self, rows: Any) -> FloatArray:
+        """Values that the model predicts for rows, in the units of the targets."""
+        if hasattr(self, "tree_"):
+            return predict_values(self.tree_, rows)
+        if hasattr(self, "trees_"):
+            return np.asarray(sum(predict_values(tree, rows) for tree in self.trees_) / len(self.trees_))
+        scaled = self.scaling_.apply(rows)
+        if hasattr(self, "model_"):
+            values = np.asarray(self.model_.predict(scaled), dtype=np.float64).reshape(rows.shape[0], -1)
+            return values * getattr(self, "scale_", 1.0) + self.mean_
+        k, perplexity = int(self.n_neighbors), float(self.perplexity)
+        scaled = scaled.astype(self.points_.dtype)
+        return nearest_mean(self.points_, self.values_, scaled, k, perplexity, self._threads)
+
+    def _need_tree(self) -> None:
+        check_is_fitted(self, "n_iter_")
+        if not hasattr(self, "tree_"):
+            raise InvalidInputError(
+                f"this fit is not one tree (tree={self.tree!r}, n_estimators={self.n_estimators}); only tree='tao' "
+                "and tree='cart' with n_estimators=1 have tree_"
+            )
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """Return the leaf that each row reaches, as a node number of ``tree_``.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Leaves.
+        """
+        self._need_tree()
+        return super().apply(X)
+
+    def decision_path(self, X: ArrayLike) -> sparse.csr_array:
+        """Return the nodes that each row visits.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_nodes)
+            1 where the row visits the node.
+        """
+        self._need_tree()
+        return super().decision_path(X)
+
+    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
+        """Write the tree as rules, with feature and class names, in the units of the data.
+
+        Parameters
+        ----------
+        precision : int
+            Significant digits.
+        max_depth : int or None
+            Depth below which the rest is left out.
+
+        Returns
+        -------
+        str
+            The rules.
+        """
+        self._need_tree()
+        return super().export_text(precision, max_depth)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file (never pickle), which :meth:`load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write.
+        """
+        self._need_tree()
+        super().save(path)
+
+    # ------------------------------------------------------------------ model files
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {
+            "n_iter": int(self.n_iter_),
+            "best_iter": int(self.best_iter_),
+            "stop_reason": str(self.stop_reason_),
+            "history": self.history_.tolist(),
+        }
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        for key in ("n_iter", "best_iter"):
+            if type(state[key]) is not int or state[key] < 0:
+                raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a whole number from 0 on")
+        if state["stop_reason"] not in ("rounds", "settled", "stopped"):
+            raise ModelFileError(f"fit.stop_reason is {state['stop_reason']!r}, expected rounds, settled or stopped")
+        history = state["history"]
+        if not isinstance(history, list) or not all(
+            isinstance(row, list) and len(row) == len(HISTORY) and all(is_number(v) for v in row) for row in history
+        ):
+            raise ModelFileError(f"fit.history must be a list of rows of {len(HISTORY)} finite numbers")
+        self.n_iter_, self.best_iter_, self.stop_reason_ = state["n_iter"], state["best_iter"], state["stop_reason"]
+        self.history_ = np.array(history, dtype=np.float64).reshape(-1, len(HISTORY))
+
+
+def _shares(found: _Rows) -> FloatArray:
+    """Weights of the used rows: those of their points, shared out."""
+    return np.asarray((found.weight / np.bincount(found.inverse))[found.inverse])
+
+
+def _by_point(
+    centred: FloatArray, label_weight: FloatArray, inverse: IntArray, n_points: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean label of each point, 0 without one, and the weight of its labels."""
+    mass = np.asarray(np.bincount(inverse, label_weight, n_points), dtype=np.float64)
+    sums = np.column_stack([np.bincount(inverse, label_weight * column, n_points) for column in centred.T])
+    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
+
+
+def _joined(graph: Any, found: _Rows) -> Any:
+    """Affinities of the points: those of their rows, added up."""
+    member = sparse.csr_array(
+        (np.ones(len(found.used)), (found.inverse, found.used)), shape=(len(found.weight), graph.shape[0])
+    )
+    return check_graph(member @ graph @ member.T, len(found.weight))

@@ -1,0 +1,174 @@
+"""What the estimators by tree alternating optimization share."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from treewright.budget import Budget
+from treewright.data import Scaling, unit_scaling
+from treewright.estimators._base import TreeClassifier, TreeModel
+from treewright.estimators._files import is_number
+from treewright.estimators._input import prepared_rows
+from treewright.estimators._timed import TimedModel
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.search.leaves import Leaves
+from treewright.search.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
+from treewright.search.tao_starts import STARTS, starting_tree
+from treewright.tree import FloatArray, Tree, visited
+
+__all__ = ["TAOModel"]
+
+_ROUNDING = 1e-3
+"""Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
+
+
+class TAOModel(TimedModel, TreeModel):
+    """What both share: parameters, the start, the course of a fit."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TimedModel._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, 16, closed="both")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "splits": [StrOptions({"oblique", "axis"})],
+        "init": [StrOptions({"auto", *STARTS})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean", Tree, TreeModel],
+    }
+
+    max_depth: int
+    alpha: float | str
+    splits: str
+    init: str
+    max_iter: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _optimize(
+        self,
+        rows: Any,
+        targets: FloatArray,
+        weight: FloatArray,
+        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
+        budget: Budget,
+    ) -> tuple[Tree, float]:
+        """Tree in the units of the data without values, and the price of its normals; notes the course of the fit.
+
+        Rows have positive weight; `targets` has a row for each; leaves are made of points, targets and weights.
+        """
+        scaling = unit_scaling(rows)
+        X, targets, weight = prepared_rows(scaling.apply(rows), targets, weight)
+        seed = self._seed()
+        self.alpha_ = alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha)
+        # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
+        with threadpool_limits(limits=1):
+            start = self._start(X, targets, weight, alpha, scaling, seed, budget)
+            result = alternate_nodes(
+                start,
+                X,
+                make_leaves(X, targets, weight),
+                alpha,
+                splits=self.splits,
+                max_iter=self.max_iter,
+                budget=budget,
+                n_jobs=self._threads,
+                on_pass=self._pass_printer(),
+            )
+        tree = scaling.invert_tree(result.tree)
+        kept = visited(tree, rows)
+        self._note(result, budget)
+        return tree.collapsed(kept), alpha * float(normal_price(result.tree.collapsed(kept).weights).sum())
+
+    def _start(
+        self,
+        X: Any,
+        targets: FloatArray,
+        weight: FloatArray,
+        alpha: float,
+        scaling: Scaling,
+        seed: int,
+        budget: Budget,
+    ) -> Tree:
+        axis = self.splits == "axis"
+        given = self._given_tree(X.shape[1])
+        if given is not None:
+            if np.any(given.category >= 0):
+                raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
+            if axis and np.any(np.count_nonzero(given.weights, axis=1) > 1):
+                raise InvalidInputError(
+                    "the warm-start tree has oblique splits; splits='axis' needs one feature a split"
+                )
+            return scaling.apply_tree(given.collapsed(given.level <= self.max_depth))
+        return starting_tree(
+            X,
+            targets,
+            weight,
+            self.max_depth,
+            alpha,
+            self.init,
+            axis=axis,
+            classify=isinstance(self, TreeClassifier),
+            seed=seed,
+            budget=budget,
+            n_jobs=self._threads,
+        )
+
+    def _pass_printer(self) -> Callable[[float, float, float], None] | None:
+        """Lines on standard error while fitting, if ``verbose``."""
+        if not self.verbose:
+            return None
+
+        def line(seconds: float, objective: float, loss: float) -> None:
+            print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}", file=sys.stderr)
+
+        return line
+
+    def _note(self, result: TAOResult, budget: Budget) -> None:
+        self.n_iter_, self.trace_ = result.n_iter, result.trace
+        self.status_ = "interrupted" if budget.interrupted else "local"
+        if not result.converged and result.n_iter < self.max_iter and not budget.interrupted:
+            self.status_ = "time_limit"
+
+    def _close(self, budget: Budget, tree: Tree, objective: float) -> None:
+        """Set the rest of the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
+        self._set_noted()
+        self.tree_, self.objective_ = tree, objective
+        self.solve_time_ = budget.elapsed
+        reached = float(self.trace_[-1, 1])
+        if objective > reached + _ROUNDING * max(1.0, reached):
+            warnings.warn(
+                f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "
+                "a feature varies too little for its size, or features differ too much in size. Subtract constants "
+                "from such features, or rescale them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if self.status_ != "local":
+            warnings.warn(
+                f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} passes and "
+                f"{self.solve_time_:.1f} s: the tree has objective {objective:.6g}; more passes may lower it.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        if type(state["n_iter"]) is not int or state["n_iter"] < 0:
+            raise ModelFileError(f"fit.n_iter is {state['n_iter']!r}, expected a whole number from 0 on")
+        if not is_number(state["alpha"]) or state["alpha"] < 0:
+            raise ModelFileError(f"fit.alpha is {state['alpha']!r}, expected a number from 0 on")
+        self.n_iter_, self.alpha_ = state["n_iter"], float(state["alpha"])

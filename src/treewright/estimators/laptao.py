@@ -1,0 +1,310 @@
+"""LapTAO for classes: trees from few labels, many unlabelled rows and the graph between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval
+
+from treewright.estimators._base import TreeClassifier
+from treewright.estimators._input import semi_supervised_problem
+from treewright.estimators._laptao import LapTAOModel
+from treewright.search.laplacian import GraphTask, trust_labels
+from treewright.tree import FloatArray, Tree, leaf_counts
+
+__all__ = ["LapTAOClassifier"]
+
+
+class LapTAOClassifier(LapTAOModel, TreeClassifier):
+    r"""Classification tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
+
+    Lowers
+
+    .. math:: \sum_{labelled} \lVert T(x_n) - y_n \rVert^2
+        + \frac{\gamma}{2} \sum_{n, m} w_{nm} \lVert T(x_n) - T(x_m) \rVert^2
+        + \alpha \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
+
+    where y has a 1 in the column of the class, w are affinities of nearest neighbours and T is a tree (Zharmagambetov
+    and Carreira-Perpinan 2022). Labels smoothed along the graph and a tree that predicts them take turns while a
+    penalty and multipliers make them agree; in the end leaves get their best values. Nothing is proven.
+
+    Parameters
+    ----------
+    max_depth : int, default=8
+        Depth of the tree, at most 16.
+    alpha : float or "auto", default="auto"
+        Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
+        feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
+        Larger is sparser and smaller. "auto" is a hundredth of the root of the total weight.
+    gamma : float, default=0.1
+        Price of differences along edges, relative to that of errors at labels.
+    trust : float, default=0.9
+        Share of the unlabelled rows, in each class the clearest ones, whose labels smoothed along the graph are taken
+        for labels. With few labels these are nearly right and nearly flat, which a tree cannot fit; 0 is the paper's
+        method.
+    trust_weight : float, default=0.3
+        Weight of such a label, relative to a given one.
+    tree : {"tao", "cart"}, regressor or None, default="tao"
+        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, for several
+        classes one that knows several outputs; None for labels smoothed along the graph alone, new rows being
+        averages of their neighbours.
+    splits : {"oblique", "axis"}, default="oblique"
+        Hyperplanes, or thresholds of single features.
+    init : {"auto", "balanced", "cart", "random"}, default="auto"
+        Tree that alternating optimization starts from, as for :class:`TAORegressor`.
+    n_estimators : int, default=1
+        Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
+    max_samples, max_features : float, default=0.5
+        Shares of the rows and features of each tree of a forest.
+    max_iter : int, default=20
+        Most rounds of label step, tree step and multipliers. 0 fits the tree to the smoothed labels and that is all
+        (EBBS with one tree).
+    init_passes, passes : int, default=6 and 1
+        Passes of alternating optimization over the tree: before the first round, and in each.
+    mu, mu_factor : float, default=0.002 and 1.3
+        Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
+        more quickly through the penalties at which trees improve.
+    multiplier : {"paper", "full"}, default="paper"
+        Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
+        closer together.
+    tol : float, default=0.001
+        Two rounds in which less than this share of the rows changes leaves end the fit.
+    n_neighbors : int, default=10
+        Neighbours of a row in the graph.
+    perplexity : float, default=5.0
+        Effective number of neighbours: how fast affinities fall with the distance.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are found.
+    mutual : bool, default=False
+        Whether edges need both rows to be neighbours of each other.
+    graph_cache : path or None, default=None
+        Folder that keeps graphs for the next fit on the same rows.
+    unlabeled : label, default=-1
+        Mark of unlabelled rows in y; NaN and None are marks too.
+    time_limit : float or None, default=None
+        Seconds for the whole fit. The search for neighbours cannot be broken off.
+    n_jobs : int or None, default=None
+        Threads: None for one, -1 for all cores. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of approximate neighbours, starts and forests.
+    verbose : int, default=0
+        Above 0, a line a round goes to standard error.
+    warm_start : bool, Tree or fitted estimator, default=False
+        Tree to start from; True goes on from the last fit.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree, in the units of the data; with ``tree="tao"`` or ``"cart"`` and ``n_estimators=1``.
+    trees_ : list of Tree
+        The trees of a forest.
+    model_ : regressor
+        The fitted copy of the regressor given as `tree`; it works on features scaled to [0, 1] and centred targets.
+    points_, values_ : ndarray
+        With ``tree=None``: the distinct training rows, scaled, and their values.
+    classes_ : ndarray
+        The labels.
+    transduction_ : ndarray
+        Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
+        are more accurate than the tree.
+    objective_ : float
+        Objective of the best model, its leaves at their best values.
+    n_iter_, best_iter_ : int
+        Rounds, and the round of the model that was kept.
+    stop_reason_ : {"rounds", "settled", "stopped"}
+        Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
+    status_ : {"local", "time_limit", "interrupted"}
+        How the fit ended. "local" is the usual end.
+    trace_ : ndarray of shape (n_rounds + 1, 3)
+        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit and after each round.
+    history_ : ndarray of shape (n_rounds + 1, 7)
+        Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
+        leaves.
+    solve_time_ : float
+        Seconds of the whole fit.
+    scaling_ : Scaling
+        Scaling of the features to [0, 1].
+    mean_ : ndarray
+        Mean of the labels, by which they are centred.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had them.
+
+    See Also
+    --------
+    TAOClassifier : The same trees from labelled rows alone.
+    LapSVMClassifier, SSCTClassifier : Other semi-supervised methods, for comparison.
+
+    Examples
+    --------
+    Thirty labels of 1797 digits:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from treewright import LapTAOClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = y.copy()
+    >>> few[30:] = -1
+    >>> model = LapTAOClassifier(max_depth=5, random_state=0).fit(X, few)
+    >>> bool(np.mean(model.predict(X) == y) > 0.8), bool(np.mean(model.transduction_ == y) > 0.85)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LapTAOModel._parameter_constraints,
+        "trust": [Interval(Real, 0, 1, closed="both")],
+        "trust_weight": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        max_depth: int = 8,
+        *,
+        alpha: float | str = "auto",
+        gamma: float = 0.1,
+        trust: float = 0.9,
+        trust_weight: float = 0.3,
+        tree: Any = "tao",
+        splits: str = "oblique",
+        init: str = "auto",
+        n_estimators: int = 1,
+        max_samples: float = 0.5,
+        max_features: float = 0.5,
+        max_iter: int = 20,
+        init_passes: int = 6,
+        passes: int = 1,
+        mu: float = 0.002,
+        mu_factor: float = 1.3,
+        multiplier: str = "paper",
+        tol: float = 1e-3,
+        n_neighbors: int = 10,
+        perplexity: float = 5.0,
+        neighbors: str = "auto",
+        mutual: bool = False,
+        graph_cache: Any = None,
+        unlabeled: Any = -1,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: Any = False,
+    ) -> None:
+        self.max_depth = max_depth
+        self.alpha = alpha
+        self.gamma = gamma
+        self.trust = trust
+        self.trust_weight = trust_weight
+        self.tree = tree
+        self.splits = splits
+        self.init = init
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.max_iter = max_iter
+        self.init_passes = init_passes
+        self.passes = passes
+        self.mu = mu
+        self.mu_factor = mu_factor
+        self.multiplier = multiplier
+        self.tol = tol
+        self.n_neighbors = n_neighbors
+        self.perplexity = perplexity
+        self.neighbors = neighbors
+        self.mutual = mutual
+        self.graph_cache = graph_cache
+        self.unlabeled = unlabeled
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Labelled and unlabelled rows.
+        y : array-like of shape (n_samples,)
+            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
+        graph : sparse array or array-like of shape (n_samples, n_samples), or None
+            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
+
+        Returns
+        -------
+        LapTAOClassifier
+            The fitted estimator.
+        """
+        budget = self._start_clock()
+        self._check_model()
+        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        # Labels and weights are checked apart from the rows, which may be sparse.
+        problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
+        Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
+        result, found, mean = self._fit_points(rows, Y, problem.labelled, problem.weight, graph, budget)
+        fitted = self._fitted_model(result, found, rows, mean)
+        if "tree_" in fitted:
+            fitted["tree_"] = _labelled_tree(fitted["tree_"], rows[found.used], problem.weight[found.used])
+        guess = np.full(rows.shape[0], -1)
+        guess[found.used] = (result.smooth + mean).argmax(axis=1)[found.inverse]
+        self._close(budget, {"classes_": problem.classes, **fitted})
+        if np.any(guess < 0):  # rows of weight 0
+            left_out = np.flatnonzero(guess < 0)
+            guess[left_out] = self._scores(rows[left_out]).argmax(axis=1)
+        self.transduction_ = problem.classes[np.where(problem.labelled, problem.y, guess)]
+        return self
+
+    def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
+        if not self.trust or self.tree is None:
+            return None
+        return lambda task, smooth: trust_labels(task, smooth, mean, float(self.trust), float(self.trust_weight))
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        rows = self._check_rows(X)
+        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict class probabilities: the values of the model, cut off below 0 and brought to a sum of 1.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        scores = np.maximum(self._scores(self._check_rows(X)), 0.0)
+        total = scores.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
+
+
+def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
+    """A tree of scores as one of classes: shares of the classes times the weight of the rows of each node."""
+    shares = np.maximum(tree.values, 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
+    mass = leaf_counts(tree, rows, np.zeros(len(weight), dtype=np.int64), weight, 1)
+    return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))

@@ -1,0 +1,281 @@
+"""LapTAO for numbers: the counterpart of the classifier for one or several outputs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight
+
+from treewright.estimators._base import TreeRegressor
+from treewright.estimators._input import partly_known_targets
+from treewright.estimators._laptao import LapTAOModel
+from treewright.exceptions import InvalidInputError
+from treewright.tree import FloatArray
+
+__all__ = ["LapTAORegressor"]
+
+
+class LapTAORegressor(LapTAOModel, TreeRegressor):
+    r"""Regression tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
+
+    The objective and the method are those of :class:`LapTAOClassifier`, for one or several numerical outputs; targets
+    are divided by the root of their variance, so that the objective does not depend on their units.
+
+    Parameters
+    ----------
+    max_depth : int, default=8
+        Depth of the tree, at most 16.
+    alpha : float or "auto", default="auto"
+        Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
+        feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
+        Larger is sparser and smaller. "auto" is a hundredth of the root of the total weight.
+    gamma : float, default=0.01
+        Price of differences along edges, relative to that of errors at labels.
+    tree : {"tao", "cart"}, regressor or None, default="tao"
+        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, for several
+        outputs one that knows several outputs; None for labels smoothed along the graph alone, new rows being
+        averages of their neighbours.
+    splits : {"oblique", "axis"}, default="oblique"
+        Hyperplanes, or thresholds of single features.
+    init : {"auto", "balanced", "cart", "random"}, default="auto"
+        Tree that alternating optimization starts from, as for :class:`TAORegressor`.
+    n_estimators : int, default=1
+        Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
+    max_samples, max_features : float, default=0.5
+        Shares of the rows and features of each tree of a forest.
+    max_iter : int, default=20
+        Most rounds of label step, tree step and multipliers. 0 fits the tree to the smoothed labels and that is all
+        (EBBS with one tree).
+    init_passes, passes : int, default=6 and 1
+        Passes of alternating optimization over the tree: before the first round, and in each.
+    mu, mu_factor : float, default=0.002 and 1.3
+        Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
+        more quickly through the penalties at which trees improve.
+    multiplier : {"paper", "full"}, default="paper"
+        Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
+        closer together.
+    tol : float, default=0.001
+        Two rounds in which less than this share of the rows changes leaves end the fit.
+    n_neighbors : int, default=10
+        Neighbours of a row in the graph.
+    perplexity : float, default=5.0
+        Effective number of neighbours: how fast affinities fall with the distance.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are found.
+    mutual : bool, default=False
+        Whether edges need both rows to be neighbours of each other.
+    graph_cache : path or None, default=None
+        Folder that keeps graphs for the next fit on the same rows.
+    unlabeled : float or None, default=nan
+        Mark of unlabelled rows in y; NaN and None are marks too.
+    time_limit : float or None, default=None
+        Seconds for the whole fit. The search for neighbours cannot be broken off.
+    n_jobs : int or None, default=None
+        Threads: None for one, -1 for all cores. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of approximate neighbours, starts and forests.
+    verbose : int, default=0
+        Above 0, a line a round goes to standard error.
+    warm_start : bool, Tree or fitted estimator, default=False
+        Tree to start from; True goes on from the last fit.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree, in the units of the data; with ``tree="tao"`` or ``"cart"`` and ``n_estimators=1``.
+    trees_ : list of Tree
+        The trees of a forest.
+    model_ : regressor
+        The fitted copy of the regressor given as `tree`; it works on features scaled to [0, 1] and centred targets.
+    points_, values_ : ndarray
+        With ``tree=None``: the distinct training rows, scaled, and their values.
+    transduction_ : ndarray
+        Targets of all training rows: those given, and for the others those smoothed along the graph.
+    objective_ : float
+        Objective of the best model, its leaves at their best values,
+        in units of the variance of the known targets.
+    n_iter_, best_iter_ : int
+        Rounds, and the round of the model that was kept.
+    stop_reason_ : {"rounds", "settled", "stopped"}
+        Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
+    status_ : {"local", "time_limit", "interrupted"}
+        How the fit ended. "local" is the usual end.
+    trace_ : ndarray of shape (n_rounds + 1, 3)
+        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit and after each round.
+    history_ : ndarray of shape (n_rounds + 1, 7)
+        Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
+        leaves.
+    solve_time_ : float
+        Seconds of the whole fit.
+    scaling_ : Scaling
+        Scaling of the features to [0, 1].
+    mean_ : ndarray
+        Mean of the labels, by which they are centred.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had them.
+
+    See Also
+    --------
+    TAORegressor : The same trees from labelled rows alone.
+    SelfTrainingRegressor : Another semi-supervised method, for comparison.
+
+    Examples
+    --------
+    A curve of which ten points are known:
+
+    >>> import numpy as np
+    >>> from treewright import LapTAORegressor
+    >>> X = np.linspace(0.0, 1.0, 200)[:, None]
+    >>> truth = np.sin(3.0 * X[:, 0])
+    >>> y = np.full(200, np.nan)
+    >>> y[10::20] = truth[10::20]
+    >>> model = LapTAORegressor(max_depth=4, random_state=0).fit(X, y)
+    >>> model.score(X, truth) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 8,
+        *,
+        alpha: float | str = "auto",
+        gamma: float = 0.01,
+        tree: Any = "tao",
+        splits: str = "oblique",
+        init: str = "auto",
+        n_estimators: int = 1,
+        max_samples: float = 0.5,
+        max_features: float = 0.5,
+        max_iter: int = 20,
+        init_passes: int = 6,
+        passes: int = 1,
+        mu: float = 0.002,
+        mu_factor: float = 1.3,
+        multiplier: str = "paper",
+        tol: float = 1e-3,
+        n_neighbors: int = 10,
+        perplexity: float = 5.0,
+        neighbors: str = "auto",
+        mutual: bool = False,
+        graph_cache: Any = None,
+        unlabeled: Any = np.nan,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: Any = False,
+    ) -> None:
+        self.max_depth = max_depth
+        self.alpha = alpha
+        self.gamma = gamma
+        self.tree = tree
+        self.splits = splits
+        self.init = init
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.max_iter = max_iter
+        self.init_passes = init_passes
+        self.passes = passes
+        self.mu = mu
+        self.mu_factor = mu_factor
+        self.multiplier = multiplier
+        self.tol = tol
+        self.n_neighbors = n_neighbors
+        self.perplexity = perplexity
+        self.neighbors = neighbors
+        self.mutual = mutual
+        self.graph_cache = graph_cache
+        self.unlabeled = unlabeled
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Labelled and unlabelled rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets; unlabelled rows have NaN, None or the mark ``unlabeled``, in all outputs.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
+        graph : sparse array or array-like of shape (n_samples, n_samples), or None
+            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
+
+        Returns
+        -------
+        LapTAORegressor
+            The fitted estimator.
+        """
+        budget = self._start_clock()
+        self._check_model()
+        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
+        partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+        if len(partly):
+            raise InvalidInputError(
+                f"row {partly[0]} has some outputs and misses others; LapTAO needs all or none of a row: fill them in, "
+                "or fit an estimator for each output"
+            )
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        labelled = np.asarray(~missing.any(axis=1))
+        scale = _spread(Y[labelled], weight[labelled])
+        result, found, mean = self._fit_points(rows, Y / scale, labelled, weight, graph, budget)
+        fitted = self._fitted_model(result, found, rows, mean)
+        self._close(budget, {"scale_": scale, **_in_units(fitted, scale)})
+        filled = Y.copy()
+        hidden = np.flatnonzero(~labelled)
+        filled[hidden] = self._scores(rows[hidden]) if len(hidden) else 0.0
+        smooth = ((result.smooth + mean) * scale)[found.inverse]
+        filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
+        self.transduction_ = filled[:, 0] if flat else filled
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the outputs of each row.
+
+        Parameters
+        ----------
+        X : array-like or scipy sparse array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions, one column an output if there are several.
+        """
+        values = self._scores(self._check_rows(X))
+        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+
+
+def _spread(Y: FloatArray, weight: FloatArray) -> float:
+    """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ."""
+    if not np.any(weight > 0):
+        return 1.0
+    centred = Y - np.average(Y, axis=0, weights=weight)
+    return float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
+
+
+def _in_units(fitted: dict[str, Any], scale: float) -> dict[str, Any]:
+    """Fitted attributes that hold values of targets, times their scale."""
+    if "tree_" in fitted:
+        fitted["tree_"] = fitted["tree_"].with_leaves(fitted["tree_"].values * scale, None)
+    if "trees_" in fitted:
+        fitted["trees_"] = [tree.with_leaves(tree.values * scale, None) for tree in fitted["trees_"]]
+    if "values_" in fitted:
+        fitted["values_"] = fitted["values_"] * scale
+    return fitted | {"mean_": fitted["mean_"] * scale}

@@ -1,0 +1,207 @@
+"""Models for the tree step of LapTAO: alternating trees, forests of them, CART, any regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.validation import has_fit_parameter
+
+from treewright.budget import Budget
+from treewright.program import FloatArray, IntArray
+from treewright.search.greedy import tree_from_sklearn
+from treewright.search.laplacian import Fitted
+from treewright.search.leaves import MeanLeaves, Shape
+from treewright.search.points import Points
+from treewright.search.tao import Alternation
+from treewright.tree import Tree
+
+__all__ = ["AlternatingStep", "CartStep", "ForestStep", "NoStep", "RegressorStep"]
+
+
+class AlternatingStep:
+    """A tree by alternating optimization, improved by a few passes each time.
+
+    Parameters
+    ----------
+    X : ndarray (C order) or csr_array of shape (n_points, n_features)
+        Points.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    make_start : callable
+        Targets and alpha to the tree to start from.
+    relative_alpha : float
+        Price of a split for targets that vary by 1; it is multiplied by the variance of the first targets.
+    first_passes, passes : int
+        Passes of the first fit and of each later one.
+    splits : {"oblique", "axis"}
+        Kind of splits.
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        weight: FloatArray,
+        make_start: Callable[[FloatArray, float], Tree],
+        relative_alpha: float,
+        first_passes: int,
+        passes: int,
+        splits: str = "oblique",
+        n_jobs: int = 1,
+    ) -> None:
+        self.X, self.weight, self.make_start, self.relative_alpha = X, weight, make_start, relative_alpha
+        self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
+        self.state: Alternation | None = None
+        self.alpha = relative_alpha
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Fit targets of the points; after the first time, from where the last fit ended."""
+        leaves = MeanLeaves(targets, self.weight)
+        passes = self.passes
+        if self.state is None:
+            self.alpha = self.relative_alpha * _variance(targets, self.weight)
+            start = self.make_start(targets, self.alpha)
+            self.state = Alternation(start, self.X, leaves, self.alpha, splits=self.splits, n_jobs=self.n_jobs)
+            passes = self.first_passes
+        else:
+            self.state.retarget(leaves)
+        for _ in range(passes):
+            if budget.over or not self.state.improve(budget):
+                break
+        values = self.state.leaves.table()[0]
+        return Fitted(values[self.state.leaf], self.state.price, self.state.leaf.copy(), self.state.tree())
+
+
+class ForestStep:
+    """A forest of alternating trees, each on some of the points and features; it predicts their mean.
+
+    Parameters
+    ----------
+    X, weight
+        As for :class:`AlternatingStep`.
+    make_member : callable
+        Points, weights and seed of a member to its step.
+    n_trees : int
+        Members.
+    max_samples, max_features : float
+        Shares of points and features of a member.
+    seed : int
+        Seed of all that is drawn.
+    n_jobs : int
+        Threads, over the members.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        weight: FloatArray,
+        make_member: Callable[[Any, FloatArray, int], AlternatingStep],
+        n_trees: int,
+        max_samples: float,
+        max_features: float,
+        seed: int,
+        n_jobs: int = 1,
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        n, p = X.shape
+        self.points, self.n_jobs = Points(X), n_jobs
+        self.rows, self.features, self.members = [], [], []
+        for _ in range(n_trees):
+            rows = np.sort(rng.choice(n, max(1, round(max_samples * n)), replace=False))
+            features = np.sort(rng.choice(p, max(1, round(max_features * p)), replace=False))
+            part = X[rows][:, features]
+            part = part if hasattr(part, "tocsr") else np.ascontiguousarray(part)
+            self.rows.append(rows)
+            self.features.append(features)
+            self.members.append(make_member(part, weight[rows], int(rng.integers(2**31 - 1))))
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Fit all members, side by side."""
+
+        def one(member: AlternatingStep, rows: IntArray, features: IntArray) -> tuple[Tree, FloatArray]:
+            tree = self._whole(member.fit(targets[rows], budget).model, features)
+            shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
+            leaf = self.points.walk(shape, tree.weights, tree.threshold, everyone, np.zeros_like(everyone))
+            return tree, tree.values[leaf]
+
+        parts = zip(self.members, self.rows, self.features, strict=True)
+        with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
+            found = parallel(delayed(one)(*part) for part in parts)
+        values = sum(values for _, values in found) / len(found)
+        price = sum(member.state.price for member in self.members if member.state is not None) / len(found)
+        return Fitted(values, price, None, [tree for tree, _ in found])
+
+    def _whole(self, tree: Tree, features: IntArray) -> Tree:
+        """The tree on all features."""
+        weights = np.zeros((tree.n_nodes, self.points.X.shape[1]))
+        weights[:, features] = tree.weights
+        return Tree(tree.left, tree.right, weights, tree.threshold, tree.values, None)
+
+
+class CartStep:
+    """CART, grown anew each time.
+
+    Parameters
+    ----------
+    X, weight
+        As for :class:`AlternatingStep`.
+    max_depth : int
+        Depth.
+    seed : int
+        Seed of CART, which it needs for ties.
+    """
+
+    def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int) -> None:
+        self.X, self.weight = X, weight
+        self.model = DecisionTreeRegressor(max_depth=max_depth, random_state=seed)
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Grow a tree on the targets."""
+        grown = clone(self.model).fit(self.X, targets, sample_weight=self.weight)
+        leaf = grown.apply(self.X)
+        values = np.asarray(grown.tree_.value[leaf, :, 0])
+        return Fitted(values, 0.0, np.asarray(leaf, dtype=np.int64), tree_from_sklearn(grown))
+
+
+class RegressorStep:
+    """Any regressor of scikit-learn, fitted anew each time.
+
+    Parameters
+    ----------
+    X, weight
+        As for :class:`AlternatingStep`.
+    estimator : estimator
+        The regressor; it must know several outputs if there are several. Weights that differ need a ``fit`` that takes
+        ``sample_weight``.
+    """
+
+    def __init__(self, X: Any, weight: FloatArray, estimator: Any) -> None:
+        self.X, self.estimator = X, estimator
+        self.extra = {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Fit a copy of the regressor."""
+        wanted = targets[:, 0] if targets.shape[1] == 1 else targets
+        model = clone(self.estimator).fit(self.X, wanted, **self.extra)
+        values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
+        return Fitted(values, 0.0, None, model)
+
+
+class NoStep:
+    """No model at all: what the graph says is all there is."""
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Take the targets as they are."""
+        return Fitted(targets, 0.0, None, None)
+
+
+def _variance(targets: FloatArray, weight: FloatArray) -> float:
+    """Weighted mean of the squared distance of the targets to their mean."""
+    centred = targets - weight @ targets / weight.sum()
+    return float(weight @ np.einsum("ij,ij->i", centred, centred) / weight.sum())
