@@ -29,6 +29,7 @@ from scipy import sparse
 from treewright.budget import Budget
 from treewright.graph import LabelSmoother, laplacian
 from treewright.program import FloatArray, IntArray
+from treewright.tree import Tree
 
 __all__ = [
     "Fitted",
@@ -115,8 +116,8 @@ class Fitted(NamedTuple):
         What it predicts for the points.
     price : float
         What its splits cost.
-    leaf : ndarray of int or None
-        Leaf of each point, None where the model is not one tree.
+    leaf : ndarray of int, shape (n_points,) or (n_points, n_trees), or None
+        Leaf of each point, in each tree of a forest; None where the model has no trees.
     model : object
         The model itself, which a later step does not change.
     """
@@ -159,9 +160,7 @@ class LapResult:
     Attributes
     ----------
     model : object
-        Model of the best round.
-    leaf : ndarray of int or None
-        Leaf of each point in it.
+        Model of the best round; the trees of a forest have the best values of their leaves.
     values : ndarray of shape (n_points, n_outputs)
         What it predicts for the points, with the best values of its leaves, centred.
     smooth : ndarray of shape (n_points, n_outputs)
@@ -175,7 +174,6 @@ class LapResult:
     """
 
     model: Any
-    leaf: IntArray | None
     values: FloatArray
     smooth: FloatArray
     rounds: list[Round]
@@ -250,8 +248,9 @@ def smooth_and_fit(
         mu *= schedule.factor
     if budget.over:
         reason = "stopped"
-    best, values, round_ = keeper.best
-    return LapResult(best.model, best.leaf, values, smooth, keeper.rounds, round_, reason)
+    best, values, number = keeper.best
+    model = _with_best_leaves(task, best) if isinstance(best.model, list) else best.model
+    return LapResult(model, values, smooth, keeper.rounds, number, reason)
 
 
 def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: float, strength: float) -> GraphTask:
@@ -320,12 +319,34 @@ class _Keeper:
 
 
 def _settled_values(task: GraphTask, fitted: Fitted) -> tuple[FloatArray, float, float]:
-    """Values of the points with the leaves of a tree at their best, loss at the labels and price along edges."""
+    """Values of the points with the leaves of trees at their best, loss at the labels and price along edges.
+
+    The trees of a forest get theirs one by one, as if each were alone: together they would fit the labels exactly.
+    """
     if fitted.leaf is None:
         return fitted.values, *task.objective(fitted.values)
-    numbers, leaf = np.unique(fitted.leaf, return_inverse=True)
-    table, loss, smoothness = leaf_values(task, leaf, len(numbers))
-    return table[leaf], loss, smoothness
+    if fitted.leaf.ndim == 1:
+        numbers, leaf = np.unique(fitted.leaf, return_inverse=True)
+        table, loss, smoothness = leaf_values(task, leaf, len(numbers))
+        return table[leaf], loss, smoothness
+    values = np.zeros(task.Y.shape)
+    for column in fitted.leaf.T:
+        numbers, leaf = np.unique(column, return_inverse=True)
+        values += leaf_values(task, leaf, len(numbers))[0][leaf]
+    values /= fitted.leaf.shape[1]
+    return values, *task.objective(values)
+
+
+def _with_best_leaves(task: GraphTask, fitted: Fitted) -> list[Tree]:
+    """The trees of a forest, each with the best values of its leaves."""
+    assert fitted.leaf is not None
+    trees = []
+    for tree, column in zip(fitted.model, fitted.leaf.T, strict=True):
+        numbers, leaf = np.unique(column, return_inverse=True)
+        values = tree.values.copy()
+        values[numbers] = leaf_values(task, leaf, len(numbers))[0]
+        trees.append(tree.with_leaves(values, None))
+    return trees
 
 
 def leaf_values(task: GraphTask, leaf: IntArray, n_leaves: int) -> tuple[FloatArray, float, float]:

@@ -124,18 +124,18 @@ class ForestStep:
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit all members, side by side."""
 
-        def one(member: AlternatingStep, rows: IntArray, features: IntArray) -> tuple[Tree, FloatArray]:
+        def one(member: AlternatingStep, rows: IntArray, features: IntArray) -> tuple[Tree, IntArray]:
             tree = self._whole(member.fit(targets[rows], budget).model, features)
             shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
             leaf = self.points.walk(shape, tree.weights, tree.threshold, everyone, np.zeros_like(everyone))
-            return tree, tree.values[leaf]
+            return tree, leaf
 
         parts = zip(self.members, self.rows, self.features, strict=True)
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
             found = parallel(delayed(one)(*part) for part in parts)
-        values = sum(values for _, values in found) / len(found)
+        values = np.mean([tree.values[leaf] for tree, leaf in found], axis=0)
         price = sum(member.state.price for member in self.members if member.state is not None) / len(found)
-        return Fitted(values, price, None, [tree for tree, _ in found])
+        return Fitted(values, price, np.column_stack([leaf for _, leaf in found]), [tree for tree, _ in found])
 
     def _whole(self, tree: Tree, features: IntArray) -> Tree:
         """The tree on all features."""
