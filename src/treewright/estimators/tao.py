@@ -41,8 +41,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Depth of the tree, at most 16.
     alpha : float or "auto", default="auto"
         Price of a split, in rows: one on a single feature must save rows of a total weight of more than this, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth of
-        the root of the total weight, at least 1.
+        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth
+        of the root of the total weight, at least 1.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
@@ -182,8 +182,8 @@ class TAORegressor(TAOModel, TreeRegressor):
         Depth of the tree, at most 16.
     alpha : float or "auto", default="auto"
         Price of a split, in rows at the distance s: one on a single feature must save that much squared error, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth of
-        the root of the total weight, at least 1.
+        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth
+        of the root of the total weight, at least 1.
     leaves : {"constant", "linear"}, default="constant"
         What a leaf predicts: the mean of its rows, or a linear function of all features.
     leaf_ridge : float, default=0.1
