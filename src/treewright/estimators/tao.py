@@ -46,7 +46,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one whose oblique splits halve their rows along informative directions, CART, or a complete
+        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a complete
         tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
         "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
@@ -193,7 +193,7 @@ class TAORegressor(TAOModel, TreeRegressor):
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one whose oblique splits halve their rows along informative directions, CART, or a complete
+        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a complete
         tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
         "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20

@@ -1,9 +1,9 @@
 r"""Trees that tree alternating optimization starts from: balanced, random, or CART.
 
 Where a fit ends depends on where it starts, and what counts is how well the end predicts. Measured on images of digits,
-a tree whose splits halve their points along informative directions beats both CART, which spends its depth on what a
-hyperplane does at once, and greedy oblique splits, which peel off one class after the other and leave half of the nodes
-without work.
+a tree whose splits halve their points along informative directions beats CART, which spends its depth on what a
+hyperplane does at once, and, where points are many, also oblique splits that part the targets as well as they can: these
+peel off one class after the other and leave half of the nodes without work. Where points are few, they are the best.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from treewright.budget import Budget
 from treewright.program import FloatArray, IntArray
 from treewright.search.greedy import tree_from_sklearn
+from treewright.search.hyperplane import best_threshold
 from treewright.search.node_solver import l1_logistic
-from treewright.search.points import Points
+from treewright.search.points import LEAST_GAP, Points
 from treewright.tree import Tree
 
 __all__ = ["STARTS", "balanced_tree", "cart_start", "random_tree", "starting_tree"]
@@ -33,6 +34,10 @@ least, and takes about so long for a cell and level."""
 
 _BALANCED_ROWS = 200_000
 """Points that a split of a balanced tree looks at, at most: a start need not be the best tree."""
+
+_ROOM = 100
+"""Points for each leaf below a node from which on its split halves them. With fewer, what a leaf learns is worth less
+than a good cut above it, and splits part the targets as well as they can."""
 
 _TURNS = 20
 """Steps of power iteration for the contrast of the targets; its leading direction need not be exact."""
@@ -93,11 +98,12 @@ def balanced_tree(
     n_jobs: int = 1,
     seed: int = 0,
 ) -> Tree:
-    r"""Grow a tree from the root down whose splits halve their points.
+    r"""Grow a tree from the root down whose splits halve their points, if these are many.
 
     At a node, the contrast of the targets is the direction v in the space of the targets that varies most with the
     points, the leading right singular vector of :math:`X^\top Z` for centred Z. Points above the mean along v should
-    go right: l1-logistic regression finds the normal, the weighted median along it the threshold.
+    go right: l1-logistic regression finds the normal, the weighted median along it the threshold. Where points are few
+    for the leaves below, the threshold parts them by their places along v instead.
 
     Parameters
     ----------
@@ -133,11 +139,20 @@ def balanced_tree(
     node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
     rng = np.random.default_rng(seed)
 
-    def split(rows: IntArray, some: IntArray) -> tuple[FloatArray, float] | None:
+    def split(rows: IntArray, some: IntArray, leaves: int) -> tuple[FloatArray, float] | None:
         if budget.over:
             return None
-        normal = _contrast_normal(points.take(some), targets[some], weight[some], alpha)
-        return None if normal is None else (normal, _halving(points.levels(rows, normal), weight[rows]))
+        stake = _stakes(points.take(some), targets[some], weight[some])
+        normal = None if stake is None else _normal(points.take(some), stake, alpha)
+        if normal is None or stake is None:
+            return None
+        if len(rows) >= _ROOM * leaves:
+            return normal, _halving(points.levels(rows, normal), weight[rows])
+        level = points.levels(some, normal)
+        threshold, _ = best_threshold(
+            level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), LEAST_GAP[X.dtype.itemsize]
+        )
+        return (normal, threshold) if np.isfinite(threshold) else None
 
     with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
         for level in range(depth):
@@ -149,7 +164,8 @@ def balanced_tree(
                 np.sort(rng.choice(rows, _BALANCED_ROWS, replace=False)) if len(rows) > _BALANCED_ROWS else rows
                 for rows in parts
             ]
-            found = parallel(delayed(split)(rows, some) for rows, some in zip(parts, looked_at, strict=True))
+            below = 2 ** (depth - level)
+            found = parallel(delayed(split)(rows, some, below) for rows, some in zip(parts, looked_at, strict=True))
             for k, (rows, best) in enumerate(zip(parts, found, strict=True), start=first):
                 if best is not None:
                     normals[k], threshold[k] = best
@@ -158,20 +174,21 @@ def balanced_tree(
     return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
 
 
-def _contrast_normal(X: Any, targets: Any, weight: FloatArray, alpha: float) -> FloatArray | None:
-    """Normal of 2-norm 1 along which the targets differ most; None where they do not, or not enough to pay."""
+def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
+    """How much each point should go right: its place along the contrast of the targets; None where there is none."""
     if len(weight) < 2:
         return None
-    mass = weight.sum()
-    mean = np.asarray(targets.T @ weight).ravel() / mass
+    mean = np.asarray(targets.T @ weight).ravel() / weight.sum()
     weighted = targets.multiply(weight[:, None]).tocsr() if sparse.issparse(targets) else targets * weight[:, None]
     cross = X.T @ weighted.astype(X.dtype) if sparse.issparse(X) else (weighted.T.astype(X.dtype) @ X).T
     cross = np.asarray(cross.toarray() if sparse.issparse(cross) else cross, dtype=np.float64)
     cross -= np.outer(np.asarray(X.T @ weight.astype(X.dtype), dtype=np.float64), mean)
     v = _leading(cross)
-    if v is None:
-        return None
-    stake = weight * (np.asarray(targets @ v).ravel() - float(mean @ v))
+    return None if v is None else weight * (np.asarray(targets @ v).ravel() - float(mean @ v))
+
+
+def _normal(X: Any, stake: FloatArray, alpha: float) -> FloatArray | None:
+    """Normal of 2-norm 1 that parts points by their stakes; None where none pays."""
     goes_right = stake > 0
     busy = np.abs(stake) > 1e-12 * np.abs(stake).max()
     if not (goes_right & busy).any() or not (~goes_right & busy).any():
