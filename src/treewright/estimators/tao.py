@@ -46,8 +46,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a complete
-        tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
+        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
+        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
         "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.
@@ -193,8 +193,8 @@ class TAORegressor(TAOModel, TreeRegressor):
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a complete
-        tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
+        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
+        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
         "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.

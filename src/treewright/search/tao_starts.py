@@ -2,8 +2,8 @@ r"""Trees that tree alternating optimization starts from: balanced, random, or C
 
 Where a fit ends depends on where it starts, and what counts is how well the end predicts. Measured on images of digits,
 a tree whose splits halve their points along informative directions beats CART, which spends its depth on what a
-hyperplane does at once, and, where points are many, also oblique splits that part the targets as well as they can: these
-peel off one class after the other and leave half of the nodes without work. Where points are few, they are the best.
+hyperplane does at once. Where points are many, it also beats oblique splits that part the targets as well as they can:
+these peel off one class after the other and leave half of the nodes without work. Where points are few, they are best.
 """
 
 from __future__ import annotations
