@@ -287,12 +287,11 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             return predict_values(self.tree_, rows)
         if hasattr(self, "trees_"):
             return np.asarray(sum(predict_values(tree, rows) for tree in self.trees_) / len(self.trees_))
-        scaled = self.scaling_.apply(rows)
-        if self._dense and sparse.issparse(scaled):
-            width = max(1, _BLOCK_CELLS // scaled.shape[1])
-            blocks = range(0, scaled.shape[0], width)
-            return np.concatenate([self._scaled_scores(scaled[first : first + width].toarray()) for first in blocks])
-        return self._scaled_scores(scaled)
+        if self._dense and sparse.issparse(rows):
+            width = max(1, _BLOCK_CELLS // rows.shape[1])
+            blocks = (rows[first : first + width].toarray() for first in range(0, rows.shape[0], width))
+            return np.concatenate([self._scores(block) for block in blocks])
+        return self._scaled_scores(self.scaling_.apply(rows))
 
     def _scaled_scores(self, scaled: Any) -> FloatArray:
         """Values for scaled rows by a regressor, or by the neighbours among the training rows."""

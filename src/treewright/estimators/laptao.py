@@ -110,7 +110,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         The labels.
     transduction_ : ndarray
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
-        are more accurate than the tree.
+        are often more accurate than the tree.
     objective_ : float
         Objective of the best model, its leaves at their best values.
     n_iter_, best_iter_ : int
