@@ -80,6 +80,7 @@ def test_the_objective_is_that_of_the_predictions():
     spread = np.cov(y[known], aweights=weight[known], ddof=0)
     loss = weight[known] @ (t[known] - y[known]) ** 2 / spread
     edges = 0.05 * double_sum(W.toarray(), t[:, None]) / spread
+    assert model.tree_.values[0] == pytest.approx(np.average(t, weights=weight))  # inner nodes are means too
     best = dict(zip(module.HISTORY, model.history_[model.best_iter_], strict=True))
     assert best["label_loss"] == pytest.approx(loss, rel=1e-6)
     assert best["smoothness"] == pytest.approx(edges, rel=1e-6)
@@ -131,6 +132,23 @@ def test_several_outputs_and_units_of_the_target():
     assert model.predict(X) == pytest.approx(
         1000.0 * small(LapTAORegressor, tree=Ridge(alpha=0.1)).fit(X, y).predict(X) - 7.0
     )
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_very_large_and_very_small_targets(factor):
+    X, y = partly_known(LapTAORegressor)
+    plain, other = small(LapTAORegressor).fit(X, y), small(LapTAORegressor).fit(X, factor * y)
+    assert other.predict(X) / factor == pytest.approx(plain.predict(X))
+    assert other.objective_ == pytest.approx(plain.objective_)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_targets_stay_equal_whatever_the_weights(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((30, 2)), np.where(np.arange(30) < 15, 0.1, np.nan)
+    model = small(LapTAORegressor).fit(X, y, sample_weight=rng.random(30) + 0.1)
+    assert model.tree_.n_leaves == 1 and model.predict(X) == pytest.approx(np.full(30, 0.1))
+    assert model.objective_ == pytest.approx(0.0, abs=1e-20)
 
 
 def test_all_rows_labelled_and_equal_targets():

@@ -146,7 +146,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         found = _Rows(used, scaling, points, inverse, mass)
         label_weight = np.where(labelled[used], weight[used], 0.0)
         mean = label_weight @ np.where(labelled[used][:, None], Y[used], 0.0) / label_weight.sum()
-        centred = np.where(labelled[used][:, None], Y[used] - mean, 0.0)
+        away = Y[used] - mean
+        # What is left of equal targets is the rounding of their mean, which a tree would fit.
+        centred = np.where(labelled[used][:, None] & (np.abs(away) > 1e-15 * np.abs(Y[used])), away, 0.0)
         task = GraphTask(
             points,
             self._affinities(points, None, seed) if known is None else _joined(known, found),

@@ -268,7 +268,11 @@ def _spread(Y: FloatArray, weight: FloatArray) -> float:
     if not np.any(weight > 0):
         return 1.0
     centred = Y - np.average(Y, axis=0, weights=weight)
-    return float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
+    largest = float(np.abs(centred[weight > 0]).max())
+    if largest <= 1e-15 * float(np.abs(Y).max()):  # equal but for the rounding of their mean
+        return 1.0
+    # Squares of very large and very small targets would be infinite or 0.
+    return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
 
 
 def _in_units(fitted: dict[str, Any], scale: float) -> dict[str, Any]:
