@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from treewright import (
     C2RFClassifier,
     LapSVMClassifier,
+    LapTAOClassifier,
+    LapTAORegressor,
     OCTHClassifier,
     S2OCTClassifier,
     SelfTrainingRegressor,
@@ -60,4 +62,17 @@ def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     ]
 )
 def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        LapTAOClassifier(max_depth=3),
+        LapTAORegressor(max_depth=3),
+        LapTAOClassifier(max_depth=3, tree="cart"),
+        LapTAORegressor(max_depth=2, n_estimators=3, max_iter=5),
+        LapTAOClassifier(tree=None),
+    ]
+)
+def test_scikit_learn_check_of_laptao(estimator, check):
     check(estimator)

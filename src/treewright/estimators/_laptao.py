@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from treewright.budget import Budget
@@ -24,7 +24,7 @@ from treewright.data import Scaling, unit_scaling
 from treewright.estimators._base import TreeModel
 from treewright.estimators._files import is_number
 from treewright.estimators._graph import GraphModel
-from treewright.estimators._input import distinct_points
+from treewright.estimators._input import distinct_points, seed_where_unset
 from treewright.estimators._timed import TimedModel
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import check_graph, nearest_mean
@@ -38,6 +38,9 @@ __all__ = ["HISTORY", "LapTAOModel"]
 
 HISTORY = ("seconds", "mu", "label_loss", "smoothness", "price", "residual", "moved")
 """Columns of ``history_``."""
+
+_BLOCK_CELLS = 4_000_000
+"""Cells of sparse rows that are made dense at once, for models that were fitted on dense ones."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
                 f"n_estimators={self.n_estimators} makes forests of TAO trees; with tree={self.tree!r} set it to 1"
             )
 
+    def _takes_weights(self) -> bool:
+        return self.tree is None or isinstance(self.tree, str) or has_fit_parameter(self.tree, "sample_weight")
+
     def _fit_points(
         self,
         rows: Any,
@@ -129,13 +135,20 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         used = np.flatnonzero(weight > 0)
         if not np.any(labelled[used]):
             raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
+        if not self._takes_weights() and np.ptp(weight[used]) > 0:
+            raise InvalidInputError(
+                f"sample_weight differs between rows, but tree={self.tree!r} has no sample_weight in its fit; use "
+                "another regressor, or weights of 0 and 1"
+            )
         known = graph if graph is None else check_graph(graph, rows.shape[0])
         scaling = unit_scaling(rows[used])
         points, inverse, mass = distinct_points(scaling.apply(rows[used]), weight[used])
         found = _Rows(used, scaling, points, inverse, mass)
         label_weight = np.where(labelled[used], weight[used], 0.0)
         mean = label_weight @ np.where(labelled[used][:, None], Y[used], 0.0) / label_weight.sum()
-        centred = np.where(labelled[used][:, None], Y[used] - mean, 0.0)
+        away = Y[used] - mean
+        # What is left of equal targets is the rounding of their mean, which a tree would fit.
+        centred = np.where(labelled[used][:, None] & (np.abs(away) > 1e-15 * np.abs(Y[used])), away, 0.0)
         task = GraphTask(
             points,
             self._affinities(points, None, seed) if known is None else _joined(known, found),
@@ -164,7 +177,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         if self.tree == "cart":
             return CartStep(rows.points, rows.weight, int(self.max_depth), seed)
         if self.tree != "tao":
-            return RegressorStep(rows.points, rows.weight, self.tree)
+            model = clone(self.tree)
+            seed_where_unset(model, seed)
+            return RegressorStep(rows.points, rows.weight, model)
         given = self._given_start(rows)
 
         def member(X: Any, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
@@ -193,6 +208,8 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         return ForestStep(rows.points, rows.weight, member, self.n_estimators, *shares, seed, self._threads)
 
     def _given_start(self, rows: _Rows) -> Tree | None:
+        if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
+            self.warm_start._need_tree()
         given = self._given_tree(rows.points.shape[1])
         if given is None:
             return None
@@ -223,7 +240,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         """Note the course of the fit, to be set by :meth:`_close`."""
         rounds = result.rounds
         self._course = {
-            "n_iter_": len(rounds) - 1,
+            "n_iter_": 1 if self.tree is None else len(rounds) - 1,
             "history_": np.array([[getattr(now, name) for name in HISTORY] for now in rounds]),
             "trace_": np.array([(now.seconds, now.objective, now.residual) for now in rounds]),
             "objective_": rounds[result.best].objective,
@@ -250,7 +267,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
     def _fitted_model(self, result: LapResult, found: _Rows, rows: Any, mean: FloatArray) -> dict[str, Any]:
         """Fitted attributes that predict, in the units of the data: tree, trees, regressor, or points and values."""
-        kept = {"scaling_": found.scaling, "mean_": mean}
+        kept = {"scaling_": found.scaling, "mean_": mean, "_dense": not sparse.issparse(found.points)}
         if isinstance(result.model, Tree):
             tree = found.scaling.invert_tree(result.model)
             inside = rows[found.used]
@@ -272,9 +289,16 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             return predict_values(self.tree_, rows)
         if hasattr(self, "trees_"):
             return np.asarray(sum(predict_values(tree, rows) for tree in self.trees_) / len(self.trees_))
-        scaled = self.scaling_.apply(rows)
+        if self._dense and sparse.issparse(rows):
+            width = max(1, _BLOCK_CELLS // rows.shape[1])
+            blocks = (rows[first : first + width].toarray() for first in range(0, rows.shape[0], width))
+            return np.concatenate([self._scores(block) for block in blocks])
+        return self._scaled_scores(self.scaling_.apply(rows))
+
+    def _scaled_scores(self, scaled: Any) -> FloatArray:
+        """Values for scaled rows by a regressor, or by the neighbours among the training rows."""
         if hasattr(self, "model_"):
-            values = np.asarray(self.model_.predict(scaled), dtype=np.float64).reshape(rows.shape[0], -1)
+            values = np.asarray(self.model_.predict(scaled), dtype=np.float64).reshape(scaled.shape[0], -1)
             return values * getattr(self, "scale_", 1.0) + self.mean_
         k, perplexity = int(self.n_neighbors), float(self.perplexity)
         scaled = scaled.astype(self.points_.dtype)

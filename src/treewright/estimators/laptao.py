@@ -90,7 +90,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of approximate neighbours, starts and forests.
+        Seed of approximate neighbours, starts, forests and a regressor given as `tree`.
     verbose : int, default=0
         Above 0, a line a round goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
@@ -110,11 +110,12 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         The labels.
     transduction_ : ndarray
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
-        are more accurate than the tree.
+        are often more accurate than the tree.
     objective_ : float
         Objective of the best model, its leaves at their best values.
     n_iter_, best_iter_ : int
-        Rounds, and the round of the model that was kept.
+        Rounds, and the round of the model that was kept; 0 is the first fit. With ``tree=None`` there are no rounds,
+        and `n_iter_` is 1, for the labels smoothed once.
     stop_reason_ : {"rounds", "settled", "stopped"}
         Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}

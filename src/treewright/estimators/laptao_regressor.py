@@ -75,7 +75,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of approximate neighbours, starts and forests.
+        Seed of approximate neighbours, starts, forests and a regressor given as `tree`.
     verbose : int, default=0
         Above 0, a line a round goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
@@ -97,7 +97,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Objective of the best model, its leaves at their best values,
         in units of the variance of the known targets.
     n_iter_, best_iter_ : int
-        Rounds, and the round of the model that was kept.
+        Rounds, and the round of the model that was kept; 0 is the first fit. With ``tree=None`` there are no rounds,
+        and `n_iter_` is 1, for the labels smoothed once.
     stop_reason_ : {"rounds", "settled", "stopped"}
         Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
@@ -267,7 +268,11 @@ def _spread(Y: FloatArray, weight: FloatArray) -> float:
     if not np.any(weight > 0):
         return 1.0
     centred = Y - np.average(Y, axis=0, weights=weight)
-    return float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
+    largest = float(np.abs(centred[weight > 0]).max())
+    if largest <= 1e-15 * float(np.abs(Y).max()):  # equal but for the rounding of their mean
+        return 1.0
+    # Squares of very large and very small targets would be infinite or 0.
+    return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
 
 
 def _in_units(fitted: dict[str, Any], scale: float) -> dict[str, Any]:

@@ -42,6 +42,9 @@ than a good cut above it, and splits part the targets as well as they can."""
 _TURNS = 20
 """Steps of power iteration for the contrast of the targets; its leading direction need not be exact."""
 
+_TIE = 1e-3
+"""Entries of that direction that differ by less than this share are equal in size."""
+
 
 def starting_tree(
     X: Any,
@@ -199,14 +202,18 @@ def _normal(X: Any, stake: FloatArray, alpha: float) -> FloatArray | None:
 
 
 def _leading(table: FloatArray) -> FloatArray | None:
-    """Leading right singular vector by power iteration, its largest entry positive; None for a table of zeros."""
+    """Leading right singular vector by power iteration, its largest entry positive; None for a table of zeros.
+
+    Of two classes the entries are equal in size: the first one counts then, and not how it was rounded.
+    """
     square = np.einsum("ij,ij->j", table, table)
     if not square.max() > 0:
         return None
     v = table.T @ table[:, int(square.argmax())]
     for _ in range(_TURNS):
         v = table.T @ (table @ (v / np.sqrt(v @ v)))
-    return np.asarray(v * np.sign(v[np.abs(v).argmax()]) / np.sqrt(v @ v))
+    largest = int(np.argmax(np.abs(v) > (1 - _TIE) * np.abs(v).max()))
+    return np.asarray(v * np.sign(v[largest]) / np.sqrt(v @ v))
 
 
 def random_tree(

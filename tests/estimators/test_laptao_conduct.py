@@ -1,0 +1,292 @@
+"""LapTAO: starts, time limits, interrupts, bad input and model files."""
+
+import pickle
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from treewright import LapTAOClassifier, LapTAORegressor, Tree, load_model
+from treewright.estimators import _laptao as module
+from treewright.exceptions import InvalidInputError, ModelFileError
+
+BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])
+OTHERS = [{"n_estimators": 3}, {"tree": None}, {"tree": DecisionTreeRegressor(max_depth=3)}]
+
+
+def partly_known(kind, n=150):
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    score = np.sin(4 * X[:, 0]) + X[:, 1]
+    known = np.arange(n) % 10 == 0
+    if kind is LapTAOClassifier:
+        return X, np.where(known, (score > np.median(score)).astype(int), -1)
+    return X, np.where(known, score, np.nan)
+
+
+def small(kind, **settings):
+    return kind(**{"max_depth": 3, "random_state": 0, "max_iter": 6} | settings)
+
+
+# ---------------------------------------------------------------------- starts and ends
+
+
+@BOTH
+def test_warm_start_is_where_a_fit_without_time_stays(kind):
+    X, y = partly_known(kind)
+    model = small(kind).fit(X, y)
+    for start in (model, model.tree_, True):
+        again = clone(model) if start is True else small(kind)
+        again.__dict__.update(model.__dict__ if start is True else {})
+        again.set_params(warm_start=start, time_limit=1e-9)
+        with pytest.warns(ConvergenceWarning):
+            again.fit(X, y)
+        # The splits are those of the start, so the best values of the leaves are too.
+        assert again.predict(X) == pytest.approx(model.predict(X))
+        assert again.history_[0, 2:4] == pytest.approx(model.history_[model.best_iter_, 2:4])
+    going_on = small(kind, warm_start=model, max_depth=2).fit(X, y)
+    assert going_on.tree_.depth <= 2
+
+
+def test_starts_that_cannot_be_used():
+    X, y = partly_known(LapTAOClassifier)
+    with pytest.raises(InvalidInputError, match="has 2 features, X has 3"):
+        small(LapTAOClassifier, warm_start=Tree.leaf([1.0, 1.0], 2)).fit(X, y)
+    oblique = Tree.stump(np.ones(3), 1.0, np.eye(2))
+    with pytest.raises(InvalidInputError, match="oblique splits"):
+        small(LapTAOClassifier, warm_start=oblique, splits="axis").fit(X, y)
+    with pytest.raises(InvalidInputError, match="a warm start is one tree"):
+        small(LapTAOClassifier, warm_start=oblique, n_estimators=2).fit(X, y)
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 3)), np.zeros(3), np.ones((3, 2)), [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical"):
+        small(LapTAOClassifier, warm_start=coded).fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        small(LapTAOClassifier, warm_start=LapTAOClassifier()).fit(X, y)
+    forest = small(LapTAOClassifier, n_estimators=3).fit(X, y)
+    with pytest.raises(InvalidInputError, match="not one tree"):
+        small(LapTAOClassifier, warm_start=forest).fit(X, y)
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{}, {"tree": "cart"}, *OTHERS])
+def test_a_time_limit_ends_the_fit_with_a_model(kind, settings):
+    X, y = partly_known(kind)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = small(kind, time_limit=1e-9, **settings).fit(X, y)
+    assert [warning.category for warning in told] == [ConvergenceWarning] and told[0].filename == __file__
+    assert "ended with status 'time_limit'" in str(told[0].message)
+    assert model.status_ == "time_limit" and model.stop_reason_ == "stopped" and len(model.history_) == 1
+    assert model.predict(X).shape == (len(X),) and np.isfinite(model.objective_)
+
+
+@BOTH
+def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
+    X, y = partly_known(kind)
+    search, seen = module.smooth_and_fit, []
+
+    def pressed(task, step, schedule, budget, on_round, sharpen):
+        def press(now):
+            seen.append(now.objective)
+            if now.number == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        return search(task, step, schedule, budget, press, sharpen)
+
+    monkeypatch.setattr(module, "smooth_and_fit", pressed)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        with pytest.warns(ConvergenceWarning, match="'interrupted' after 2 rounds"):
+            model = small(kind, tol=0.0).fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert model.status_ == "interrupted" and model.stop_reason_ == "stopped"
+    assert len(seen) == 3 and model.objective_ == min(seen)
+
+
+@BOTH
+def test_ends_of_the_rounds(kind, capsys):
+    X, y = partly_known(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = small(kind, max_iter=3, tol=0.0, verbose=1).fit(X, y)
+        assert model.n_iter_ == 3 and model.stop_reason_ == "rounds" and model.status_ == "local"
+        lines = capsys.readouterr().err.splitlines()
+        assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 4
+        assert f"objective {model.objective_:.6g}" in lines[model.best_iter_]
+        settled = small(kind, max_iter=20, tol=1.0).fit(X, y)
+        assert settled.n_iter_ == 2 and settled.stop_reason_ == "settled"
+        assert small(kind, max_iter=0).fit(X, y).n_iter_ == 0
+        graph = small(kind, tree=None).fit(X, y)
+        assert graph.n_iter_ == 1 and len(graph.history_) == 1 and graph.best_iter_ == 0
+    assert not capsys.readouterr().err
+
+
+@BOTH
+def test_a_seed_is_for_the_given_regressor_too(kind):
+    X, y = partly_known(kind)
+    drawn = RandomForestRegressor(4)
+    one, two, other = (
+        small(kind, tree=drawn, max_iter=2, random_state=seed).fit(X, y)._scores(X) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(one, two) and not np.array_equal(one, other)
+    assert drawn.random_state is None and not hasattr(drawn, "estimators_")
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": "much"}, "alpha"),
+        ({"gamma": 0.0}, "gamma"),
+        ({"max_depth": 0}, "max_depth"),
+        ({"max_depth": 17}, "max_depth"),
+        ({"tree": "oak"}, "tree"),
+        ({"splits": "round"}, "splits"),
+        ({"init": "zero"}, "init"),
+        ({"n_estimators": 0}, "n_estimators"),
+        ({"max_samples": 0.0}, "max_samples"),
+        ({"max_features": 1.5}, "max_features"),
+        ({"max_iter": -1}, "max_iter"),
+        ({"init_passes": 0}, "init_passes"),
+        ({"passes": 0}, "passes"),
+        ({"mu": 0.0}, "mu"),
+        ({"mu_factor": 0.9}, "mu_factor"),
+        ({"multiplier": "half"}, "multiplier"),
+        ({"tol": -1.0}, "tol"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"perplexity": 0.5}, "perplexity"),
+        ({"neighbors": "some"}, "neighbors"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"warm_start": "yes"}, "warm_start"),
+        ({"tree": "cart", "n_estimators": 2}, "n_estimators=2 makes forests of TAO trees"),
+        ({"tree": LogisticRegression()}, "no regressor"),
+    ],
+)
+@BOTH
+def test_parameters_that_cannot_be_used(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**settings).fit(*partly_known(kind))
+
+
+def test_parameters_of_trust():
+    for settings in ({"trust": 1.5}, {"trust": -0.1}, {"trust_weight": 0.0}):
+        with pytest.raises(ValueError, match="trust"):
+            LapTAOClassifier(**settings).fit(*partly_known(LapTAOClassifier))
+
+
+def test_labels_that_cannot_be_used():
+    X, y = partly_known(LapTAOClassifier)
+    with pytest.raises(InvalidInputError, match="only one class"):
+        small(LapTAOClassifier).fit(X, np.where(y == 1, "a", None))
+    with pytest.raises(InvalidInputError, match="none of the 150 rows has a label"):
+        small(LapTAOClassifier).fit(X, np.full(150, -1))
+    with pytest.raises(InvalidInputError, match="zero"):
+        small(LapTAOClassifier).fit(X, y, sample_weight=(y < 0).astype(float))
+    X, y = partly_known(LapTAORegressor)
+    with pytest.raises(InvalidInputError, match="no labelled row"):
+        small(LapTAORegressor).fit(X, np.full(150, np.nan))
+    with pytest.raises(InvalidInputError, match="no labelled row"):
+        small(LapTAORegressor).fit(X, y, sample_weight=np.isnan(y).astype(float))
+    with pytest.raises(InvalidInputError, match="row 1 has some outputs and misses others"):
+        small(LapTAORegressor).fit(X, np.column_stack([y, X[:, 0]]))
+    with pytest.raises(ValueError, match="inf"):
+        small(LapTAORegressor).fit(X, np.where(np.isnan(y), np.inf, y))
+
+
+@BOTH
+def test_rows_and_weights_that_cannot_be_used(kind):
+    X, y = partly_known(kind)
+    with pytest.raises(ValueError, match="NaN"):
+        small(kind).fit(np.where(X > 0.99, np.nan, X), y)
+    with pytest.raises(ValueError, match="Negative values"):
+        small(kind).fit(X, y, sample_weight=-np.ones(150))
+    with pytest.raises(ValueError, match="inconsistent"):
+        small(kind).fit(X, y[:-1])
+    knn = small(kind, tree=KNeighborsRegressor())
+    with pytest.raises(InvalidInputError, match=r"KNeighborsRegressor\(\) has no sample_weight"):
+        knn.fit(X, y, sample_weight=np.arange(1.0, 151.0))
+    weight = (np.arange(150) < 120).astype(float)  # to leave rows out is possible
+    assert np.array_equal(knn.fit(X, y, sample_weight=weight).predict(X), clone(knn).fit(X[:120], y[:120]).predict(X))
+    model = small(kind).fit(X, y)
+    before = model.tree_
+    with pytest.raises(InvalidInputError, match="graph has shape"):
+        model.fit(X[:, :2], y, graph=np.ones((2, 2)))
+    assert model.tree_ is before and model.n_features_in_ == 3  # a fit that fails leaves the old one whole
+    assert np.isfinite(model.predict(X)).all()
+
+
+# ---------------------------------------------------------------------- files and copies
+
+
+@BOTH
+@pytest.mark.parametrize("tree", ["tao", "cart"])
+def test_model_files(kind, tree, tmp_path):
+    X, y = partly_known(kind)
+    model = small(kind, tree=tree).fit(X, y)
+    model.save(tmp_path / "model.json")
+    for again in (load_model(tmp_path / "model.json"), kind.load(tmp_path / "model.json")):
+        assert type(again) is kind and again.tree_ == model.tree_
+        assert str(again.get_params()) == str(model.get_params())
+        assert np.array_equal(again.predict(X), model.predict(X)) and again.export_text() == model.export_text()
+        assert np.array_equal(again.apply(X), model.apply(X))
+        for name in ("objective_", "status_", "solve_time_", "n_iter_", "best_iter_", "stop_reason_"):
+            assert getattr(again, name) == getattr(model, name)
+        assert np.array_equal(again.trace_, model.trace_) and np.array_equal(again.history_, model.history_)
+        if kind is LapTAOClassifier:
+            assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    text = (tmp_path / "model.json").read_text()
+    reason = f'"stop_reason": "{model.stop_reason_}"'
+    for damaged in (
+        text.replace('"n_iter": ', '"n_iter": -1'),
+        text.replace('"best_iter": ', '"best_iter": -1'),
+        text.replace(reason, '"stop_reason": "tired"'),
+        text.replace('"history": [', '"history": [[1.0], '),
+        text.replace('"history": ', '"story": '),
+    ):
+        assert damaged != text
+        (tmp_path / "damaged.json").write_text(damaged)
+        with pytest.raises(ModelFileError):
+            load_model(tmp_path / "damaged.json")
+
+
+@BOTH
+@pytest.mark.parametrize("settings", OTHERS)
+def test_what_is_not_one_tree_says_so(kind, settings, tmp_path):
+    X, y = partly_known(kind)
+    model = small(kind, **settings).fit(X, y)
+    for call in (
+        lambda: model.save(tmp_path / "model.json"),
+        lambda: model.apply(X),
+        lambda: model.decision_path(X),
+        model.export_text,
+    ):
+        with pytest.raises(InvalidInputError, match="not one tree"):
+            call()
+    assert not (tmp_path / "model.json").exists() and not hasattr(model, "tree_")
+    with pytest.raises(NotFittedError):
+        clone(model).export_text()
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{}, *OTHERS])
+def test_pickles_clones_and_second_fits(kind, settings):
+    X, y = partly_known(kind)
+    model = small(kind, **settings).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
+    for other in OTHERS:  # nothing of the first fit is left in a second one of another kind
+        mixed = clone(model).fit(X, y).set_params(**{"tree": "tao", "n_estimators": 1} | other).fit(X, y)
+        assert np.array_equal(mixed.predict(X), small(kind, **other).fit(X, y).predict(X))
