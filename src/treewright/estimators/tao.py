@@ -47,8 +47,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
         Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
-        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
-        "balanced" for oblique splits and "cart" for axis-aligned ones.
+        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
+        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.
     class_weight : dict, "balanced" or None, default=None
@@ -194,8 +194,8 @@ class TAORegressor(TAOModel, TreeRegressor):
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
         Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
-        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`. "auto" is
-        "balanced" for oblique splits and "cart" for axis-aligned ones.
+        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
+        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
     max_iter : int, default=20
         Most passes over the tree.
     time_limit : float or None, default=None
