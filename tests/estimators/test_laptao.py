@@ -244,7 +244,7 @@ def test_sparse_rows_are_the_same_rows(kind, settings, monkeypatch):
 
 
 @BOTH
-@pytest.mark.parametrize("settings", [{}, {"n_estimators": 3}, {"tree": "cart"}, {"tree": None}, {"tree": Ridge()}])
+@pytest.mark.parametrize("settings", [{}, {"n_estimators": 20}, {"tree": "cart"}, {"tree": None}, {"tree": Ridge()}])
 def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, settings, monkeypatch):
     X, y = partly_known(kind)
     X = np.where(np.abs(X) < 0.1, 0.0, X)

@@ -36,8 +36,9 @@ def halves(tree, X, weight):
         yield weight[inside] @ left, weight[inside] @ ~left, np.bincount(place, weight[inside]).max()
 
 
-def test_splits_of_a_balanced_tree_halve_their_weighted_points():
+def test_splits_of_a_balanced_tree_halve_their_weighted_points(monkeypatch):
     X, targets, weight = table()
+    monkeypatch.setattr(tao_starts, "_ROOM", 10)
     tree = balanced_tree(X, targets, weight, 3, 0.01, Budget())
     nodes = list(halves(tree, X, weight))
     assert len(nodes) == 7
@@ -100,8 +101,18 @@ def test_threads_and_single_precision():
     assert np.mean(route(single, X) == route(one, X)) > 0.95
 
 
+def test_few_points_are_parted_where_their_targets_change():
+    X = np.random.default_rng(0).random((60, 2))
+    targets = (X[:, :1] > 0.8).astype(float)
+    tree = balanced_tree(X, targets, np.ones(60), 1, 0.01, Budget())
+    right = X @ tree.weights[0] > tree.threshold[0]
+    assert np.array_equal(right, targets[:, 0] > 0) or np.array_equal(~right, targets[:, 0] > 0)
+    assert not 20 < right.sum() < 40  # halving would
+
+
 def test_a_large_node_looks_at_some_of_its_points(monkeypatch):
     X, targets, weight = table()
+    monkeypatch.setattr(tao_starts, "_ROOM", 10)
     exact = balanced_tree(X, targets, weight, 2, 0.05, Budget(), seed=0)
     monkeypatch.setattr(tao_starts, "_BALANCED_ROWS", 100)
     first, again, other = (balanced_tree(X, targets, weight, 2, 0.05, Budget(), seed=seed) for seed in (0, 0, 1))

@@ -111,7 +111,8 @@ def test_members_of_a_forest_see_their_own_rows_and_features(kind):
         assert np.array_equal(part, X[np.ix_(rows, features)]) and np.array_equal(own, weight[rows])
     assert len({seed for *_, seed in seen}) == 3 and not np.array_equal(forest.rows[0], forest.rows[1])
     fitted = forest.fit(targets, Budget())
-    assert fitted.leaf is None and len(fitted.model) == 3
+    assert fitted.leaf.shape == (200, 3) and len(fitted.model) == 3
+    assert np.array_equal(fitted.leaf, np.column_stack([route(tree, points) for tree in fitted.model]))
     assert fitted.values == pytest.approx(np.mean([predict_values(tree, X) for tree in fitted.model], axis=0))
     prices = []
     for tree, rows, features in zip(fitted.model, forest.rows, forest.features, strict=True):
