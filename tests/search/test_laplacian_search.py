@@ -12,7 +12,6 @@ from treewright.graph import neighbor_graph, smoothing
 from treewright.search import laplacian as module
 from treewright.search.laplacian import Fitted, GraphTask, Schedule, leaf_values, smooth_and_fit, trust_labels
 from treewright.search.tree_steps import CartStep
-from treewright.tree import predict_values
 
 
 def random_task(n=40, outputs=2, seed=0, parts=2, labels=8, weighted=True):
