@@ -332,3 +332,12 @@ def test_command_line(tmp_path, capsys):
     TAORegressor(max_depth=2).fit(X, X[:, 0]).save(tmp_path / "regressor.json")
     assert main(["show", str(tmp_path / "regressor.json")]) == 4
     assert "holds the estimator 'TAORegressor'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_units_of_targets_do_not_matter(factor):
+    X, y = classes_and_targets(TAORegressor)
+    plain = TAORegressor(max_depth=3, random_state=0).fit(X, y)
+    other = TAORegressor(max_depth=3, random_state=0).fit(X, factor * y)
+    assert plain.tree_.n_leaves > 2
+    assert other.predict(X) / factor == pytest.approx(plain.predict(X), rel=1e-6)

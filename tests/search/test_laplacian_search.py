@@ -12,6 +12,7 @@ from treewright.graph import neighbor_graph, smoothing
 from treewright.search import laplacian as module
 from treewright.search.laplacian import Fitted, GraphTask, Schedule, leaf_values, smooth_and_fit, trust_labels
 from treewright.search.tree_steps import CartStep
+from treewright.tree import route
 
 
 def random_task(n=40, outputs=2, seed=0, parts=2, labels=8, weighted=True):
@@ -157,6 +158,8 @@ def test_the_best_round_is_kept_and_its_values_have_its_objective():
     assert loss + edges == pytest.approx(objectives[result.best])
     assert len(np.unique(result.values, axis=0)) <= 4
     # Points of a leaf of the model are those of a leaf of the result.
+    pairs = np.unique(np.column_stack([route(result.model, task.X), result.values]), axis=0)
+    assert len(pairs) == len(np.unique(pairs[:, 0]))
 
 
 def test_prices_of_splits_count_in_the_choice():

@@ -3,7 +3,7 @@
 from treewright.data.merge import MergedRows, distinct_rows, merge_rows
 from treewright.data.problem import Problem, make_problem
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, unit_scaling
+from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling
 from treewright.data.totals import ClassTotals, parse_totals
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "s2oct_scaling",
     "simple_random_sample",
     "standard_scaling",
+    "target_spread",
     "unit_scaling",
 ]

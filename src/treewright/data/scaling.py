@@ -13,7 +13,7 @@ from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import BoolArray, FloatArray, IntArray, Tree
 
-__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "unit_scaling"]
+__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "target_spread", "unit_scaling"]
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
@@ -272,6 +272,33 @@ def standard_scaling(X: ArrayLike) -> Scaling:
         mean, deviation = middle + half * z.mean(axis=0), half * z.std(axis=0)
     scale = np.where(varied, _inverse(deviation), 0.0)
     return Scaling(scale=scale, shift=np.where(varied, mean, low))
+
+
+def target_spread(Y: FloatArray, weight: FloatArray) -> float:
+    """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_rows, n_outputs)
+        Targets.
+    weight : ndarray of shape (n_rows,)
+        Weights, not negative.
+
+    Examples
+    --------
+    >>> target_spread(np.array([[1.0], [3.0], [9.0]]), np.array([1.0, 1.0, 0.0]))
+    1.0
+    >>> target_spread(np.array([[-4e200], [4e200]]), np.ones(2))
+    4e+200
+    """
+    if not np.any(weight > 0):
+        return 1.0
+    centred = Y - np.average(Y, axis=0, weights=weight)
+    largest = float(np.abs(centred[weight > 0]).max())
+    if largest <= 1e-15 * float(np.abs(Y).max()):  # equal but for the rounding of their mean
+        return 1.0
+    # Squares of very large and very small targets would be infinite or 0.
+    return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
 
 
 def _held(slopes: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from treewright.data import Scaling
 from treewright.estimators._files import is_number, read_model, write_model
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.solvers import Status
@@ -137,6 +138,17 @@ class TreeModel(BaseEstimator):
         if given.n_features != n_features:
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
         return given
+
+    def _given_numerical_tree(self, scaling: Scaling, max_depth: int, splits: str) -> Tree | None:
+        """Return the tree that ``warm_start`` names on scaled features, cut off at a depth; refuse what TAO cannot."""
+        given = self._given_tree(scaling.n_features)
+        if given is None:
+            return None
+        if np.any(given.category >= 0):
+            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
+        if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
+            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
+        return scaling.apply_tree(given.collapsed(given.level <= max_depth))
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside tree, classes and names."""

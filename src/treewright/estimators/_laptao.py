@@ -210,16 +210,10 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
     def _given_start(self, rows: _Rows) -> Tree | None:
         if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
             self.warm_start._need_tree()
-        given = self._given_tree(rows.points.shape[1])
-        if given is None:
-            return None
-        if self.n_estimators > 1:
+        given = self._given_numerical_tree(rows.scaling, self.max_depth, self.splits)
+        if given is not None and self.n_estimators > 1:
             raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
-        if np.any(given.category >= 0):
-            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
-        if self.splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
-            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
-        return rows.scaling.apply_tree(given.collapsed(given.level <= self.max_depth))
+        return given
 
     def _printer(self) -> Any:
         """Lines on standard error while fitting, if ``verbose``."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
@@ -19,7 +18,7 @@ from treewright.estimators._base import TreeClassifier, TreeModel
 from treewright.estimators._files import is_number
 from treewright.estimators._input import prepared_rows
 from treewright.estimators._timed import TimedModel
-from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.exceptions import ModelFileError
 from treewright.search.leaves import Leaves
 from treewright.search.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.search.tao_starts import STARTS, starting_tree
@@ -100,16 +99,9 @@ class TAOModel(TimedModel, TreeModel):
         seed: int,
         budget: Budget,
     ) -> Tree:
-        axis = self.splits == "axis"
-        given = self._given_tree(X.shape[1])
+        given = self._given_numerical_tree(scaling, self.max_depth, self.splits)
         if given is not None:
-            if np.any(given.category >= 0):
-                raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
-            if axis and np.any(np.count_nonzero(given.weights, axis=1) > 1):
-                raise InvalidInputError(
-                    "the warm-start tree has oblique splits; splits='axis' needs one feature a split"
-                )
-            return scaling.apply_tree(given.collapsed(given.level <= self.max_depth))
+            return given
         return starting_tree(
             X,
             targets,
@@ -117,7 +109,7 @@ class TAOModel(TimedModel, TreeModel):
             self.max_depth,
             alpha,
             self.init,
-            axis=axis,
+            axis=self.splits == "axis",
             classify=isinstance(self, TreeClassifier),
             seed=seed,
             budget=budget,

@@ -45,7 +45,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     trust : float, default=0.9
         Share of the unlabelled rows, in each class the clearest ones, whose labels smoothed along the graph are taken
         for labels. With few labels these are nearly right and nearly flat, which a tree cannot fit; 0 is the paper's
-        method.
+        method. Without meaning for ``tree=None``.
     trust_weight : float, default=0.3
         Weight of such a label, relative to a given one.
     tree : {"tao", "cart"}, regressor or None, default="tao"

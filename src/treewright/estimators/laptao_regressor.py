@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
+from treewright.data import target_spread
 from treewright.estimators._base import TreeRegressor
 from treewright.estimators._input import partly_known_targets
 from treewright.estimators._laptao import LapTAOModel
@@ -234,13 +235,14 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
             )
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         labelled = np.asarray(~missing.any(axis=1))
-        scale = _spread(Y[labelled], weight[labelled])
+        scale = target_spread(Y[labelled], weight[labelled])
         result, found, mean = self._fit_points(rows, Y / scale, labelled, weight, graph, budget)
         fitted = self._fitted_model(result, found, rows, mean)
         self._close(budget, {"scale_": scale, **_in_units(fitted, scale)})
         filled = Y.copy()
-        hidden = np.flatnonzero(~labelled)
-        filled[hidden] = self._scores(rows[hidden]) if len(hidden) else 0.0
+        left_out = np.flatnonzero(~labelled & (weight == 0))
+        if len(left_out):
+            filled[left_out] = self._scores(rows[left_out])
         smooth = ((result.smooth + mean) * scale)[found.inverse]
         filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
         self.transduction_ = filled[:, 0] if flat else filled
@@ -261,18 +263,6 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         """
         values = self._scores(self._check_rows(X))
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
-
-
-def _spread(Y: FloatArray, weight: FloatArray) -> float:
-    """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ."""
-    if not np.any(weight > 0):
-        return 1.0
-    centred = Y - np.average(Y, axis=0, weights=weight)
-    largest = float(np.abs(centred[weight > 0]).max())
-    if largest <= 1e-15 * float(np.abs(Y).max()):  # equal but for the rounding of their mean
-        return 1.0
-    # Squares of very large and very small targets would be infinite or 0.
-    return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
 
 
 def _in_units(fitted: dict[str, Any], scale: float) -> dict[str, Any]:

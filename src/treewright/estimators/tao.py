@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
-from treewright.data import make_problem, unit_scaling
+from treewright.data import make_problem, target_spread, unit_scaling
 from treewright.estimators._base import TreeClassifier, TreeRegressor
 from treewright.estimators._input import weighted_rows
 from treewright.estimators._tao import TAOModel
@@ -313,7 +313,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         rows, weight, targets = weighted_rows(rows, weight, targets.reshape(rows.shape[0], -1))
         mean = np.average(targets, axis=0, weights=weight)
         centred = targets - mean
-        scale = float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))) or 1.0
+        scale = target_spread(targets, weight)
         with budget.stop_on_interrupt():
             tree, price = self._optimize(rows, centred / scale, weight, self._make_leaves, budget)
         if self.leaves == "linear":

@@ -159,17 +159,14 @@ def balanced_tree(
 
     with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
         for level in range(depth):
-            order = np.argsort(node, kind="stable")
-            first = 2**level - 1
-            bounds = np.searchsorted(node[order], np.arange(first, 2 * first + 2))
-            parts = [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+            parts = _points_of(node, level)
             looked_at = [
                 np.sort(rng.choice(rows, _BALANCED_ROWS, replace=False)) if len(rows) > _BALANCED_ROWS else rows
                 for rows in parts
             ]
             below = 2 ** (depth - level)
             found = parallel(delayed(split)(rows, some, below) for rows, some in zip(parts, looked_at, strict=True))
-            for k, (rows, best) in enumerate(zip(parts, found, strict=True), start=first):
+            for k, (rows, best) in enumerate(zip(parts, found, strict=True), start=2**level - 1):
                 if best is not None:
                     normals[k], threshold[k] = best
                 goes_right = points.levels(rows, normals[k]) > threshold[k]
@@ -240,13 +237,21 @@ def random_tree(
     normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
     points, threshold = Points(X), np.zeros(branches)
     node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
-    for k in range(branches):
-        rows = np.flatnonzero(node == k)
-        if len(rows):
-            level = points.levels(rows, normals[k])
-            threshold[k] = _halving(level, weight[rows])
-            node[rows] = 2 * k + 1 + (level > threshold[k])
+    for depth_of_nodes in range(depth):
+        for k, rows in enumerate(_points_of(node, depth_of_nodes), start=2**depth_of_nodes - 1):
+            if len(rows):
+                level = points.levels(rows, normals[k])
+                threshold[k] = _halving(level, weight[rows])
+                node[rows] = 2 * k + 1 + (level > threshold[k])
     return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
+
+
+def _points_of(node: IntArray, level: int) -> list[IntArray]:
+    """Points at each node of a level, where `node` has the heap number of that of each point."""
+    first = 2**level - 1
+    order = np.argsort(node, kind="stable")
+    bounds = np.searchsorted(node[order], np.arange(first, 2 * first + 2))
+    return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
 def _halving(level: FloatArray, weight: FloatArray) -> float:

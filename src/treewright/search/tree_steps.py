@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import has_fit_parameter
 
 from treewright.budget import Budget
+from treewright.data import target_spread
 from treewright.program import FloatArray, IntArray
 from treewright.search.greedy import tree_from_sklearn
 from treewright.search.laplacian import Fitted
@@ -65,7 +66,7 @@ class AlternatingStep:
         leaves = MeanLeaves(targets, self.weight)
         passes = self.passes
         if self.state is None:
-            self.alpha = self.relative_alpha * _variance(targets, self.weight)
+            self.alpha = self.relative_alpha * target_spread(targets, self.weight) ** 2
             start = self.make_start(targets, self.alpha)
             self.state = Alternation(start, self.X, leaves, self.alpha, splits=self.splits, n_jobs=self.n_jobs)
             passes = self.first_passes
@@ -199,9 +200,3 @@ class NoStep:
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Take the targets as they are."""
         return Fitted(targets, 0.0, None, None)
-
-
-def _variance(targets: FloatArray, weight: FloatArray) -> float:
-    """Weighted mean of the squared distance of the targets to their mean."""
-    centred = targets - weight @ targets / weight.sum()
-    return float(weight @ np.einsum("ij,ij->i", centred, centred) / weight.sum())
