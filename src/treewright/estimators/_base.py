@@ -44,8 +44,8 @@ class TreeModel(BaseEstimator):
         ndarray of int, shape (n_samples,)
             Leaves.
         """
-        rows = self._check_rows(X)
-        return route(self.tree_, rows)
+        self._need_tree()
+        return route(self.tree_, self._check_rows(X))
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_array:
         """Return the nodes that each row visits.
@@ -60,8 +60,8 @@ class TreeModel(BaseEstimator):
         csr_array of shape (n_samples, n_nodes)
             1 where the row visits the node.
         """
-        rows = self._check_rows(X)
-        return decision_path(self.tree_, rows)
+        self._need_tree()
+        return decision_path(self.tree_, self._check_rows(X))
 
     def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
@@ -78,7 +78,7 @@ class TreeModel(BaseEstimator):
         str
             The rules.
         """
-        check_is_fitted(self)
+        self._need_tree()
         names = getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
         return export_text(
@@ -97,7 +97,7 @@ class TreeModel(BaseEstimator):
         path : str or Path
             Where to write.
         """
-        check_is_fitted(self)
+        self._need_tree()
         write_model(self, Path(path))
 
     @classmethod
@@ -115,6 +115,10 @@ class TreeModel(BaseEstimator):
             A fitted estimator of this class.
         """
         return read_model(Path(path), cls)
+
+    def _need_tree(self) -> None:
+        """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
+        check_is_fitted(self)
 
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)

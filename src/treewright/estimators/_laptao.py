@@ -7,11 +7,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
@@ -305,67 +303,6 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
                 f"this fit is not one tree (tree={self.tree!r}, n_estimators={self.n_estimators}); only tree='tao' "
                 "and tree='cart' with n_estimators=1 have tree_"
             )
-
-    def apply(self, X: ArrayLike) -> IntArray:
-        """Return the leaf that each row reaches, as a node number of ``tree_``.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to route.
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
-            Leaves.
-        """
-        self._need_tree()
-        return super().apply(X)
-
-    def decision_path(self, X: ArrayLike) -> sparse.csr_array:
-        """Return the nodes that each row visits.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to route.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_nodes)
-            1 where the row visits the node.
-        """
-        self._need_tree()
-        return super().decision_path(X)
-
-    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
-        """Write the tree as rules, with feature and class names, in the units of the data.
-
-        Parameters
-        ----------
-        precision : int
-            Significant digits.
-        max_depth : int or None
-            Depth below which the rest is left out.
-
-        Returns
-        -------
-        str
-            The rules.
-        """
-        self._need_tree()
-        return super().export_text(precision, max_depth)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a JSON file (never pickle), which :meth:`load` reads.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write.
-        """
-        self._need_tree()
-        super().save(path)
 
     # ------------------------------------------------------------------ model files
 
