@@ -50,7 +50,7 @@ def test_warm_start_is_where_a_fit_without_time_stays(kind):
             again.fit(X, y)
         # The splits are those of the start, so the best values of the leaves are too.
         assert again.predict(X) == pytest.approx(model.predict(X))
-        assert again.history_[0, 2:4] == pytest.approx(model.history_[model.best_iter_, 2:4])
+        assert again.history_[0, 2:4] == pytest.approx(model.history_[-1, 2:4])
     going_on = small(kind, warm_start=model, max_depth=2).fit(X, y)
     assert going_on.tree_.depth <= 2
 
@@ -119,8 +119,9 @@ def test_ends_of_the_rounds(kind, capsys):
         model = small(kind, max_iter=3, tol=0.0, verbose=1).fit(X, y)
         assert model.n_iter_ == 3 and model.stop_reason_ == "rounds" and model.status_ == "local"
         lines = capsys.readouterr().err.splitlines()
-        assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 4
-        assert f"objective {model.objective_:.6g}" in lines[model.best_iter_]
+        assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 5  # the last is on stretched rows
+        assert f"objective {model.objective_:.6g}" in lines[4]
+        assert f"objective {model.trace_[: model.n_iter_ + 1, 1].min():.6g}" in lines[model.best_iter_]
         settled = small(kind, max_iter=20, tol=1.0).fit(X, y)
         assert settled.n_iter_ == 2 and settled.stop_reason_ == "settled"
         assert small(kind, max_iter=0).fit(X, y).n_iter_ == 0
@@ -147,6 +148,7 @@ def test_a_seed_is_for_the_given_regressor_too(kind):
     ("settings", "message"),
     [
         ({"alpha": -1.0}, "alpha"),
+        ({"stretch": -0.1}, "stretch"),
         ({"alpha": "much"}, "alpha"),
         ({"gamma": 0.0}, "gamma"),
         ({"max_depth": 0}, "max_depth"),

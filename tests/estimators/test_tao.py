@@ -46,13 +46,17 @@ def recomputed(model, X, y, weight):
 @BOTH
 @pytest.mark.parametrize("splits", ["oblique", "axis"])
 @pytest.mark.parametrize("init", ["cart", "random"])
-def test_objective_is_that_of_the_tree_and_below_the_start(kind, splits, init):
+@pytest.mark.parametrize("stretch", [0.0, 0.25])
+def test_objective_is_that_of_the_tree_and_below_the_start(kind, splits, init, stretch):
     X, y = classes_and_targets(kind)
     weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
-    model = kind(max_depth=4, alpha=0.5, splits=splits, init=init, random_state=0).fit(X, y, sample_weight=weight)
+    model = kind(max_depth=4, alpha=0.5, splits=splits, init=init, stretch=stretch, random_state=0)
+    model.fit(X, y, sample_weight=weight)
     assert model.objective_ == pytest.approx(recomputed(model, X, y, weight), rel=1e-6)
-    assert model.objective_ <= model.trace_[-1, 1] + 1e-6  # pruning may save more
-    assert np.all(np.diff(model.trace_[:, 1]) <= 0) and model.objective_ < model.trace_[0, 1]
+    assert np.all(np.diff(model.trace_[:, 1]) <= 0)
+    if not stretch:
+        assert model.objective_ <= model.trace_[-1, 1] + 1e-6  # pruning may save more
+        assert model.objective_ < model.trace_[0, 1]
     assert model.status_ == "local" and 1 <= model.n_iter_ <= model.max_iter
     assert model.tree_.depth <= 4
 
@@ -153,10 +157,12 @@ def test_sparse_rows_are_the_same_rows(kind):
 def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, monkeypatch):
     X, y = classes_and_targets(kind)
     X = np.where(np.median(X, axis=0) < X, X - X.min(axis=0), 0.0)
-    exact = kind(max_depth=3, alpha=0.2, random_state=0).fit(X, y)
+    exact = kind(max_depth=3, alpha=0.2, stretch=0.0, random_state=0).fit(X, y)
     monkeypatch.setattr(_input, "_EXACT_CELLS", 0)
     for rows in (X, sparse.csr_array(X)):
         model = kind(max_depth=3, alpha=0.2, random_state=0).fit(rows, y)
+        assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)
+        model.set_params(stretch=0.0).fit(rows, y)
         assert model.objective_ == pytest.approx(recomputed(model, X, y, np.ones(len(X))), rel=1e-6)
         assert model.objective_ == pytest.approx(model.trace_[-1, 1], rel=1e-6)
         assert model.objective_ < 0.5 * (exact.trace_[0, 1] + exact.objective_)
@@ -177,9 +183,9 @@ def test_same_seed_same_tree_with_any_number_of_threads(kind):
 @BOTH
 def test_warm_start_goes_on(kind):
     X, y = classes_and_targets(kind)
-    short = kind(max_depth=4, max_iter=1, init="random", random_state=0).fit(X, y)
+    short = kind(max_depth=4, max_iter=1, init="random", stretch=0.0, random_state=0).fit(X, y)
     for start in (short, short.tree_):
-        on = kind(max_depth=4, warm_start=start, random_state=1).fit(X, y)
+        on = kind(max_depth=4, warm_start=start, stretch=0.0, random_state=1).fit(X, y)
         assert on.trace_[0, 1] == pytest.approx(short.objective_)
         assert on.objective_ <= short.objective_ + 1e-9
     again = short.set_params(warm_start=True, max_iter=20).fit(X, y)
@@ -206,6 +212,24 @@ def test_a_tree_of_another_model_is_a_start_and_never_made_worse():
     optimal = OCTHClassifier(max_depth=2, random_state=0).fit(X, y)
     model = TAOClassifier(max_depth=2, alpha=0.01, warm_start=optimal).fit(X, y)
     assert np.sum(model.predict(X) != y) + 0.01 * 3 <= np.sum(optimal.predict(X) != y) + 0.01 * 3 * np.sqrt(13)
+
+
+@BOTH
+def test_a_stop_among_stretched_rows_is_said(kind, monkeypatch):
+    X, y = classes_and_targets(kind)
+    original = module.improve_stretched
+
+    def cut_short(*args, **settings):
+        budget = args[-1]
+        budget.stop()
+        return original(*args, **settings)
+
+    whole = kind(max_depth=3, stretch=0.0, random_state=0).fit(X, y)
+    monkeypatch.setattr(module, "improve_stretched", cut_short)
+    with pytest.warns(ConvergenceWarning, match="'interrupted'"):
+        model = kind(max_depth=3, random_state=0).fit(X, y)
+    assert model.status_ == "interrupted" and model.objective_ == pytest.approx(whole.objective_)
+    assert np.array_equal(model.predict(X), whole.predict(X))
 
 
 @BOTH
@@ -264,6 +288,7 @@ def test_a_tree_that_the_units_of_the_data_cannot_hold_is_told():
     ("settings", "message"),
     [
         ({"alpha": -1.0}, "alpha"),
+        ({"stretch": -0.1}, "stretch"),
         ({"max_depth": 0}, "max_depth"),
         ({"max_depth": 17}, "max_depth"),
         ({"splits": "round"}, "splits"),

@@ -40,6 +40,10 @@ def test_objective_is_that_of_the_tree_and_below_the_start(splits, init):
     assert model.status_ == "local" and model.tree_.depth <= 4
 
 
+def test_rows_are_not_stretched():
+    assert linear(stretch=0.25).fit(X, Y).tree_ == linear(stretch=0.0).fit(X, Y).tree_
+
+
 def test_a_piecewise_linear_function_is_found():
     rng = np.random.default_rng(0)
     X = rng.random((2000, 3)) * [1.0, 100.0, 0.01] + [0.0, 500.0, 0.0]

@@ -95,6 +95,9 @@ class Groups:
         mean = (B * self.weight[:, None]).T @ targets / (B.T @ self.weight)[:, None]
         return Fitted(mean[self.group], 0.25, self.group, len(self.asked) - 1)
 
+    def finish(self, fitted, budget):
+        return None
+
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize(("method", "places"), [("factors", 1e-9), ("gradients", 1e-4)])
@@ -172,6 +175,42 @@ def test_prices_of_splits_count_in_the_choice():
 
     result = smooth_and_fit(task, Dear(np.arange(40) % 3, task.weight), Schedule(2, tol=0.0), Budget())
     assert result.best == 1 and result.model == 1
+
+
+def test_a_finished_model_is_kept_though_its_objective_is_higher():
+    task, W = random_task()
+    coarse = np.arange(40) % 2
+
+    class Finisher(Groups):
+        def finish(self, fitted, budget):
+            self.given = fitted
+            return Fitted(np.zeros((40, 2)), 50.0, coarse, "finished")
+
+    step, heard = Finisher(np.arange(40) % 3, task.weight), []
+    result = smooth_and_fit(task, step, Schedule(2, tol=0.0), Budget(), heard.append)
+    assert result.finished and result.model == "finished" and result.n_rounds == 2 and len(result.rounds) == 4
+    assert step.given.model == result.best < 3 and heard == result.rounds
+    # Its leaves have their best values, whatever it came with.
+    table, *_ = leaf_values(task, coarse, 2)
+    assert result.values == pytest.approx(table[coarse])
+    assert result.objective == pytest.approx(sum(plain_objective(task, W, result.values)) + 50.0)
+    assert result.objective > min(now.objective for now in result.rounds)
+
+
+def test_nothing_is_finished_once_the_time_is_over():
+    task, _ = random_task()
+    budget = Budget()
+
+    class Late(Groups):
+        def fit(self, targets, now):
+            budget.stop()
+            return super().fit(targets, now)
+
+        def finish(self, fitted, budget):
+            raise AssertionError("too late")
+
+    result = smooth_and_fit(task, Late(np.arange(40) % 3, task.weight), Schedule(2), budget)
+    assert not result.finished and result.reason == "stopped" and result.n_rounds == 0
 
 
 def test_a_tree_that_stays_ends_the_rounds():

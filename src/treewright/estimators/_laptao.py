@@ -27,6 +27,7 @@ from treewright.estimators._timed import TimedModel
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import check_graph, nearest_mean
 from treewright.search.laplacian import GraphTask, LapResult, Round, Schedule, TreeStep, smooth_and_fit
+from treewright.search.stretch import Stretch
 from treewright.search.tao import automatic_alpha
 from treewright.search.tao_starts import STARTS, starting_tree
 from treewright.search.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
@@ -64,6 +65,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         "tree": [StrOptions({"tao", "cart"}), HasMethods(["fit", "predict"]), None],
         "splits": [StrOptions({"oblique", "axis"})],
         "init": [StrOptions({"auto", *STARTS})],
+        "stretch": [Interval(Real, 0, None, closed="left")],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_samples": [Interval(Real, 0, 1, closed="right")],
         "max_features": [Interval(Real, 0, 1, closed="right")],
@@ -84,6 +86,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
     tree: Any
     splits: str
     init: str
+    stretch: float
     n_estimators: int
     max_samples: float
     max_features: float
@@ -198,7 +201,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
                     n_jobs=n_jobs,
                 )
 
-            return AlternatingStep(X, weight, start, relative, self.init_passes, self.passes, self.splits, n_jobs)
+            stretch = Stretch(float(self.stretch), seed) if self.stretch else None
+            passes = self.init_passes, self.passes
+            return AlternatingStep(X, weight, start, relative, *passes, self.splits, n_jobs, stretch)
 
         if self.n_estimators == 1:
             return member(rows.points, rows.weight, seed, self._threads)
@@ -232,10 +237,10 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         """Note the course of the fit, to be set by :meth:`_close`."""
         rounds = result.rounds
         self._course = {
-            "n_iter_": 1 if self.tree is None else len(rounds) - 1,
+            "n_iter_": 1 if self.tree is None else result.n_rounds,
             "history_": np.array([[getattr(now, name) for name in HISTORY] for now in rounds]),
             "trace_": np.array([(now.seconds, now.objective, now.residual) for now in rounds]),
-            "objective_": rounds[result.best].objective,
+            "objective_": result.objective,
             "best_iter_": result.best,
             "stop_reason_": result.reason,
             "status_": "interrupted" if budget.interrupted else "time_limit" if result.reason == "stopped" else "local",

@@ -20,6 +20,7 @@ from treewright.estimators._input import prepared_rows
 from treewright.estimators._timed import TimedModel
 from treewright.exceptions import ModelFileError
 from treewright.search.leaves import Leaves
+from treewright.search.stretch import Stretch, improve_stretched
 from treewright.search.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.search.tao_starts import STARTS, starting_tree
 from treewright.tree import FloatArray, Tree, visited
@@ -39,6 +40,7 @@ class TAOModel(TimedModel, TreeModel):
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "splits": [StrOptions({"oblique", "axis"})],
         "init": [StrOptions({"auto", *STARTS})],
+        "stretch": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean", Tree, TreeModel],
     }
@@ -47,6 +49,7 @@ class TAOModel(TimedModel, TreeModel):
     alpha: float | str
     splits: str
     init: str
+    stretch: float
     max_iter: int
 
     def __sklearn_tags__(self) -> Any:
@@ -84,10 +87,48 @@ class TAOModel(TimedModel, TreeModel):
                 n_jobs=self._threads,
                 on_pass=self._pass_printer(),
             )
-        tree = scaling.invert_tree(result.tree)
+            self._note(result, budget)
+            found = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
+        tree = scaling.invert_tree(found)
         kept = visited(tree, rows)
-        self._note(result, budget)
-        return tree.collapsed(kept), alpha * float(normal_price(result.tree.collapsed(kept).weights).sum())
+        return tree.collapsed(kept), alpha * float(normal_price(found.collapsed(kept).weights).sum())
+
+    def _stretched(
+        self,
+        result: TAOResult,
+        X: Any,
+        targets: FloatArray,
+        weight: FloatArray,
+        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
+        alpha: float,
+        seed: int,
+        budget: Budget,
+    ) -> Tree:
+        """The tree of a fit, improved on stretched points if that is asked for."""
+        if not self._stretches() or budget.over:
+            return result.tree
+        stretch = Stretch(float(self.stretch), seed)
+        state, passes = improve_stretched(
+            result.tree,
+            X,
+            targets,
+            weight,
+            make_leaves,
+            alpha,
+            stretch,
+            budget,
+            splits=self.splits,
+            n_jobs=self._threads,
+        )
+        self._reached = state.objective
+        if self.verbose:
+            print(f"{budget.elapsed:8.1f} s  objective {state.objective:.6g} on stretched points", file=sys.stderr)
+        if passes < stretch.passes:
+            self.status_ = "interrupted" if budget.interrupted else "time_limit"
+        return state.tree()
+
+    def _stretches(self) -> bool:
+        return self.stretch > 0
 
     def _start(
         self,
@@ -127,7 +168,7 @@ class TAOModel(TimedModel, TreeModel):
         return line
 
     def _note(self, result: TAOResult, budget: Budget) -> None:
-        self.n_iter_, self.trace_ = result.n_iter, result.trace
+        self.n_iter_, self.trace_, self._reached = result.n_iter, result.trace, result.objective
         self.status_ = "interrupted" if budget.interrupted else "local"
         if not result.converged and result.n_iter < self.max_iter and not budget.interrupted:
             self.status_ = "time_limit"
@@ -137,7 +178,7 @@ class TAOModel(TimedModel, TreeModel):
         self._set_noted()
         self.tree_, self.objective_ = tree, objective
         self.solve_time_ = budget.elapsed
-        reached = float(self.trace_[-1, 1])
+        reached = self.__dict__.pop("_reached")
         if objective > reached + _ROUNDING * max(1.0, reached):
             warnings.warn(
                 f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "

@@ -56,6 +56,11 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
         Tree that alternating optimization starts from, as for :class:`TAORegressor`.
+    stretch : float, default=0.25
+        Once the rounds are over, the tree is improved some more on the rows and copies of them, each pushed away from
+        another row of its leaf by this share of their distance: a tree that fits its rows well errs on others close to
+        its splits. That raises the objective a little and is more accurate; 0 is the paper's method. Without meaning
+        for other models than TAO trees.
     n_estimators : int, default=1
         Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
     max_samples, max_features : float, default=0.5
@@ -112,17 +117,18 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
         are often more accurate than the tree.
     objective_ : float
-        Objective of the best model, its leaves at their best values.
+        Objective of the model, its leaves at their best values.
     n_iter_, best_iter_ : int
-        Rounds, and the round of the model that was kept; 0 is the first fit. With ``tree=None`` there are no rounds,
-        and `n_iter_` is 1, for the labels smoothed once.
+        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
+        rounds, and `n_iter_` is 1, for the labels smoothed once.
     stop_reason_ : {"rounds", "settled", "stopped"}
         Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
-    trace_ : ndarray of shape (n_rounds + 1, 3)
-        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit and after each round.
-    history_ : ndarray of shape (n_rounds + 1, 7)
+    trace_ : ndarray of shape (n_rounds + 2, 3)
+        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and
+        after the passes over stretched rows.
+    history_ : ndarray of shape (n_rounds + 2, 7)
         Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
         leaves.
     solve_time_ : float
@@ -173,6 +179,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         tree: Any = "tao",
         splits: str = "oblique",
         init: str = "auto",
+        stretch: float = 0.25,
         n_estimators: int = 1,
         max_samples: float = 0.5,
         max_features: float = 0.5,
@@ -203,6 +210,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.tree = tree
         self.splits = splits
         self.init = init
+        self.stretch = stretch
         self.n_estimators = n_estimators
         self.max_samples = max_samples
         self.max_features = max_features

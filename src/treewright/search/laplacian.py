@@ -13,8 +13,9 @@ Points have weights m, so that a point of weight 2 is a repeated one:
 * multiplier step: :math:`\lambda \leftarrow \lambda - \mu (z - t)`, twice that for the textbook's method.
 
 With the splits of a tree fixed, the best values of its leaves solve the label step's system with mu = 0 on the graph of
-the leaves. Each round ends there, and the best model of all rounds is kept. The method is that of Zharmagambetov and
-Carreira-Perpinan (2022); targets are centred by the mean of the labels, which parts of the graph without labels get.
+the leaves. Each round ends there, and the best model of all rounds is kept, or what the tree step makes of it in the
+end (:mod:`~treewright.search.stretch`). The method is that of Zharmagambetov and Carreira-Perpinan (2022); targets are
+centred by the mean of the labels, which parts of the graph without labels get.
 """
 
 from __future__ import annotations
@@ -134,9 +135,12 @@ class TreeStep(Protocol):
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit targets of the points; after the first time, from where the last fit ended."""
 
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """Make the model of the best round one that predicts better; None where there is nothing to do."""
+
 
 class Round(NamedTuple):
-    """How things stand after a tree step; round 0 is the first fit."""
+    """How things stand after a tree step; round 0 is the first fit, and a last one is that of the finished model."""
 
     number: int
     seconds: float
@@ -160,15 +164,17 @@ class LapResult:
     Attributes
     ----------
     model : object
-        Model of the best round; the trees of a forest have the best values of their leaves.
+        Model of the best round, or the finished one; the trees of a forest have the best values of their leaves.
     values : ndarray of shape (n_points, n_outputs)
         What it predicts for the points, with the best values of its leaves, centred.
     smooth : ndarray of shape (n_points, n_outputs)
         Labels smoothed along the graph alone, centred.
     rounds : list of Round
-        The course of the fit.
+        The course of the fit, the finished model the last one.
     best : int
-        Number of the best round.
+        Number of the round of the model, or of that which it was finished from.
+    finished : bool
+        Whether the tree step had anything to finish.
     reason : {"rounds", "settled", "stopped"}
         Why it ended: all rounds done, the tree did not change any more, or the budget was over.
     """
@@ -178,7 +184,18 @@ class LapResult:
     smooth: FloatArray
     rounds: list[Round]
     best: int
+    finished: bool
     reason: str
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds after the first fit."""
+        return len(self.rounds) - 1 - self.finished
+
+    @property
+    def objective(self) -> float:
+        """Objective of the model."""
+        return self.rounds[-1 if self.finished else self.best].objective
 
 
 def smooth_and_fit(
@@ -246,11 +263,14 @@ def smooth_and_fit(
             reason = "settled"
             break
         mu *= schedule.factor
+    finished = None if budget.over else step.finish(keeper.best[0], budget)
+    if finished is not None:
+        keeper.close(finished, z, mu)
     if budget.over:
         reason = "stopped"
     best, values, number = keeper.best
     model = _with_best_leaves(task, best) if isinstance(best.model, list) else best.model
-    return LapResult(model, values, smooth, keeper.rounds, number, reason)
+    return LapResult(model, values, smooth, keeper.rounds, number, finished is not None, reason)
 
 
 def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: float, strength: float) -> GraphTask:
@@ -305,17 +325,27 @@ class _Keeper:
         self.best: tuple[Fitted, FloatArray, int]
 
     def offer(self, fitted: Fitted, z: FloatArray, mu: float) -> None:
+        """Note the model of a round, and keep it if it is the best one."""
+        now, values = self._note(fitted, z, mu)
+        if len(self.rounds) == 1 or now.objective < self.rounds[self.best[2]].objective:
+            self.best = fitted, values, now.number
+
+    def close(self, fitted: Fitted, z: FloatArray, mu: float) -> None:
+        """Note the finished model, and keep it: it is made to predict well, not to lower the objective."""
+        _, values = self._note(fitted, z, mu)
+        self.best = fitted, values, self.best[2]
+
+    def _note(self, fitted: Fitted, z: FloatArray, mu: float) -> tuple[Round, FloatArray]:
         values, loss, smoothness = _settled_values(self.task, fitted)
         residual = float(np.sqrt(np.sum(self.task.weight[:, None] * (z - fitted.values) ** 2)))
         moved = _moved(self.last, fitted)
         number = len(self.rounds)
         now = Round(number, self.budget.elapsed, mu, loss, smoothness, fitted.price, residual, moved)
-        if not self.rounds or now.objective < self.rounds[self.best[2]].objective:
-            self.best = fitted, values, number
         self.rounds.append(now)
         self.last = fitted
         if self.on_round is not None:
             self.on_round(now)
+        return now, values
 
 
 def _settled_values(task: GraphTask, fitted: Fitted) -> tuple[FloatArray, float, float]:

@@ -18,6 +18,7 @@ from treewright.search.greedy import tree_from_sklearn
 from treewright.search.laplacian import Fitted
 from treewright.search.leaves import MeanLeaves, Shape
 from treewright.search.points import Points
+from treewright.search.stretch import Stretch, improve_stretched
 from treewright.search.tao import Alternation
 from treewright.tree import Tree
 
@@ -43,6 +44,8 @@ class AlternatingStep:
         Kind of splits.
     n_jobs : int
         Threads.
+    stretch : Stretch or None
+        How points are stretched once the rounds are over, None for not at all.
     """
 
     def __init__(
@@ -55,16 +58,19 @@ class AlternatingStep:
         passes: int,
         splits: str = "oblique",
         n_jobs: int = 1,
+        stretch: Stretch | None = None,
     ) -> None:
         self.X, self.weight, self.make_start, self.relative_alpha = X, weight, make_start, relative_alpha
         self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
+        self.stretch = stretch
         self.state: Alternation | None = None
+        self.targets: FloatArray
         self.alpha = relative_alpha
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit targets of the points; after the first time, from where the last fit ended."""
         leaves = MeanLeaves(targets, self.weight)
-        passes = self.passes
+        self.targets, passes = targets, self.passes
         if self.state is None:
             self.alpha = self.relative_alpha * target_spread(targets, self.weight) ** 2
             start = self.make_start(targets, self.alpha)
@@ -75,8 +81,30 @@ class AlternatingStep:
         for _ in range(passes):
             if budget.over or not self.state.improve(budget):
                 break
-        values = self.state.leaves.table()[0]
-        return Fitted(values[self.state.leaf], self.state.price, self.state.leaf.copy(), self.state.tree())
+        return self._fitted(self.state)
+
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """Improve a tree on stretched points, whose targets are those of the last fit."""
+        if self.stretch is None or self.state is None:
+            return None
+        state, passes = improve_stretched(
+            fitted.model,
+            self.X,
+            self.targets,
+            self.weight,
+            lambda X, targets, weight: MeanLeaves(targets, weight),
+            self.alpha,
+            self.stretch,
+            budget,
+            splits=self.splits,
+            n_jobs=self.n_jobs,
+            starts=self.state.starts,
+        )
+        return self._fitted(state) if passes else None
+
+    @staticmethod
+    def _fitted(state: Alternation) -> Fitted:
+        return Fitted(state.leaves.table()[0][state.leaf], state.price, state.leaf.copy(), state.tree())
 
 
 class ForestStep:
@@ -124,19 +152,36 @@ class ForestStep:
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit all members, side by side."""
+        return self._each(lambda member, number: member.fit(targets[self.rows[number]], budget))
 
-        def one(member: AlternatingStep, rows: IntArray, features: IntArray) -> tuple[Tree, IntArray]:
-            tree = self._whole(member.fit(targets[rows], budget).model, features)
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """Improve all members on stretched points."""
+        if self.members[0].stretch is None or budget.over:
+            return None
+
+        def work(member: AlternatingStep, number: int) -> Fitted:
+            tree, features, rows = fitted.model[number], self.features[number], self.rows[number]
+            part = Tree(tree.left, tree.right, tree.weights[:, features], tree.threshold, tree.values, None)
+            before = Fitted(fitted.values[rows], fitted.price, None, part)
+            return member.finish(before, budget) or before
+
+        return self._each(work)
+
+    def _each(self, work: Callable[[AlternatingStep, int], Fitted]) -> Fitted:
+        """What the forest predicts after some work on each member, side by side."""
+
+        def one(member: AlternatingStep, number: int) -> tuple[Tree, IntArray, float]:
+            done = work(member, number)
+            tree = self._whole(done.model, self.features[number])
             shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
             leaf = self.points.walk(shape, tree.weights, tree.threshold, everyone, np.zeros_like(everyone))
-            return tree, leaf
+            return tree, leaf, done.price
 
-        parts = zip(self.members, self.rows, self.features, strict=True)
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
-            found = parallel(delayed(one)(*part) for part in parts)
-        values = np.mean([tree.values[leaf] for tree, leaf in found], axis=0)
-        price = sum(member.state.price for member in self.members if member.state is not None) / len(found)
-        return Fitted(values, price, np.column_stack([leaf for _, leaf in found]), [tree for tree, _ in found])
+            found = parallel(delayed(one)(member, number) for number, member in enumerate(self.members))
+        values = np.mean([tree.values[leaf] for tree, leaf, _ in found], axis=0)
+        price = sum(price for _, _, price in found) / len(found)
+        return Fitted(values, price, np.column_stack([leaf for _, leaf, _ in found]), [tree for tree, _, _ in found])
 
     def _whole(self, tree: Tree, features: IntArray) -> Tree:
         """The tree on all features."""
@@ -169,6 +214,10 @@ class CartStep:
         values = np.asarray(grown.tree_.value[leaf, :, 0])
         return Fitted(values, 0.0, np.asarray(leaf, dtype=np.int64), tree_from_sklearn(grown))
 
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """CART is grown anew and has nothing to improve."""
+        return None
+
 
 class RegressorStep:
     """Any regressor of scikit-learn, fitted anew each time.
@@ -193,6 +242,10 @@ class RegressorStep:
         values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
         return Fitted(values, 0.0, None, model)
 
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """There is nothing to improve."""
+        return None
+
 
 class NoStep:
     """No model at all: what the graph says is all there is."""
@@ -200,3 +253,7 @@ class NoStep:
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Take the targets as they are."""
         return Fitted(targets, 0.0, None, None)
+
+    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+        """There is nothing to improve."""
+        return None
