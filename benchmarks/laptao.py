@@ -85,9 +85,10 @@ def mnist_methods(jobs: int) -> dict[str, Callable[[], Any]]:
     tao = TAOClassifier(8, random_state=0, n_jobs=jobs)
     return {
         "LapTAO": lambda: LapTAOClassifier(**lap),
-        "LapTAO, chosen": lambda: LapTAOClassifier(**lap, **CHOSEN),
-        "LapTAO, trust 0": lambda: LapTAOClassifier(**lap, trust=0.0),
-        "EBBS": lambda: LapTAOClassifier(**lap, trust=0.0, max_iter=0),
+        "LapTAO (chosen)": lambda: LapTAOClassifier(**lap, **CHOSEN),
+        "LapTAO (trust 0)": lambda: LapTAOClassifier(**lap, trust=0.0),
+        "LapTAO (stretch 0)": lambda: LapTAOClassifier(**lap, stretch=0.0),
+        "EBBS": lambda: LapTAOClassifier(**lap, trust=0.0, stretch=0.0, max_iter=0),
         "LapCART": lambda: LapTAOClassifier(**lap, tree="cart", max_iter=5),
         "label propagation + kNN": lambda: LapTAOClassifier(**lap, tree=None),
         "LapTAO forest": lambda: LapTAOClassifier(**lap, n_estimators=12),
@@ -102,6 +103,7 @@ def mnist_methods(jobs: int) -> dict[str, Callable[[], Any]]:
     }
 
 
+ONE_DRAW = ("oblique-self", "SSCT", "LapSVM", "LapCART", "axis-self", "LapTAO (trust 0)", "LapTAO (stretch 0)")
 LABELS_ALONE = ("oblique-lbl", "oblique-all")
 SUBSET = {"LapSVM": 6000, "SSCT": 3000}
 """Rows of MNIST that methods for small tables get, with as many labels as the share gives on all rows, if they fit."""
@@ -111,8 +113,8 @@ def cpu_act_methods(depth: int) -> dict[str, Callable[[], Any]]:
     lap, tao = {"max_depth": depth, "random_state": 0}, TAORegressor(depth, random_state=0)
     return {
         "LapTAO": lambda: LapTAORegressor(**lap),
-        "LapTAO, stretch 0": lambda: LapTAORegressor(**lap, stretch=0.0),
-        "EBBS": lambda: LapTAORegressor(**lap, max_iter=0),
+        "LapTAO (stretch 0)": lambda: LapTAORegressor(**lap, stretch=0.0),
+        "EBBS": lambda: LapTAORegressor(**lap, stretch=0.0, max_iter=0),
         "LapCART": lambda: LapTAORegressor(**lap, tree="cart"),
         "Lap random forest": lambda: LapTAORegressor(
             **lap, tree=RandomForestRegressor(100, random_state=0), max_iter=3
@@ -181,7 +183,7 @@ def run_mnist(folder: Path, out: Path, shares: list[float], only: list[str], job
                 }
                 if (only and name not in only) or known(out, key) or (name == "LapTAO forest" and draw > 0):
                     continue
-                if name in ("oblique-self", "SSCT", "LapSVM", "LapCART", "axis-self", "LapTAO, trust 0") and draw > 0:
+                if name in ONE_DRAW and draw > 0:
                     continue
                 used, labels, given = training(name, y, rows, graph)
                 began = time.perf_counter()

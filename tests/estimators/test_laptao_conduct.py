@@ -119,7 +119,8 @@ def test_ends_of_the_rounds(kind, capsys):
         model = small(kind, max_iter=3, tol=0.0, verbose=1).fit(X, y)
         assert model.n_iter_ == 3 and model.stop_reason_ == "rounds" and model.status_ == "local"
         lines = capsys.readouterr().err.splitlines()
-        assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 5  # the last is on stretched rows
+        assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 4 + [False]
+        assert "stretched" in lines[4] and np.array_equal(model.history_[3:, 1], [model.history_[3, 1]] * 2)
         assert f"objective {model.objective_:.6g}" in lines[4]
         assert f"objective {model.trace_[: model.n_iter_ + 1, 1].min():.6g}" in lines[model.best_iter_]
         settled = small(kind, max_iter=20, tol=1.0).fit(X, y)

@@ -15,6 +15,7 @@ from treewright.cli import main
 from treewright.estimators import _input
 from treewright.estimators import _tao as module
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.search.tao import Alternation
 
 WINE = load_wine(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -210,26 +211,72 @@ def test_starts_that_cannot_be_used():
 def test_a_tree_of_another_model_is_a_start_and_never_made_worse():
     X, y = WINE
     optimal = OCTHClassifier(max_depth=2, random_state=0).fit(X, y)
-    model = TAOClassifier(max_depth=2, alpha=0.01, warm_start=optimal).fit(X, y)
+    model = TAOClassifier(max_depth=2, alpha=0.01, stretch=0.0, warm_start=optimal).fit(X, y)
     assert np.sum(model.predict(X) != y) + 0.01 * 3 <= np.sum(optimal.predict(X) != y) + 0.01 * 3 * np.sqrt(13)
 
 
 @BOTH
-def test_a_stop_among_stretched_rows_is_said(kind, monkeypatch):
+@pytest.mark.parametrize("at", [1, 3, 6])
+@pytest.mark.parametrize("cause", ["interrupted", "time_limit"])
+def test_a_stop_among_stretched_rows_is_said(kind, at, cause, monkeypatch):
     X, y = classes_and_targets(kind)
-    original = module.improve_stretched
-
-    def cut_short(*args, **settings):
-        budget = args[-1]
-        budget.stop()
-        return original(*args, **settings)
-
     whole = kind(max_depth=3, stretch=0.0, random_state=0).fit(X, y)
-    monkeypatch.setattr(module, "improve_stretched", cut_short)
-    with pytest.warns(ConvergenceWarning, match="'interrupted'"):
-        model = kind(max_depth=3, random_state=0).fit(X, y)
-    assert model.status_ == "interrupted" and model.objective_ == pytest.approx(whole.objective_)
-    assert np.array_equal(model.predict(X), whole.predict(X))
+    improve, passes = Alternation.improve, []
+
+    def stopped(self, budget):
+        passes.append(len(self.everyone))
+        if sum(n > len(X) for n in passes) == at:  # copies come with stretching
+            if cause == "interrupted":
+                budget.stop()
+            else:
+                budget.seconds = 1e-9
+        return improve(self, budget)
+
+    monkeypatch.setattr(Alternation, "improve", stopped)
+    with pytest.warns(ConvergenceWarning, match=cause):
+        model = kind(max_depth=3, time_limit=1000, random_state=0).fit(X, y)
+    assert model.status_ == cause and sum(n > len(X) for n in passes) == at
+    assert model.n_iter_ == whole.n_iter_ and np.array_equal(model.trace_[:, 1:], whole.trace_[:, 1:])
+    if at == 1:  # no node was improved after the stop
+        assert np.array_equal(model.predict(X), whole.predict(X))
+
+
+def test_time_that_is_over_before_stretching_is_said(monkeypatch):
+    X, y = WINE
+    improve = Alternation.improve
+
+    def late(self, budget):
+        changed = improve(self, budget)
+        budget.seconds = 1e-9
+        return changed
+
+    monkeypatch.setattr(Alternation, "improve", late)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = TAOClassifier(max_depth=3, max_iter=1, time_limit=1000, random_state=0).fit(X, y)
+    assert model.objective_ <= model.trace_[-1, 1] + 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TAOClassifier(max_depth=3, max_iter=1, stretch=0.0, time_limit=1000, random_state=0).fit(X, y)
+
+
+def test_a_fit_that_breaks_off_while_stretching_leaves_the_old_one_whole(monkeypatch):
+    X, y = WINE
+
+    def broken(*args, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "improve_stretched", broken)
+    model = TAOClassifier(max_depth=3, random_state=0)
+    with pytest.raises(MemoryError):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.set_params(stretch=0.0).fit(X, y)
+    before = model.trace_, model.n_iter_, model.tree_, model.predict(X)
+    with pytest.raises(MemoryError):
+        model.set_params(stretch=0.25).fit(X[::2], y[::2])
+    assert model.trace_ is before[0] and model.n_iter_ == before[1] and model.tree_ is before[2]
+    assert np.array_equal(model.predict(X), before[3])
 
 
 @BOTH

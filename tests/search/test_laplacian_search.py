@@ -95,7 +95,7 @@ class Groups:
         mean = (B * self.weight[:, None]).T @ targets / (B.T @ self.weight)[:, None]
         return Fitted(mean[self.group], 0.25, self.group, len(self.asked) - 1)
 
-    def finish(self, fitted, budget):
+    def finish(self, model, budget):
         return None
 
 
@@ -182,14 +182,14 @@ def test_a_finished_model_is_kept_though_its_objective_is_higher():
     coarse = np.arange(40) % 2
 
     class Finisher(Groups):
-        def finish(self, fitted, budget):
-            self.given = fitted
+        def finish(self, model, budget):
+            self.given = model
             return Fitted(np.zeros((40, 2)), 50.0, coarse, "finished")
 
     step, heard = Finisher(np.arange(40) % 3, task.weight), []
     result = smooth_and_fit(task, step, Schedule(2, tol=0.0), Budget(), heard.append)
     assert result.finished and result.model == "finished" and result.n_rounds == 2 and len(result.rounds) == 4
-    assert step.given.model == result.best < 3 and heard == result.rounds
+    assert step.given == result.best < 3 and heard == result.rounds
     # Its leaves have their best values, whatever it came with.
     table, *_ = leaf_values(task, coarse, 2)
     assert result.values == pytest.approx(table[coarse])
@@ -206,7 +206,7 @@ def test_nothing_is_finished_once_the_time_is_over():
             budget.stop()
             return super().fit(targets, now)
 
-        def finish(self, fitted, budget):
+        def finish(self, model, budget):
             raise AssertionError("too late")
 
     result = smooth_and_fit(task, Late(np.arange(40) % 3, task.weight), Schedule(2), budget)

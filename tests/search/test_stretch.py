@@ -8,8 +8,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from treewright import TAOClassifier
 from treewright.budget import Budget
+from treewright.search import stretch as module
 from treewright.search.leaves import ClassLeaves, MeanLeaves
 from treewright.search.stretch import Stretch, improve_stretched, stretched
+from treewright.search.tao import Alternation
 from treewright.tree import Tree, route
 
 
@@ -66,7 +68,7 @@ def test_copies_have_the_targets_of_their_points_and_add_no_weight():
     asked = []
 
     def make_leaves(X, targets, weight):
-        asked.append((X, targets, weight))
+        asked.append((X.copy(), targets, weight))  # the table is used again
         return MeanLeaves(targets, weight)
 
     tree = Tree.stump([1.0, 0.0, 0.0], 0.5, np.zeros((2, 2)))
@@ -85,6 +87,26 @@ def test_copies_have_the_targets_of_their_points_and_add_no_weight():
     assert np.array_equal(state.leaf, route(state.tree(), X))
     means = np.array([np.average(Y[state.leaf == k], axis=0, weights=weight[state.leaf == k]) for k in state.leaf])
     assert state.tree().values[state.leaf] == pytest.approx(means)
+
+
+def test_the_price_of_a_split_follows_the_number_of_points(monkeypatch):
+    X, _ = points(40)
+    prices = []
+
+    class Noting(Alternation):
+        def improve(self, budget):
+            prices.append((self.alpha, len(self.everyone)))
+            return super().improve(budget)
+
+    monkeypatch.setattr(module, "Alternation", Noting)
+    tree, stretch = Tree.stump([1.0, 0.0, 0.0], 0.5, np.zeros((2, 1))), Stretch(0.25, 0, passes=2, most=30)
+    state, _ = improve_stretched(
+        tree, X, X[:, :1], np.ones(40), lambda X, Y, w: MeanLeaves(Y, w), 0.8, stretch, Budget()
+    )
+    assert state.alpha == 0.8 and len(prices) == 2
+    for price, n in prices:
+        # n points of weight 40 / n: the spread of a sum of their chances is that of 40 points times the root of 40 / n.
+        assert price == pytest.approx(0.8 * np.sqrt(40 / n)) and 60 < n <= 70
 
 
 def test_a_split_close_to_its_points_moves_away_from_them():

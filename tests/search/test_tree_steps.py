@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright.budget import Budget
+from treewright.search.stretch import Stretch
 from treewright.search.tao_starts import random_tree
 from treewright.search.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
 from treewright.tree import predict_values, route
@@ -20,11 +21,11 @@ def table(n=200, p=4, outputs=2, seed=0):
     return X, targets, rng.integers(1, 4, n).astype(float)
 
 
-def alternating(X, weight, first=3, passes=1, alpha=0.5, splits="oblique", depth=3):
+def alternating(X, weight, first=3, passes=1, alpha=0.5, splits="oblique", depth=3, stretch=None):
     def start(targets, alpha):
         return random_tree(X, depth, np.random.default_rng(0), splits == "axis", weight)
 
-    return AlternatingStep(X, weight, start, alpha, first, passes, splits)
+    return AlternatingStep(X, weight, start, alpha, first, passes, splits, stretch=stretch)
 
 
 def price(tree, alpha):
@@ -165,3 +166,53 @@ def test_no_model_is_the_targets_themselves():
     _, targets, _ = table()
     fitted = NoStep().fit(targets, Budget())
     assert np.array_equal(fitted.values, targets) and fitted.model is None and fitted.price == 0.0
+
+
+# ---------------------------------------------------------------------- the end
+
+
+def test_a_finished_tree_has_the_leaves_of_the_points_alone():
+    X, targets, weight = table()
+    step = alternating(X, weight, stretch=Stretch(0.25, 0))
+    fitted = step.fit(targets, Budget())
+    finished = step.finish(fitted.model, Budget())
+    assert finished.model != fitted.model and np.array_equal(finished.leaf, route(finished.model, X))
+    assert finished.values == pytest.approx(predict_values(finished.model, X))
+    away = weight @ ((finished.values - targets) ** 2).sum(axis=1)
+    assert away == pytest.approx(best_error(finished.leaf, targets, weight))
+    assert finished.price == pytest.approx(price(finished.model, 0.5 * variance(targets, weight)))
+    assert alternating(X, weight).finish(fitted.model, Budget()) is None
+
+
+@pytest.mark.parametrize("after", [None, 2])
+def test_the_members_of_a_forest_are_finished_each_on_its_part(after, monkeypatch):
+    X, targets, weight = table(p=6)
+    forest = ForestStep(
+        X, weight, lambda part, own, seed: alternating(part, own, stretch=Stretch(0.25, seed)), 4, 0.7, 0.5, 0
+    )
+    fitted = forest.fit(targets, Budget())
+    budget, finish, done = Budget(), AlternatingStep.finish, []
+
+    def finish_some(self, model, budget):
+        if len(done) == after:
+            budget.stop()
+        done.append(self)
+        return finish(self, model, budget)
+
+    monkeypatch.setattr(AlternatingStep, "finish", finish_some)
+    finished = forest.finish(fitted.model, budget)
+    same = [np.array_equal(route(a, X), route(b, X)) for a, b in zip(fitted.model, finished.model, strict=True)]
+    assert same == [False] * 4 if after is None else same == [False, False, True, True]
+    for number, tree in enumerate(finished.model):
+        assert not np.any(np.delete(tree.weights, forest.features[number], axis=1))
+        assert np.array_equal(finished.leaf[:, number], route(tree, X))
+    prices = [price(tree, member.alpha) for tree, member in zip(finished.model, forest.members, strict=True)]
+    assert finished.price == pytest.approx(np.mean(prices))
+    assert finished.values == pytest.approx(np.mean([predict_values(tree, X) for tree in finished.model], axis=0))
+
+
+def test_what_is_grown_anew_is_not_finished():
+    X, targets, weight = table()
+    plain = ForestStep(X, weight, lambda part, own, seed: alternating(part, own), 2, 0.7, 0.5, 0)
+    for step in (CartStep(X, weight, 3, 0), RegressorStep(X, weight, LinearRegression()), NoStep(), plain):
+        assert step.finish(step.fit(targets, Budget()).model, Budget()) is None

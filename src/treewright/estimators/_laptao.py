@@ -224,8 +224,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             return None
 
         def line(now: Round) -> None:
+            name = "stretched" if now.finished else f"round {now.number:2d}"
             print(
-                f"{now.seconds:8.1f} s  round {now.number:2d}  mu {now.mu:.4f}  objective {now.objective:.6g} = labels "
+                f"{now.seconds:8.1f} s  {name:9s}  mu {now.mu:.4f}  objective {now.objective:.6g} = labels "
                 f"{now.label_loss:.4g} + edges {now.smoothness:.4g} + splits {now.price:.4g}  residual "
                 f"{now.residual:.4g}  moved {now.moved:.1%}",
                 file=sys.stderr,

@@ -72,7 +72,7 @@ class TAOModel(TimedModel, TreeModel):
         scaling = unit_scaling(rows)
         X, targets, weight = prepared_rows(scaling.apply(rows), targets, weight)
         seed = self._seed()
-        self.alpha_ = alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha)
+        alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha)
         # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
         with threadpool_limits(limits=1):
             start = self._start(X, targets, weight, alpha, scaling, seed, budget)
@@ -87,10 +87,11 @@ class TAOModel(TimedModel, TreeModel):
                 n_jobs=self._threads,
                 on_pass=self._pass_printer(),
             )
-            self._note(result, budget)
-            found = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
+            found, objective = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
         tree = scaling.invert_tree(found)
         kept = visited(tree, rows)
+        self.alpha_ = alpha
+        self._note(result, objective, budget)
         return tree.collapsed(kept), alpha * float(normal_price(found.collapsed(kept).weights).sum())
 
     def _stretched(
@@ -103,12 +104,12 @@ class TAOModel(TimedModel, TreeModel):
         alpha: float,
         seed: int,
         budget: Budget,
-    ) -> Tree:
-        """The tree of a fit, improved on stretched points if that is asked for."""
-        if not self._stretches() or budget.over:
-            return result.tree
-        stretch = Stretch(float(self.stretch), seed)
-        state, passes = improve_stretched(
+    ) -> tuple[Tree, float]:
+        """The tree of a fit, improved on stretched points if that is asked for, and its objective."""
+        stretch = self._stretch(seed)
+        if stretch is None or budget.over:
+            return result.tree, result.objective
+        state, _ = improve_stretched(
             result.tree,
             X,
             targets,
@@ -120,15 +121,16 @@ class TAOModel(TimedModel, TreeModel):
             splits=self.splits,
             n_jobs=self._threads,
         )
-        self._reached = state.objective
         if self.verbose:
-            print(f"{budget.elapsed:8.1f} s  objective {state.objective:.6g} on stretched points", file=sys.stderr)
-        if passes < stretch.passes:
-            self.status_ = "interrupted" if budget.interrupted else "time_limit"
-        return state.tree()
+            after = "after passes over stretched rows"
+            print(
+                f"{budget.elapsed:8.1f} s  objective {state.objective:.6g}  loss {state.loss:.6g}  {after}",
+                file=sys.stderr,
+            )
+        return state.tree(), state.objective
 
-    def _stretches(self) -> bool:
-        return self.stretch > 0
+    def _stretch(self, seed: int) -> Stretch | None:
+        return Stretch(float(self.stretch), seed) if self.stretch else None
 
     def _start(
         self,
@@ -167,11 +169,12 @@ class TAOModel(TimedModel, TreeModel):
 
         return line
 
-    def _note(self, result: TAOResult, budget: Budget) -> None:
-        self.n_iter_, self.trace_, self._reached = result.n_iter, result.trace, result.objective
-        self.status_ = "interrupted" if budget.interrupted else "local"
-        if not result.converged and result.n_iter < self.max_iter and not budget.interrupted:
-            self.status_ = "time_limit"
+    def _note(self, result: TAOResult, objective: float, budget: Budget) -> None:
+        self.n_iter_, self.trace_, self._reached = result.n_iter, result.trace, objective
+        cut_short = not result.converged and result.n_iter < self.max_iter
+        if self._stretch(0) is not None and budget.over:
+            cut_short = True
+        self.status_ = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
 
     def _close(self, budget: Budget, tree: Tree, objective: float) -> None:
         """Set the rest of the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
@@ -190,7 +193,7 @@ class TAOModel(TimedModel, TreeModel):
         if self.status_ != "local":
             warnings.warn(
                 f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} passes and "
-                f"{self.solve_time_:.1f} s: the tree has objective {objective:.6g}; more passes may lower it.",
+                f"{self.solve_time_:.1f} s: the tree has objective {objective:.6g}; more time may make it better.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

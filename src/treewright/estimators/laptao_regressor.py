@@ -43,9 +43,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     init : {"auto", "balanced", "cart", "random"}, default="auto"
         Tree that alternating optimization starts from, as for :class:`TAORegressor`.
     stretch : float, default=0.25
-        Once the rounds are over, the tree is improved some more on the rows and copies of them, each pushed away from
-        another row of its leaf by this share of their distance: a tree that fits its rows well errs on others close to
-        its splits. That raises the objective a little and is more accurate; 0 is the paper's method. Without meaning
+        After the rounds, six passes are made on the rows and copies of them, each pushed away from another row of its
+        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. That
+        does not lower the objective of the rows, and mostly predicts better; 0 is the paper's method. Without meaning
         for other models than TAO trees.
     n_estimators : int, default=1
         Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
@@ -53,7 +53,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Shares of the rows and features of each tree of a forest.
     max_iter : int, default=20
         Most rounds of label step, tree step and multipliers. 0 fits the tree to the smoothed labels and that is all
-        (EBBS with one tree).
+        (with ``stretch=0``, EBBS with one tree).
     init_passes, passes : int, default=6 and 1
         Passes of alternating optimization over the tree: before the first round, and in each.
     mu, mu_factor : float, default=0.002 and 1.3
@@ -109,10 +109,10 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
-    trace_ : ndarray of shape (n_rounds + 2, 3)
-        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and
-        after the passes over stretched rows.
-    history_ : ndarray of shape (n_rounds + 2, 7)
+    trace_ : ndarray of shape (n_rows, 3)
+        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and, if
+        they are made, after the passes over stretched rows.
+    history_ : ndarray of shape (n_rows, 7)
         Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
         leaves.
     solve_time_ : float

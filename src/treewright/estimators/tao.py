@@ -17,6 +17,7 @@ from treewright.estimators._base import TreeClassifier, TreeRegressor
 from treewright.estimators._input import weighted_rows
 from treewright.estimators._tao import TAOModel
 from treewright.search.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves, Shape
+from treewright.search.stretch import Stretch
 from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, route
 from treewright.tree.measure import weighted_error
 
@@ -26,7 +27,7 @@ __all__ = ["TAOClassifier", "TAORegressor"]
 class TAOClassifier(TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
-    Lowers, pass by pass and never raising it,
+    Lowers, pass by pass and never raising it but for the last ones (`stretch`),
 
     .. math:: \sum_i c_i [\text{row } i \text{ misclassified}] + \alpha \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
 
@@ -50,9 +51,9 @@ class TAOClassifier(TAOModel, TreeClassifier):
         complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
         "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
     stretch : float, default=0.25
-        Once no split can be improved any more, the tree is improved some more on the rows and copies of them, each
-        pushed away from another row of its leaf by this share of their distance: a tree that fits its rows well errs on
-        others close to its splits. That raises the objective a little and is more accurate; 0 leaves it out.
+        After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
+        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
+        do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
     max_iter : int, default=20
         Most passes over the tree.
     class_weight : dict, "balanced" or None, default=None
@@ -62,11 +63,12 @@ class TAOClassifier(TAOModel, TreeClassifier):
     n_jobs : int or None, default=None
         Threads, over the nodes of a depth: None for one, -1 for all cores. The tree does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the start.
+        Seed of the start and of the copies of `stretch`.
     verbose : int, default=0
         Above 0, progress goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off.
+        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
+        ``stretch=0`` is the objective never above that of the start.
 
     Attributes
     ----------
@@ -75,13 +77,13 @@ class TAOClassifier(TAOModel, TreeClassifier):
     classes_ : ndarray
         The labels.
     objective_ : float
-        Objective of the tree, recomputed from the data; with `stretch`, mostly above the last one of `trace_`.
+        Objective of the tree, recomputed from the data; with `stretch`, other than the last one of `trace_`.
     alpha_ : float
         The price of a split that was used.
     n_iter_ : int
         Passes over the tree on the rows alone.
     status_ : {"local", "time_limit", "interrupted"}
-        How the fit ended. "local" is the usual end: no single node can be improved any more, or `max_iter` is reached.
+        How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
     solve_time_ : float
         Seconds of the whole fit.
     trace_ : ndarray of shape (n_passes + 1, 3)
@@ -173,7 +175,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
 class TAORegressor(TAOModel, TreeRegressor):
     r"""Regression tree with sparse oblique splits, constant or linear leaves, by tree alternating optimization (TAO).
 
-    Lowers, pass by pass and never raising it,
+    Lowers, pass by pass and never raising it but for the last ones (`stretch`),
 
     .. math:: \sum_i c_i \lVert y_i - T(x_i) \rVert^2 / s^2 + \alpha \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
 
@@ -203,9 +205,9 @@ class TAORegressor(TAOModel, TreeRegressor):
         complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
         "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
     stretch : float, default=0.25
-        Once no split can be improved any more, the tree is improved some more on the rows and copies of them, each
-        pushed away from another row of its leaf by this share of their distance: a tree that fits its rows well errs on
-        others close to its splits. That raises the objective a little and is more accurate; 0 leaves it out.
+        After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
+        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
+        do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
         Without meaning for linear leaves, which a copy with the target of its row would flatten.
     max_iter : int, default=20
         Most passes over the tree.
@@ -214,24 +216,25 @@ class TAORegressor(TAOModel, TreeRegressor):
     n_jobs : int or None, default=None
         Threads, over the nodes of a depth: None for one, -1 for all cores. The tree does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the start.
+        Seed of the start and of the copies of `stretch`.
     verbose : int, default=0
         Above 0, progress goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off.
+        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
+        ``stretch=0`` is the objective never above that of the start.
 
     Attributes
     ----------
     tree_ : Tree
         The tree, in the units of the data.
     objective_ : float
-        Objective of the tree, recomputed from the data; with `stretch`, mostly above the last one of `trace_`.
+        Objective of the tree, recomputed from the data; with `stretch`, other than the last one of `trace_`.
     alpha_ : float
         The price of a split that was used.
     n_iter_ : int
         Passes over the tree on the rows alone.
     status_ : {"local", "time_limit", "interrupted"}
-        How the fit ended. "local" is the usual end: no single node can be improved any more, or `max_iter` is reached.
+        How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
     solve_time_ : float
         Seconds of the whole fit.
     trace_ : ndarray of shape (n_passes + 1, 3)
@@ -338,8 +341,8 @@ class TAORegressor(TAOModel, TreeRegressor):
         self._close(budget, tree, float(weight @ (away**2).sum(axis=1)) + price)
         return self
 
-    def _stretches(self) -> bool:
-        return super()._stretches() and self.leaves == "constant"
+    def _stretch(self, seed: int) -> Stretch | None:
+        return super()._stretch(seed) if self.leaves == "constant" else None
 
     def _make_leaves(self, X: Any, targets: FloatArray, weight: FloatArray) -> Leaves:
         if self.leaves == "linear":

@@ -135,7 +135,7 @@ class TreeStep(Protocol):
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit targets of the points; after the first time, from where the last fit ended."""
 
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+    def finish(self, model: Any, budget: Budget) -> Fitted | None:
         """Make the model of the best round one that predicts better; None where there is nothing to do."""
 
 
@@ -150,6 +150,7 @@ class Round(NamedTuple):
     price: float
     residual: float
     moved: float
+    finished: bool = False
 
     @property
     def objective(self) -> float:
@@ -263,9 +264,9 @@ def smooth_and_fit(
             reason = "settled"
             break
         mu *= schedule.factor
-    finished = None if budget.over else step.finish(keeper.best[0], budget)
+    finished = None if budget.over else step.finish(keeper.best[0].model, budget)
     if finished is not None:
-        keeper.close(finished, z, mu)
+        keeper.close(finished, z)
     if budget.over:
         reason = "stopped"
     best, values, number = keeper.best
@@ -330,17 +331,18 @@ class _Keeper:
         if len(self.rounds) == 1 or now.objective < self.rounds[self.best[2]].objective:
             self.best = fitted, values, now.number
 
-    def close(self, fitted: Fitted, z: FloatArray, mu: float) -> None:
+    def close(self, fitted: Fitted, z: FloatArray) -> None:
         """Note the finished model, and keep it: it is made to predict well, not to lower the objective."""
-        _, values = self._note(fitted, z, mu)
-        self.best = fitted, values, self.best[2]
+        self.last, _, best = self.best
+        _, values = self._note(fitted, z, self.rounds[-1].mu, finished=True)
+        self.best = fitted, values, best
 
-    def _note(self, fitted: Fitted, z: FloatArray, mu: float) -> tuple[Round, FloatArray]:
+    def _note(self, fitted: Fitted, z: FloatArray, mu: float, finished: bool = False) -> tuple[Round, FloatArray]:
         values, loss, smoothness = _settled_values(self.task, fitted)
         residual = float(np.sqrt(np.sum(self.task.weight[:, None] * (z - fitted.values) ** 2)))
         moved = _moved(self.last, fitted)
         number = len(self.rounds)
-        now = Round(number, self.budget.elapsed, mu, loss, smoothness, fitted.price, residual, moved)
+        now = Round(number, self.budget.elapsed, mu, loss, smoothness, fitted.price, residual, moved, finished)
         self.rounds.append(now)
         self.last = fitted
         if self.on_round is not None:

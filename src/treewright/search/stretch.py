@@ -131,7 +131,7 @@ def improve_stretched(
     splits, n_jobs
         As for :func:`~treewright.search.tao.alternate_nodes`.
     starts : dict or None
-        What the node solver remembers of the fit of the tree.
+        What the node solver remembers of trees like this one, None for nothing.
 
     Returns
     -------
@@ -159,14 +159,30 @@ def improve_stretched(
 
     n, rng, passes = len(weight), np.random.default_rng(stretch.seed), 0
     state = on(X, targets, weight, tree, alpha)
+    leaf, join = state.leaf, _joiner(X, min(n, stretch.most))
     memory = {} if starts is None else dict(starts)
     while passes < stretch.passes and not budget.over:
-        copies, origin = stretched(X, state.leaf[:n], stretch.push, stretch.most, rng)
-        both = sparse.vstack([X, copies], format="csr") if sparse.issparse(X) else np.concatenate([X, copies])
+        copies, origin = stretched(X, leaf, stretch.push, stretch.most, rng)
         whose = np.concatenate([np.arange(n), origin])
         share = float(weight.sum() / weight[whose].sum())
-        state = on(both, targets[whose], weight[whose] * share, state.tree(), alpha * float(np.sqrt(share)))
+        state = on(join(copies), targets[whose], weight[whose] * share, tree, alpha * float(np.sqrt(share)))
         state.starts = memory
         state.improve(budget)
+        tree, leaf = state.tree(), state.leaf[:n]
         passes += 1
-    return on(X, targets, weight, state.tree(), alpha), passes
+    return on(X, targets, weight, tree, alpha), passes
+
+
+def _joiner(X: Any, most: int) -> Callable[[Any], Any]:
+    """What puts copies below the points; dense points are copied once, and the table is that of the last call."""
+    if sparse.issparse(X):
+        return lambda copies: sparse.vstack([X, copies], format="csr")
+    n, p = X.shape
+    table = np.empty((n + most, p), dtype=X.dtype)
+    table[:n] = X
+
+    def join(copies: Any) -> Any:
+        table[n : n + len(copies)] = copies
+        return table[: n + len(copies)]
+
+    return join

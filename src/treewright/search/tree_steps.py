@@ -83,12 +83,12 @@ class AlternatingStep:
                 break
         return self._fitted(self.state)
 
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+    def finish(self, model: Tree, budget: Budget) -> Fitted | None:
         """Improve a tree on stretched points, whose targets are those of the last fit."""
         if self.stretch is None or self.state is None:
             return None
-        state, passes = improve_stretched(
-            fitted.model,
+        state, _ = improve_stretched(
+            model,
             self.X,
             self.targets,
             self.weight,
@@ -100,7 +100,7 @@ class AlternatingStep:
             n_jobs=self.n_jobs,
             starts=self.state.starts,
         )
-        return self._fitted(state) if passes else None
+        return self._fitted(state)
 
     @staticmethod
     def _fitted(state: Alternation) -> Fitted:
@@ -152,33 +152,36 @@ class ForestStep:
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit all members, side by side."""
-        return self._each(lambda member, number: member.fit(targets[self.rows[number]], budget))
+        found = self._each(lambda number: self.members[number].fit(targets[self.rows[number]], budget))
+        assert found is not None
+        return found
 
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
+    def finish(self, model: list[Tree], budget: Budget) -> Fitted | None:
         """Improve all members on stretched points."""
-        if self.members[0].stretch is None or budget.over:
-            return None
 
-        def work(member: AlternatingStep, number: int) -> Fitted:
-            tree, features, rows = fitted.model[number], self.features[number], self.rows[number]
+        def work(number: int) -> Fitted | None:
+            tree, features = model[number], self.features[number]
             part = Tree(tree.left, tree.right, tree.weights[:, features], tree.threshold, tree.values, None)
-            before = Fitted(fitted.values[rows], fitted.price, None, part)
-            return member.finish(before, budget) or before
+            return self.members[number].finish(part, budget)
 
         return self._each(work)
 
-    def _each(self, work: Callable[[AlternatingStep, int], Fitted]) -> Fitted:
-        """What the forest predicts after some work on each member, side by side."""
+    def _each(self, work: Callable[[int], Fitted | None]) -> Fitted | None:
+        """What the forest predicts after some work on each member, side by side; None where there was none to do."""
 
-        def one(member: AlternatingStep, number: int) -> tuple[Tree, IntArray, float]:
-            done = work(member, number)
+        def one(number: int) -> tuple[Tree, IntArray, float] | None:
+            done = work(number)
+            if done is None:
+                return None
             tree = self._whole(done.model, self.features[number])
             shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
             leaf = self.points.walk(shape, tree.weights, tree.threshold, everyone, np.zeros_like(everyone))
             return tree, leaf, done.price
 
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
-            found = parallel(delayed(one)(member, number) for number, member in enumerate(self.members))
+            found = [done for done in parallel(map(delayed(one), range(len(self.members)))) if done is not None]
+        if not found:
+            return None
         values = np.mean([tree.values[leaf] for tree, leaf, _ in found], axis=0)
         price = sum(price for _, _, price in found) / len(found)
         return Fitted(values, price, np.column_stack([leaf for _, leaf, _ in found]), [tree for tree, _, _ in found])
@@ -190,7 +193,15 @@ class ForestStep:
         return Tree(tree.left, tree.right, weights, tree.threshold, tree.values, None)
 
 
-class CartStep:
+class _GrownAnew:
+    """What is fitted anew each time has nothing to finish."""
+
+    def finish(self, model: Any, budget: Budget) -> Fitted | None:
+        """Leave the model as it is."""
+        return None
+
+
+class CartStep(_GrownAnew):
     """CART, grown anew each time.
 
     Parameters
@@ -214,12 +225,8 @@ class CartStep:
         values = np.asarray(grown.tree_.value[leaf, :, 0])
         return Fitted(values, 0.0, np.asarray(leaf, dtype=np.int64), tree_from_sklearn(grown))
 
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
-        """CART is grown anew and has nothing to improve."""
-        return None
 
-
-class RegressorStep:
+class RegressorStep(_GrownAnew):
     """Any regressor of scikit-learn, fitted anew each time.
 
     Parameters
@@ -242,18 +249,10 @@ class RegressorStep:
         values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
         return Fitted(values, 0.0, None, model)
 
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
-        """There is nothing to improve."""
-        return None
 
-
-class NoStep:
+class NoStep(_GrownAnew):
     """No model at all: what the graph says is all there is."""
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Take the targets as they are."""
         return Fitted(targets, 0.0, None, None)
-
-    def finish(self, fitted: Fitted, budget: Budget) -> Fitted | None:
-        """There is nothing to improve."""
-        return None
