@@ -109,7 +109,7 @@ class TAOModel(TimedModel, TreeModel):
         stretch = self._stretch(seed)
         if stretch is None or budget.over:
             return result.tree, result.objective
-        state, _ = improve_stretched(
+        state = improve_stretched(
             result.tree,
             X,
             targets,
@@ -171,9 +171,8 @@ class TAOModel(TimedModel, TreeModel):
 
     def _note(self, result: TAOResult, objective: float, budget: Budget) -> None:
         self.n_iter_, self.trace_, self._reached = result.n_iter, result.trace, objective
-        cut_short = not result.converged and result.n_iter < self.max_iter
-        if self._stretch(0) is not None and budget.over:
-            cut_short = True
+        passes_left = not result.converged and result.n_iter < self.max_iter
+        cut_short = passes_left or (self._stretch(0) is not None and budget.over)
         self.status_ = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
 
     def _close(self, budget: Budget, tree: Tree, objective: float) -> None:

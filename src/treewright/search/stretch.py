@@ -106,7 +106,7 @@ def improve_stretched(
     splits: str = "oblique",
     n_jobs: int = 1,
     starts: dict[int, tuple[FloatArray, float]] | None = None,
-) -> tuple[Alternation, int]:
+) -> Alternation:
     """Improve a fitted tree on its points and stretched copies of them.
 
     Parameters
@@ -135,10 +135,8 @@ def improve_stretched(
 
     Returns
     -------
-    state : Alternation
+    Alternation
         The tree on the points alone, with leaves fitted to them.
-    passes : int
-        Passes made.
 
     Examples
     --------
@@ -148,20 +146,22 @@ def improve_stretched(
     >>> Y = np.where(X[:, :1] > X[:, 1:], 1.0, -1.0)
     >>> tree = Tree.stump([1.0, -0.5], 0.2, [[-1.0], [1.0]])
     >>> make_leaves = lambda X, Y, weight: MeanLeaves(Y, weight)
-    >>> state, passes = improve_stretched(tree, X, Y, np.ones(40), make_leaves, 0.1, Stretch(0.2, seed=0), Budget())
-    >>> round(state.loss, 6), passes
-    (0.0, 6)
+    >>> state = improve_stretched(tree, X, Y, np.ones(40), make_leaves, 0.1, Stretch(0.2, seed=0), Budget())
+    >>> round(state.loss, 6)
+    0.0
     """
 
     def on(X: Any, targets: FloatArray, weight: FloatArray, tree: Tree, alpha: float) -> Alternation:
         leaves = make_leaves(X, targets, weight)
         return Alternation(tree, X, leaves, alpha, splits=splits, n_jobs=n_jobs)
 
-    n, rng, passes = len(weight), np.random.default_rng(stretch.seed), 0
+    n, rng = len(weight), np.random.default_rng(stretch.seed)
     state = on(X, targets, weight, tree, alpha)
     leaf, join = state.leaf, _joiner(X, min(n, stretch.most))
     memory = {} if starts is None else dict(starts)
-    while passes < stretch.passes and not budget.over:
+    for _ in range(stretch.passes):
+        if budget.over:
+            break
         copies, origin = stretched(X, leaf, stretch.push, stretch.most, rng)
         whose = np.concatenate([np.arange(n), origin])
         share = float(weight.sum() / weight[whose].sum())
@@ -169,8 +169,7 @@ def improve_stretched(
         state.starts = memory
         state.improve(budget)
         tree, leaf = state.tree(), state.leaf[:n]
-        passes += 1
-    return on(X, targets, weight, tree, alpha), passes
+    return on(X, targets, weight, tree, alpha)
 
 
 def _joiner(X: Any, most: int) -> Callable[[Any], Any]:

@@ -87,7 +87,7 @@ class AlternatingStep:
         """Improve a tree on stretched points, whose targets are those of the last fit."""
         if self.stretch is None or self.state is None:
             return None
-        state, _ = improve_stretched(
+        state = improve_stretched(
             model,
             self.X,
             self.targets,
