@@ -175,12 +175,9 @@ def run_mnist(folder: Path, out: Path, shares: list[float], only: list[str], job
         for draw in range(3 if share in (1.0, 10.0) else 1):
             rows = np.random.default_rng(draw).permutation(len(y))[: round(share / 100 * len(y))]
             for name, make in mnist_methods(jobs).items():
-                key = {
-                    "data": "mnist",
-                    "method": name,
-                    "share": 100.0 if name == "oblique-all" else share,
-                    "draw": draw,
-                }
+                key = {"data": "mnist", "method": name, "share": share, "draw": draw}
+                if name == "oblique-all":
+                    key |= {"share": 100.0, "draw": 0}
                 if (only and name not in only) or known(out, key) or (name == "LapTAO forest" and draw > 0):
                     continue
                 if name in ONE_DRAW and draw > 0:

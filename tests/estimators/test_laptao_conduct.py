@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
@@ -140,6 +141,21 @@ def test_a_seed_is_for_the_given_regressor_too(kind):
     )
     assert np.array_equal(one, two) and not np.array_equal(one, other)
     assert drawn.random_state is None and not hasattr(drawn, "estimators_")
+
+
+def test_a_regressor_of_one_output_serves_for_several_classes_and_outputs():
+    X, y = load_iris(return_X_y=True)
+    few = np.where(np.arange(150) % 10 == 0, y, -1)
+    boosting = GradientBoostingRegressor(n_estimators=20, subsample=0.9)
+    model = LapTAOClassifier(tree=boosting, max_iter=2, random_state=0).fit(X, few)
+    # Which it learns from the graph, so that it agrees with that more than with the classes.
+    assert np.mean(model.predict(X) == model.transduction_) > 0.95 and model.predict_proba(X).shape == (150, 3)
+    again = LapTAOClassifier(tree=boosting, max_iter=2, random_state=0).fit(X, few)
+    assert np.array_equal(model.predict_proba(X), again.predict_proba(X)) and boosting.random_state is None
+    numbers = np.column_stack([X[:, 2], X[:, 3]])
+    known = np.where((few >= 0)[:, None], numbers, np.nan)
+    found = LapTAORegressor(tree=boosting, max_iter=2, random_state=0).fit(X, known).predict(X)
+    assert found.shape == (150, 2) and np.all(np.var(found - numbers, axis=0) < 0.1 * np.var(numbers, axis=0))
 
 
 # ---------------------------------------------------------------------- bad input

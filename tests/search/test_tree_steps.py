@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -160,6 +161,18 @@ def test_regressors_get_weights_if_they_take_them(outputs):
     plain = RegressorStep(X, weight, KNeighborsRegressor(3)).fit(targets, Budget())
     near = np.argsort(((X[:, None] - X[None]) ** 2).sum(axis=2), axis=1, kind="stable")[:, :3]
     assert plain.values == pytest.approx(targets[near].mean(axis=1))
+
+
+def test_regressors_of_one_output_are_fitted_to_each():
+    X, targets, weight = table(outputs=3)
+    given = GradientBoostingRegressor(n_estimators=5, random_state=0)
+    fitted = RegressorStep(X, weight, given).fit(targets, Budget())
+    alone = [
+        GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, column, sample_weight=weight).predict(X)
+        for column in targets.T
+    ]
+    assert fitted.values == pytest.approx(np.column_stack(alone))
+    assert fitted.model.predict(X) == pytest.approx(fitted.values) and not hasattr(given, "estimators_")
 
 
 def test_no_model_is_the_targets_themselves():

@@ -49,9 +49,9 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     trust_weight : float, default=0.3
         Weight of such a label, relative to a given one.
     tree : {"tao", "cart"}, regressor or None, default="tao"
-        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, for several
-        classes one that knows several outputs; None for labels smoothed along the graph alone, new rows being
-        averages of their neighbours.
+        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, a copy for
+        each class if it knows one output alone; None for labels smoothed along the graph alone, new rows being averages
+        of their neighbours.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"

@@ -35,9 +35,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     gamma : float, default=0.01
         Price of differences along edges, relative to that of errors at labels.
     tree : {"tao", "cart"}, regressor or None, default="tao"
-        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, for several
-        outputs one that knows several outputs; None for labels smoothed along the graph alone, new rows being
-        averages of their neighbours.
+        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, a copy for
+        each output if it knows one alone; None for labels smoothed along the graph alone, new rows being averages of
+        their neighbours.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"

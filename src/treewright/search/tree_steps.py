@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from treewright.budget import Budget
@@ -234,8 +236,8 @@ class RegressorStep(_GrownAnew):
     X, weight
         As for :class:`AlternatingStep`.
     estimator : estimator
-        The regressor; it must know several outputs if there are several. Weights that differ need a ``fit`` that takes
-        ``sample_weight``.
+        The regressor; one that does not know several outputs is fitted to each of them. Weights that differ need a
+        ``fit`` that takes ``sample_weight``.
     """
 
     def __init__(self, X: Any, weight: FloatArray, estimator: Any) -> None:
@@ -244,8 +246,12 @@ class RegressorStep(_GrownAnew):
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit a copy of the regressor."""
-        wanted = targets[:, 0] if targets.shape[1] == 1 else targets
-        model = clone(self.estimator).fit(self.X, wanted, **self.extra)
+        wanted, model = targets, clone(self.estimator)
+        if targets.shape[1] == 1:
+            wanted = targets[:, 0]
+        elif not get_tags(model).target_tags.multi_output:
+            model = MultiOutputRegressor(model)
+        model.fit(self.X, wanted, **self.extra)
         values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
         return Fitted(values, 0.0, None, model)
 
