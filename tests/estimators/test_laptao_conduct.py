@@ -133,6 +133,15 @@ def test_ends_of_the_rounds(kind, capsys):
 
 
 @BOTH
+def test_alpha_is_told_and_gives_the_same_tree_again(kind):
+    X, y = partly_known(kind)
+    model = small(kind).fit(X, y)
+    assert model.alpha_ == pytest.approx(np.sqrt(150) / 80)
+    again = small(kind, alpha=model.alpha_).fit(X, y)
+    assert again.tree_ == model.tree_ and again.alpha_ == model.alpha_
+
+
+@BOTH
 def test_a_seed_is_for_the_given_regressor_too(kind):
     X, y = partly_known(kind)
     drawn = RandomForestRegressor(4)
@@ -260,7 +269,7 @@ def test_model_files(kind, tree, tmp_path):
         assert str(again.get_params()) == str(model.get_params())
         assert np.array_equal(again.predict(X), model.predict(X)) and again.export_text() == model.export_text()
         assert np.array_equal(again.apply(X), model.apply(X))
-        for name in ("objective_", "status_", "solve_time_", "n_iter_", "best_iter_", "stop_reason_"):
+        for name in ("objective_", "status_", "solve_time_", "n_iter_", "best_iter_", "stop_reason_", "alpha_"):
             assert getattr(again, name) == getattr(model, name)
         assert np.array_equal(again.trace_, model.trace_) and np.array_equal(again.history_, model.history_)
         if kind is LapTAOClassifier:
@@ -270,6 +279,7 @@ def test_model_files(kind, tree, tmp_path):
     for damaged in (
         text.replace('"n_iter": ', '"n_iter": -1'),
         text.replace('"best_iter": ', '"best_iter": -1'),
+        text.replace(f'"alpha": {model.alpha_!r}', '"alpha": -0.5'),
         text.replace(reason, '"stop_reason": "tired"'),
         text.replace('"history": [', '"history": [[1.0], '),
         text.replace('"history": ', '"story": '),

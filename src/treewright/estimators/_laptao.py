@@ -157,10 +157,11 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             mass,
             float(self.gamma),
         )
-        step, schedule, told = self._step(found, seed, budget), self._schedule(), self._printer()
+        alpha = automatic_alpha(float(mass.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
+        step, schedule, told = self._step(found, alpha, seed, budget), self._schedule(), self._printer()
         with threadpool_limits(limits=1), budget.stop_on_interrupt():
             result = smooth_and_fit(task, step, schedule, budget, told, self._sharpener(mean))
-        self._note(result, budget)
+        self._note(result, alpha, budget)
         return result, found, mean
 
     def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
@@ -171,8 +172,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         rounds = 0 if self.tree is None else int(self.max_iter)
         return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier == "full", float(self.tol))
 
-    def _step(self, rows: _Rows, seed: int, budget: Budget) -> TreeStep:
-        relative = automatic_alpha(float(rows.weight.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
+    def _step(self, rows: _Rows, relative_alpha: float, seed: int, budget: Budget) -> TreeStep:
         if self.tree is None:
             return NoStep()
         if self.tree == "cart":
@@ -203,7 +203,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
             stretch = Stretch(float(self.stretch), seed) if self.stretch else None
             passes = self.init_passes, self.passes
-            return AlternatingStep(X, weight, start, relative, *passes, self.splits, n_jobs, stretch)
+            return AlternatingStep(X, weight, start, relative_alpha, *passes, self.splits, n_jobs, stretch)
 
         if self.n_estimators == 1:
             return member(rows.points, rows.weight, seed, self._threads)
@@ -234,7 +234,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
         return line
 
-    def _note(self, result: LapResult, budget: Budget) -> None:
+    def _note(self, result: LapResult, alpha: float, budget: Budget) -> None:
         """Note the course of the fit, to be set by :meth:`_close`."""
         rounds = result.rounds
         self._course = {
@@ -242,6 +242,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             "history_": np.array([[getattr(now, name) for name in HISTORY] for now in rounds]),
             "trace_": np.array([(now.seconds, now.objective, now.residual) for now in rounds]),
             "objective_": result.objective,
+            "alpha_": alpha,
             "best_iter_": result.best,
             "stop_reason_": result.reason,
             "status_": "interrupted" if budget.interrupted else "time_limit" if result.reason == "stopped" else "local",
@@ -314,6 +315,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {
+            "alpha": float(self.alpha_),
             "n_iter": int(self.n_iter_),
             "best_iter": int(self.best_iter_),
             "stop_reason": str(self.stop_reason_),
@@ -322,6 +324,8 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
+        if not is_number(state["alpha"]) or state["alpha"] < 0:
+            raise ModelFileError(f"fit.alpha is {state['alpha']!r}, expected a number from 0 on")
         for key in ("n_iter", "best_iter"):
             if type(state[key]) is not int or state[key] < 0:
                 raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a whole number from 0 on")
@@ -332,7 +336,8 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             isinstance(row, list) and len(row) == len(HISTORY) and all(is_number(v) for v in row) for row in history
         ):
             raise ModelFileError(f"fit.history must be a list of rows of {len(HISTORY)} finite numbers")
-        self.n_iter_, self.best_iter_, self.stop_reason_ = state["n_iter"], state["best_iter"], state["stop_reason"]
+        self.alpha_, self.stop_reason_ = float(state["alpha"]), state["stop_reason"]
+        self.n_iter_, self.best_iter_ = state["n_iter"], state["best_iter"]
         self.history_ = np.array(history, dtype=np.float64).reshape(-1, len(HISTORY))
 
 

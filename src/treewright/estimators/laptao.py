@@ -118,6 +118,8 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         are often more accurate than the tree.
     objective_ : float
         Objective of the model, its leaves at their best values.
+    alpha_ : float
+        The `alpha` that was used; without meaning for other models than TAO trees.
     n_iter_, best_iter_ : int
         Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
         rounds, and `n_iter_` is 1, for the labels smoothed once.

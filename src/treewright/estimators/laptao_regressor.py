@@ -100,8 +100,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     transduction_ : ndarray
         Targets of all training rows: those given, and for the others those smoothed along the graph.
     objective_ : float
-        Objective of the model, its leaves at their best values,
-        in units of the variance of the known targets.
+        Objective of the model, its leaves at their best values, in units of the variance of the known targets.
+    alpha_ : float
+        The `alpha` that was used; without meaning for other models than TAO trees.
     n_iter_, best_iter_ : int
         Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
         rounds, and `n_iter_` is 1, for the labels smoothed once.
