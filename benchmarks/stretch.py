@@ -13,8 +13,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from joblib import Parallel, delayed
+from laptao import read
 from sklearn.model_selection import StratifiedKFold
 
 from treewright import TAOClassifier
@@ -22,14 +22,17 @@ from treewright import TAOClassifier
 MOST_ROWS, FOLDS = 6000, 3
 
 
+def read_some(path: Path, most_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features and classes of a table, at most so many rows."""
+    X, y = read(path)
+    some = np.random.default_rng(0).permutation(len(y))[:most_rows] if len(y) > most_rows else slice(None)
+    return X[some], y[some]
+
+
 def errors(path: Path, values: list[float], depth: int, splits: str) -> tuple[str, list[float]] | None:
     """Error for each value of stretch, in per cent; None where a class is too small for the folds."""
     warnings.simplefilter("ignore")
-    table = pd.read_csv(path, sep="\t")
-    X, y = table.drop(columns="target").to_numpy(np.float64), table["target"].to_numpy()
-    if len(y) > MOST_ROWS:
-        some = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        X, y = X[some], y[some]
+    X, y = read_some(path, MOST_ROWS)
     if np.unique(y, return_counts=True)[1].min() < FOLDS:
         return None
     found = []
