@@ -127,6 +127,8 @@ def test_several_outputs_and_units_of_the_target():
     one = small(LapTAORegressor).fit(X, y)
     two = small(LapTAORegressor).fit(X, np.column_stack([y, y]))
     assert two.predict(X).shape == two.transduction_.shape == (len(X), 2)
+    column = small(LapTAORegressor).fit(X, y[:, None])
+    assert column.predict(X).shape == column.transduction_.shape == (len(X),)
     assert two.predict(X)[:, 1] == pytest.approx(one.predict(X), abs=1e-6)
     other = small(LapTAORegressor).fit(X, 1000.0 * y - 7.0)
     assert other.predict(X) == pytest.approx(1000.0 * one.predict(X) - 7.0)

@@ -7,8 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
@@ -141,32 +139,6 @@ def test_alpha_is_told_and_gives_the_same_tree_again(kind):
     assert again.tree_ == model.tree_ and again.alpha_ == model.alpha_
 
 
-@BOTH
-def test_a_seed_is_for_the_given_regressor_too(kind):
-    X, y = partly_known(kind)
-    drawn = RandomForestRegressor(4)
-    one, two, other = (
-        small(kind, tree=drawn, max_iter=2, random_state=seed).fit(X, y)._scores(X) for seed in (0, 0, 1)
-    )
-    assert np.array_equal(one, two) and not np.array_equal(one, other)
-    assert drawn.random_state is None and not hasattr(drawn, "estimators_")
-
-
-def test_a_regressor_of_one_output_serves_for_several_classes_and_outputs():
-    X, y = load_iris(return_X_y=True)
-    few = np.where(np.arange(150) % 10 == 0, y, -1)
-    boosting = GradientBoostingRegressor(n_estimators=20, subsample=0.9)
-    model = LapTAOClassifier(tree=boosting, max_iter=2, random_state=0).fit(X, few)
-    # Which it learns from the graph, so that it agrees with that more than with the classes.
-    assert np.mean(model.predict(X) == model.transduction_) > 0.95 and model.predict_proba(X).shape == (150, 3)
-    again = LapTAOClassifier(tree=boosting, max_iter=2, random_state=0).fit(X, few)
-    assert np.array_equal(model.predict_proba(X), again.predict_proba(X)) and boosting.random_state is None
-    numbers = np.column_stack([X[:, 2], X[:, 3]])
-    known = np.where((few >= 0)[:, None], numbers, np.nan)
-    found = LapTAORegressor(tree=boosting, max_iter=2, random_state=0).fit(X, known).predict(X)
-    assert found.shape == (150, 2) and np.all(np.var(found - numbers, axis=0) < 0.1 * np.var(numbers, axis=0))
-
-
 # ---------------------------------------------------------------------- bad input
 
 
@@ -181,6 +153,7 @@ def test_a_regressor_of_one_output_serves_for_several_classes_and_outputs():
         ({"max_depth": 17}, "max_depth"),
         ({"tree": "oak"}, "tree"),
         ({"splits": "round"}, "splits"),
+        ({"tree": object()}, "tree"),
         ({"init": "zero"}, "init"),
         ({"n_estimators": 0}, "n_estimators"),
         ({"max_samples": 0.0}, "max_samples"),
@@ -218,13 +191,19 @@ def test_labels_that_cannot_be_used():
     X, y = partly_known(LapTAOClassifier)
     with pytest.raises(InvalidInputError, match="only one class"):
         small(LapTAOClassifier).fit(X, np.where(y == 1, "a", None))
+    with pytest.raises(InvalidInputError, match=r"only one class, 1\.0; .* rows with -1\.0 count as unlabelled"):
+        small(LapTAOClassifier).fit(X, np.where(y < 0, np.nan, 2.0 * y - 1.0))
     with pytest.raises(InvalidInputError, match="none of the 150 rows has a label"):
         small(LapTAOClassifier).fit(X, np.full(150, -1))
     with pytest.raises(InvalidInputError, match="zero"):
         small(LapTAOClassifier).fit(X, y, sample_weight=(y < 0).astype(float))
     X, y = partly_known(LapTAORegressor)
-    with pytest.raises(InvalidInputError, match="no labelled row"):
+    with pytest.raises(InvalidInputError, match="none of the 150 rows has a target"):
         small(LapTAORegressor).fit(X, np.full(150, np.nan))
+    with pytest.raises(ValueError, match="unlabeled"):
+        small(LapTAORegressor, unlabeled="?").fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"after \d+\.\d s: the model has objective"):
+        small(LapTAORegressor, tree=None, time_limit=1e-9).fit(X, y)
     with pytest.raises(InvalidInputError, match="no labelled row"):
         small(LapTAORegressor).fit(X, y, sample_weight=np.isnan(y).astype(float))
     with pytest.raises(InvalidInputError, match="row 1 has some outputs and misses others"):

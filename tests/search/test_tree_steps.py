@@ -147,18 +147,20 @@ def test_cart_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_regressors_get_weights_if_they_take_them(outputs):
+def test_regressors_get_weights_or_repeated_points(outputs):
     X, targets, weight = table(outputs=outputs)
     wanted = targets[:, 0] if outputs == 1 else targets
     given = LinearRegression()
-    fitted = RegressorStep(X, weight, given).fit(targets, Budget())
+    fitted = RegressorStep(X, given, weight=weight).fit(targets, Budget())
     # Weighted least squares in closed form.
     A = np.column_stack([np.ones(200), X])
     oracle = A @ np.linalg.solve(A.T @ (weight[:, None] * A), A.T @ (weight[:, None] * targets))
     assert fitted.values == pytest.approx(oracle) and fitted.values.shape == (200, outputs)
     assert fitted.leaf is None and fitted.price == 0.0 and not hasattr(given, "coef_")
     assert fitted.model.predict(X).shape == wanted.shape
-    plain = RegressorStep(X, weight, KNeighborsRegressor(3)).fit(targets, Budget())
+    repeated = RegressorStep(X, given, copies=weight.astype(int)).fit(targets, Budget())
+    assert repeated.values == pytest.approx(oracle)
+    plain = RegressorStep(X, KNeighborsRegressor(3)).fit(targets, Budget())
     near = np.argsort(((X[:, None] - X[None]) ** 2).sum(axis=2), axis=1, kind="stable")[:, :3]
     assert plain.values == pytest.approx(targets[near].mean(axis=1))
 
@@ -166,7 +168,7 @@ def test_regressors_get_weights_if_they_take_them(outputs):
 def test_regressors_of_one_output_are_fitted_to_each():
     X, targets, weight = table(outputs=3)
     given = GradientBoostingRegressor(n_estimators=5, random_state=0)
-    fitted = RegressorStep(X, weight, given).fit(targets, Budget())
+    fitted = RegressorStep(X, given, weight=weight).fit(targets, Budget())
     alone = [
         GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, column, sample_weight=weight).predict(X)
         for column in targets.T
@@ -227,5 +229,5 @@ def test_the_members_of_a_forest_are_finished_each_on_its_part(after, monkeypatc
 def test_what_is_grown_anew_is_not_finished():
     X, targets, weight = table()
     plain = ForestStep(X, weight, lambda part, own, seed: alternating(part, own), 2, 0.7, 0.5, 0)
-    for step in (CartStep(X, weight, 3, 0), RegressorStep(X, weight, LinearRegression()), NoStep(), plain):
+    for step in (CartStep(X, weight, 3, 0), RegressorStep(X, LinearRegression()), NoStep(), plain):
         assert step.finish(step.fit(targets, Budget()).model, Budget()) is None

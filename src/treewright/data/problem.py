@@ -215,7 +215,7 @@ def make_problem(
         _check_no_mark(extra, UNLABELLED if unlabeled is None else unlabeled)
         classes = _joined(seen, extra)
     if len(classes) < min_classes:
-        raise InvalidInputError(_too_few(classes, min_classes))
+        raise InvalidInputError(_too_few(classes, min_classes, column[hidden & ~missing_mask(column)]))
     code = np.full(len(points), UNLABELLED, dtype=np.int64)
     code[~hidden] = np.searchsorted(classes, seen)[numbers]
 
@@ -282,11 +282,13 @@ def _labels(labels: AnyArray, n_rows: int) -> AnyArray:
     return labels
 
 
-def _too_few(classes: AnyArray, min_classes: int) -> str:
+def _too_few(classes: AnyArray, min_classes: int, marked: AnyArray) -> str:
+    """What to say of too few classes, and of marks of unlabelled rows, which may have been meant as a class."""
     words = {1: "one", 2: "two", 3: "three"}
     has, needs = words.get(len(classes), str(len(classes))), words.get(min_classes, str(min_classes))
     noun = "class" if len(classes) == 1 else "classes"
-    return f"y has only {has} {noun}, {listing(classes)}; a classifier needs at least {needs} classes"
+    hint = f"; rows with {plain(marked[0])!r} count as unlabelled (parameter unlabeled)" if len(marked) else ""
+    return f"y has only {has} {noun}, {listing(classes)}; a classifier needs at least {needs} classes{hint}"
 
 
 # ---------------------------------------------------------------------- weights

@@ -62,7 +62,7 @@ def semi_supervised_problem(
             raise
         warnings.warn(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
-            "Set unlabeled to another value to say so.",
+            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class.",
             UserWarning,
             stacklevel=3,
         )

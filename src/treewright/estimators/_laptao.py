@@ -62,7 +62,7 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         "max_depth": [Interval(Integral, 1, 16, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "tree": [StrOptions({"tao", "cart"}), HasMethods(["fit", "predict"]), None],
+        "tree": [StrOptions({"tao", "cart"}), HasMethods("fit"), None],
         "splits": [StrOptions({"oblique", "axis"})],
         "init": [StrOptions({"auto", *STARTS})],
         "stretch": [Interval(Real, 0, None, closed="left")],
@@ -180,7 +180,11 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         if self.tree != "tao":
             model = clone(self.tree)
             seed_where_unset(model, seed)
-            return RegressorStep(rows.points, rows.weight, model)
+            copies = np.bincount(rows.inverse)
+            # Regressors that take weights may wrap one that does not: they get none unless there are some.
+            if self._takes_weights() and not np.array_equal(copies, rows.weight):
+                return RegressorStep(rows.points, model, weight=rows.weight)
+            return RegressorStep(rows.points, model, copies=copies)
         given = self._given_start(rows)
 
         def member(X: Any, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
@@ -257,9 +261,10 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         self.__dict__.update(fitted)
         self.solve_time_ = budget.elapsed
         if self.status_ != "local":
+            done = "" if self.tree is None else f"{self.n_iter_} rounds and "
             warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} rounds and "
-                f"{self.solve_time_:.1f} s: the model has objective {self.objective_:.6g}; more rounds may lower it.",
+                f"{type(self).__name__} ended with status {self.status_!r} after {done}{self.solve_time_:.1f} s: the "
+                f"model has objective {self.objective_:.6g}; more time may lower it.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -91,7 +91,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     unlabeled : label, default=-1
         Mark of unlabelled rows in y; NaN and None are marks too.
     time_limit : float or None, default=None
-        Seconds for the whole fit. The search for neighbours cannot be broken off.
+        Seconds for the whole fit. The search for neighbours and the fit of a regressor cannot be broken off.
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,7 +78,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     unlabeled : float or None, default=nan
         Mark of unlabelled rows in y; NaN and None are marks too.
     time_limit : float or None, default=None
-        Seconds for the whole fit. The search for neighbours cannot be broken off.
+        Seconds for the whole fit. The search for neighbours and the fit of a regressor cannot be broken off.
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -146,6 +147,11 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     >>> model.score(X, truth) > 0.9
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LapTAOModel._parameter_constraints,
+        "unlabeled": [Real, None],
+    }
 
     def __init__(
         self,
@@ -235,7 +241,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         budget = self._start_clock()
         self._check_model()
         rows = self._check_fit_rows(X, y, accept_sparse="csr")
-        Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
+        Y, missing, _ = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
+        if missing.all():
+            raise InvalidInputError(f"none of the {len(Y)} rows has a target; at least one must be labelled")
         partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
         if len(partly):
             raise InvalidInputError(
@@ -254,7 +262,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
             filled[left_out] = self._scores(rows[left_out])
         smooth = ((result.smooth + mean) * scale)[found.inverse]
         filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
-        self.transduction_ = filled[:, 0] if flat else filled
+        self.transduction_ = filled[:, 0] if filled.shape[1] == 1 else filled
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:

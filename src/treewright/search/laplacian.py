@@ -82,7 +82,7 @@ class GraphTask:
         """Return loss at the labels and price of differences along edges, for values of the points."""
         away = values - self.Y
         loss = float(self.label_weight @ np.einsum("ij,ij->i", away, away))
-        return loss, self.gamma * float(np.vdot(values, laplacian(self.W) @ values))
+        return loss, self.gamma * _roughness(self.W, values)
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,12 @@ def leaf_values(task: GraphTask, leaf: IntArray, n_leaves: int) -> tuple[FloatAr
     table = LabelSmoother(edges, counts, task.gamma, tol=1e-10).solve(sums, 0.0)
     away = table[leaf] - task.Y
     loss = float(task.label_weight @ np.einsum("ij,ij->i", away, away))
-    return table, loss, task.gamma * float(np.vdot(table, laplacian(edges) @ table))
+    return table, loss, task.gamma * _roughness(edges, table)
+
+
+def _roughness(W: Any, values: FloatArray) -> float:
+    """Squared differences along edges, which rounding must not make negative."""
+    return max(0.0, float(np.vdot(values, laplacian(W) @ values)))
 
 
 def _edges_between(W: Any, leaf: IntArray, n_leaves: int) -> Any:

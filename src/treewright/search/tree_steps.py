@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from treewright.budget import Budget
 from treewright.data import target_spread
@@ -233,25 +232,34 @@ class RegressorStep(_GrownAnew):
 
     Parameters
     ----------
-    X, weight
+    X
         As for :class:`AlternatingStep`.
     estimator : estimator
-        The regressor; one that does not know several outputs is fitted to each of them. Weights that differ need a
-        ``fit`` that takes ``sample_weight``.
+        The regressor; one that does not know several outputs is fitted to each of them.
+    weight : ndarray of shape (n_points,) or None
+        Weights, for a regressor whose ``fit`` takes ``sample_weight``.
+    copies : ndarray of int, shape (n_points,), or None
+        How often each point is there, for a regressor that gets no weights.
     """
 
-    def __init__(self, X: Any, weight: FloatArray, estimator: Any) -> None:
+    def __init__(
+        self, X: Any, estimator: Any, weight: FloatArray | None = None, copies: IntArray | None = None
+    ) -> None:
         self.X, self.estimator = X, estimator
-        self.extra = {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
+        self.extra = {} if weight is None else {"sample_weight": weight}
+        self.rows: Any = slice(None)
+        if copies is not None and np.any(copies != 1):
+            self.rows = np.repeat(np.arange(X.shape[0]), copies)
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit a copy of the regressor."""
         wanted, model = targets, clone(self.estimator)
-        if targets.shape[1] == 1:
+        knows = get_tags(model).target_tags
+        if targets.shape[1] == 1 and knows.single_output:
             wanted = targets[:, 0]
-        elif not get_tags(model).target_tags.multi_output:
+        elif targets.shape[1] > 1 and not knows.multi_output:
             model = MultiOutputRegressor(model)
-        model.fit(self.X, wanted, **self.extra)
+        model.fit(self.X[self.rows], wanted[self.rows], **self.extra)
         values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
         return Fitted(values, 0.0, None, model)
 
