@@ -14,7 +14,7 @@ import treewright
 from treewright.cli import main
 from treewright.cli.files import TableModel
 from treewright.data.table import read_table, write_table
-from treewright.estimators._registry import SHORT_NAMES
+from treewright.estimators.registry import SHORT_NAMES
 
 
 @pytest.fixture

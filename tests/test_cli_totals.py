@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 import treewright
 from treewright.cli import main
 from treewright.data.table import read_table
-from treewright.estimators._registry import MODELS, SHORT_NAMES
+from treewright.estimators.registry import MODELS, SHORT_NAMES
 
 
 def error_line(captured):

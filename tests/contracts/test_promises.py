@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.contracts.cases import CASES, SOLVERS, Case
 from treewright.budget import Budget
-from treewright.estimators._optimize import optimize
 from treewright.formulations import TreeFormulation
 from treewright.program import check
 from treewright.search import Incumbent
 from treewright.solvers import Result, Status, get_solver
+from treewright.training.optimize import optimize
 from treewright.tree import Tree, predict_labels, route
 
 every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

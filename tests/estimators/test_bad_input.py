@@ -158,7 +158,7 @@ USABLE = [("feature_names", None), ("parameters", {})]
 @pytest.mark.parametrize(("key", "value"), [(k, v) for k in SECTIONS for v in VALUES if (k, v) not in USABLE])
 def test_damaged_model_documents(document, key, value):
     from treewright.estimators import MODELS
-    from treewright.estimators._files import model_from_dict
+    from treewright.estimators.common.files import model_from_dict
 
     damaged = document | {key: value}
     with pytest.raises(ModelFileError):
@@ -206,7 +206,7 @@ EDITS = {
 @pytest.mark.parametrize("change", EDITS.values(), ids=EDITS.keys())
 def test_edited_model_documents(document, change):
     from treewright.estimators import MODELS
-    from treewright.estimators._files import model_from_dict
+    from treewright.estimators.common.files import model_from_dict
 
     model_from_dict(document, MODELS)  # is whole
     edited = {k: document[k] | v if isinstance(v, dict) else v for k, v in change.items()}
@@ -233,7 +233,7 @@ def semi_supervised():
 @pytest.mark.parametrize("change", SEMI.values(), ids=SEMI.keys())
 def test_edited_semi_supervised_documents(semi_supervised, change):
     from treewright.estimators import MODELS
-    from treewright.estimators._files import model_from_dict, model_to_dict
+    from treewright.estimators.common.files import model_from_dict, model_to_dict
 
     whole = model_to_dict(semi_supervised)
     assert model_from_dict(whole, MODELS).totals_ == semi_supervised.totals_

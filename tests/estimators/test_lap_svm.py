@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from treewright import LapSVMClassifier
 from treewright.estimators import lap_svm as module
 from treewright.exceptions import InvalidInputError
-from treewright.search import lap_svm as search
+from treewright.search.lap_svm import machine as search
 
 
 def tiny(seed, n=12, labelled=6):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treewright.data.subset_sums import unreachable_totals
 from treewright.formulations import C2RF, Formulation
-from treewright.formulations.c2rf import merged_votes
-from treewright.formulations.subset_sums import unreachable_totals
-from treewright.formulations.vote_order import vote_order
+from treewright.formulations.c2rf.model import merged_votes
+from treewright.formulations.c2rf.vote_order import vote_order
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 

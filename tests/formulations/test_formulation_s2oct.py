@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import S2OCT, TreeFormulation
-from treewright.formulations.s2oct import default_bound, default_depth, largest_distance
+from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 from treewright.tree import Tree, route

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewright.formulations.fragments import CompleteTree, inseparable_groups, is_below, swapped
+from treewright.formulations.fragments import inseparable_groups
+from treewright.tree.complete import CompleteTree, is_below, swapped
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])

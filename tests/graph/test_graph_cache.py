@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewright.estimators._graph import GraphModel
+from treewright.estimators.common.graph import GraphModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import build, cached_graph, neighbor_graph
 

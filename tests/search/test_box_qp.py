@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treewright.search.box_qp import solve_box_qp
+from treewright.search.lap_svm.box_qp import solve_box_qp
 
 
 @pytest.mark.parametrize("rank", [1, 3, 40])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
 
 from treewright.budget import Budget
-from treewright.search.greedy import candidate_directions
-from treewright.search.hyperplane import (
+from treewright.search.grow.oblique import candidate_directions
+from treewright.splits.thresholds import (
     best_labels_threshold,
     best_threshold,
     hinge_directions,

@@ -9,9 +9,9 @@ from sklearn.datasets import make_moons
 
 from treewright.budget import Budget
 from treewright.graph import neighbor_graph, smoothing
-from treewright.search import laplacian as module
-from treewright.search.laplacian import Fitted, GraphTask, Schedule, leaf_values, smooth_and_fit, trust_labels
-from treewright.search.tree_steps import CartStep
+from treewright.search.laptao import rounds as module
+from treewright.search.laptao.rounds import Fitted, GraphTask, Schedule, leaf_values, smooth_and_fit, trust_labels
+from treewright.search.laptao.tree_steps import CartStep
 from treewright.tree import route
 
 

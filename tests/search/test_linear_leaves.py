@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewright.search import ridge as ridge_module
-from treewright.search.leaves import LinearLeaves, MeanLeaves, Shape
-from treewright.search.ridge import CentredRows
-from treewright.search.tao import alternate_nodes
-from treewright.search.tao_starts import random_tree
+from treewright.search.grow.starts import random_tree
+from treewright.search.improve import ridge as ridge_module
+from treewright.search.improve.leaves import LinearLeaves, MeanLeaves
+from treewright.search.improve.nodes import alternate_nodes
+from treewright.search.improve.ridge import CentredRows
 from treewright.tree import Tree, passing, predict_values, route
+from treewright.tree.shape import Shape
 
 
 def table(n=300, p=5, outputs=2, seed=0):

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from treewright.budget import Budget
 from treewright.data import parse_totals
 from treewright.formulations import S2OCT
-from treewright.search.assignment import assign_within_totals
-from treewright.search.choice import choose, committee, vote_shares
-from treewright.search.guides import Guide
-from treewright.search.margins import settled
-from treewright.search.planes import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
-from treewright.search.s2oct import Pool
-from treewright.search.separator import separate
-from treewright.search.totals import Moves
+from treewright.search.s2oct.attempts import Pool
+from treewright.search.s2oct.choice import choose, committee, vote_shares
+from treewright.search.s2oct.guides import Guide
+from treewright.search.s2oct.moves import Moves
+from treewright.search.s2oct.room import settled
+from treewright.search.totals.assignment import assign_within_totals
+from treewright.splits.separation import separate
 from treewright.tree import Tree, predict_labels, route
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 from treewright.tree.measure import own_leaf_errors
 
 

@@ -8,10 +8,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from treewright import TAOClassifier
 from treewright.budget import Budget
-from treewright.search import stretch as module
-from treewright.search.leaves import ClassLeaves, MeanLeaves
-from treewright.search.stretch import Stretch, improve_stretched, stretched
-from treewright.search.tao import Alternation
+from treewright.search.improve import stretch as module
+from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
+from treewright.search.improve.nodes import Alternation
+from treewright.search.improve.stretch import Stretch, improve_stretched, stretched
 from treewright.tree import Tree, route
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from treewright.budget import Budget
-from treewright.search import tao_starts
-from treewright.search.tao_starts import balanced_tree, cart_start, random_tree, starting_tree
+from treewright.search.grow import starts as tao_starts
+from treewright.search.grow.starts import balanced_tree, cart_start, random_tree, starting_tree
 from treewright.tree import passing, route
 
 

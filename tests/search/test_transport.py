@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from treewright.search.transport import divide, divide_groups
+from treewright.search.totals.transport import divide, divide_groups
 
 
 def tight(n, low, high):

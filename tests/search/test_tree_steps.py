@@ -9,9 +9,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright.budget import Budget
-from treewright.search.stretch import Stretch
-from treewright.search.tao_starts import random_tree
-from treewright.search.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.search.grow.starts import random_tree
+from treewright.search.improve.stretch import Stretch
+from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
 from treewright.tree import predict_values, route
 
 

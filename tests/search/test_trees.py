@@ -8,8 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
-from treewright.search.alternating import alternate
-from treewright.search.greedy import best_stump, cart_tree, grow, tree_from_sklearn
+from treewright.search.grow.oblique import best_stump, cart_tree, grow, tree_from_sklearn
+from treewright.search.improve.splits import alternate
 from treewright.tree import Tree, predict_labels, predict_values, route
 from treewright.tree.measure import n_split_weights, weighted_error
 

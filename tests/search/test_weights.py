@@ -7,12 +7,12 @@ import pytest
 
 from treewright.budget import Budget
 from treewright.formulations import C2RF
-from treewright.formulations.c2rf import merged_votes
+from treewright.formulations.c2rf.model import merged_votes
 from treewright.search import Incumbent
-from treewright.search.c2rf import near_optimum, search_c2rf
-from treewright.search.near_weights import mimicking_weights, nearest_weights
-from treewright.search.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
-from treewright.search.vote_weights import VoteTable, search_vote_weights
+from treewright.search.c2rf.lines import near_optimum, search_c2rf
+from treewright.search.c2rf.near_weights import mimicking_weights, nearest_weights
+from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
+from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
 
 
 def random_model(seed, n=40, t=4):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
-from treewright.program import FloatArray, Program, ProgramBuilder, check
+from treewright.program import Program, ProgramBuilder, check
 from treewright.solvers import Status
 from treewright.solvers.conduct import STRICT, conduct
 from treewright.solvers.highs import HighsSolver

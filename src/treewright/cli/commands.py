@@ -30,8 +30,8 @@ from treewright.data.table import (
     why_text,
     write_table,
 )
-from treewright.estimators._files import plain_parameters
-from treewright.estimators._registry import SHORT_NAMES
+from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
 from treewright.report.text import STATUS_WORDS, fit_report, proof_words, text_table, totals_table
 from treewright.solvers import describe

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.data._checks import AnyArray
 from treewright.data.table import Table, TableEncoder
-from treewright.estimators._files import model_from_dict, model_to_dict
-from treewright.estimators._registry import SHORT_NAMES
+from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.tree import FloatArray
 from treewright.tree.json_files import read_json, write_json
 
 __all__ = ["TableModel", "check_outputs"]

@@ -95,7 +95,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
-    from treewright.estimators._registry import SHORT_NAMES  # takes a second: not before main guards against Ctrl-C
+    from treewright.estimators.registry import SHORT_NAMES  # takes a second: not before main guards against Ctrl-C
 
     fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
     fit.add_argument(

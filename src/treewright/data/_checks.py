@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
+from treewright.arrays import BoolArray
 from treewright.exceptions import InvalidInputError
-from treewright.tree import BoolArray
 
 __all__ = [
     "AnyArray",

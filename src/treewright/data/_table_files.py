@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from treewright.arrays import BoolArray, FloatArray
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.exceptions import InvalidInputError
-from treewright.tree import BoolArray, FloatArray
 
 __all__ = [
     "Table",

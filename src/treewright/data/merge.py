@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treewright.tree import FloatArray, IntArray
+from treewright.arrays import FloatArray, IntArray
 
 __all__ = ["MergedRows", "distinct_rows", "merge_rows"]
 

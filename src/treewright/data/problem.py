@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
 
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import (
     AnyArray,
     as_column,
@@ -27,7 +28,6 @@ from treewright.data._checks import (
 from treewright.data._totals_input import named_classes
 from treewright.data.totals import ClassTotals, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
-from treewright.tree import BoolArray, FloatArray, IntArray
 
 __all__ = ["Problem", "make_problem"]
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
-from treewright.tree import BoolArray, FloatArray, IntArray, Tree
+from treewright.tree import Tree
 
 __all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "target_spread", "unit_scaling"]
 

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.data._checks import AnyArray, listing
 from treewright.data._table_files import (
     Table,
@@ -24,7 +25,6 @@ from treewright.data._table_files import (
     write_table,
 )
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.tree import FloatArray
 
 __all__ = [
     "MAX_LEVELS",

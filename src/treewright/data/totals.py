@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray, as_column, freeze, listing, missing_mask, show, uniform
 from treewright.data._totals_input import Asked, plain_totals, read_group
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
-from treewright.tree import FloatArray, IntArray
 
 __all__ = ["ClassTotals", "parse_totals"]
 

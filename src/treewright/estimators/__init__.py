@@ -1,12 +1,12 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
-from treewright.estimators._ensemble import paper_forest
-from treewright.estimators._registry import MODELS, load_model
 from treewright.estimators.c2rf import C2RFClassifier
+from treewright.estimators.common.ensemble import paper_forest
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier
 from treewright.estimators.laptao_regressor import LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.registry import MODELS, load_model
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.self_training import SelfTrainingRegressor
 from treewright.estimators.ssct import SSCTClassifier

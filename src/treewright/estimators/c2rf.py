@@ -11,16 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators._ensemble import Members, fit_ensemble
-from treewright.estimators._groups import prices_of
-from treewright.estimators._input import semi_supervised_problem
-from treewright.estimators._reweight import Reweighted, Reweighting, reweight
-from treewright.estimators._solved import SolvedModel
+from treewright.estimators.common.ensemble import Members, fit_ensemble
+from treewright.estimators.common.groups import prices_of
+from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.solved import SolvedModel
 from treewright.exceptions import InvalidInputError
-from treewright.search.vote_cut import vote_shares, wished_weights
-from treewright.tree import FloatArray, IntArray
+from treewright.search.c2rf.vote_cut import vote_shares, wished_weights
+from treewright.training.c2rf import Reweighted, Reweighting, reweight
 
 __all__ = ["C2RFClassifier"]
 

@@ -14,14 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from treewright.arrays import FloatArray
 from treewright.data import MergedRows, Problem, Scaling, merge_rows, unit_scaling
-from treewright.estimators._graph import GraphModel
-from treewright.estimators._input import semi_supervised_problem
-from treewright.estimators._timed import TimedModel
+from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.timed import TimedModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import laplacian
-from treewright.search.lap_svm import kernel_matrix, kernel_width, solve_lap_svm
-from treewright.tree import FloatArray
+from treewright.search.lap_svm.machine import kernel_matrix, kernel_width, solve_lap_svm
 
 __all__ = ["LapSVMClassifier"]
 

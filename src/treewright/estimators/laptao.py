@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from treewright.estimators._base import TreeClassifier
-from treewright.estimators._input import semi_supervised_problem
-from treewright.estimators._laptao import LapTAOModel
-from treewright.search.laplacian import GraphTask, trust_labels
-from treewright.tree import FloatArray, Tree, leaf_counts
+from treewright.arrays import FloatArray
+from treewright.estimators.common.laptao_model import LapTAOModel
+from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.search.laptao.rounds import GraphTask, trust_labels
+from treewright.tree import Tree, leaf_counts
 
 __all__ = ["LapTAOClassifier"]
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
+from treewright.arrays import FloatArray
 from treewright.data import target_spread
-from treewright.estimators._base import TreeRegressor
-from treewright.estimators._input import partly_known_targets
-from treewright.estimators._laptao import LapTAOModel
+from treewright.estimators.common.laptao_model import LapTAOModel
+from treewright.estimators.common.rows import partly_known_targets
+from treewright.estimators.common.tree_model import TreeRegressor
 from treewright.exceptions import InvalidInputError
-from treewright.tree import FloatArray
 
 __all__ = ["LapTAORegressor"]
 

@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from treewright.budget import Budget
 from treewright.data import make_problem, merge_rows, unit_scaling
-from treewright.estimators._optimize import optimize
-from treewright.estimators._program import ProgramClassifier
+from treewright.estimators.common.program_model import ProgramClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
+from treewright.training.optimize import optimize
 from treewright.tree import Tree
 
 __all__ = ["OCTHClassifier"]

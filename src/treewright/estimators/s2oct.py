@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling
-from treewright.estimators._input import semi_supervised_problem
-from treewright.estimators._optimize import Outcome, optimize
-from treewright.estimators._program import ProgramClassifier
+from treewright.estimators.common.program_model import ProgramClassifier
+from treewright.estimators.common.rows import semi_supervised_problem
 from treewright.exceptions import ModelFileError
 from treewright.formulations import S2OCT
-from treewright.formulations.s2oct import default_bound, default_depth, largest_distance
+from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.search import Incumbent
-from treewright.search.choice import choose, committee
-from treewright.search.s2oct import Pool, search_s2oct
-from treewright.tree import FloatArray, IntArray, Tree, predict_labels, visited
+from treewright.search.s2oct.attempts import Pool, search_s2oct
+from treewright.search.s2oct.choice import choose, committee
+from treewright.training.optimize import Outcome, optimize
+from treewright.tree import Tree, predict_labels, visited
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]

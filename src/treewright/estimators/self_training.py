@@ -13,10 +13,10 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
-from treewright.estimators._input import NOTED, fit_rows, partly_known_targets, prepared_rows, seed_where_unset
+from treewright.arrays import FloatArray
+from treewright.estimators.common.rows import NOTED, fit_rows, partly_known_targets, prepared_rows, seed_where_unset
 from treewright.exceptions import InvalidInputError
 from treewright.search.self_training import self_train
-from treewright.tree import FloatArray
 
 __all__ = ["SelfTrainingRegressor"]
 

@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
 from treewright.data import Problem, merge_rows
-from treewright.estimators._base import TreeClassifier
-from treewright.estimators._input import semi_supervised_problem
-from treewright.estimators._timed import TimedModel
-from treewright.search.ssct import Rows, SSCTResult, grow_ssct
+from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.timed import TimedModel
+from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.search.grow.ssct import Rows, SSCTResult, grow_ssct
 from treewright.tree import predict_labels
 
 __all__ = ["SSCTClassifier"]

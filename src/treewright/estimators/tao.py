@@ -12,14 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
+from treewright.arrays import FloatArray
 from treewright.data import make_problem, target_spread, unit_scaling
-from treewright.estimators._base import TreeClassifier, TreeRegressor
-from treewright.estimators._input import weighted_rows
-from treewright.estimators._tao import TAOModel
-from treewright.search.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves, Shape
-from treewright.search.stretch import Stretch
-from treewright.tree import FloatArray, Tree, averaged, predict_values, relabelled, route
+from treewright.estimators.common.rows import weighted_rows
+from treewright.estimators.common.tao_model import TAOModel
+from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
+from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
+from treewright.search.improve.stretch import Stretch
+from treewright.tree import Tree, averaged, predict_values, relabelled, route
 from treewright.tree.measure import weighted_error
+from treewright.tree.shape import Shape
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 

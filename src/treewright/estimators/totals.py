@@ -13,13 +13,13 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.data import Problem, merge_rows
-from treewright.estimators._groups import prices_of
-from treewright.estimators._input import NOTED, fit_rows, labelled_rows, seed_where_unset, semi_supervised_problem
+from treewright.estimators.common.groups import prices_of
+from treewright.estimators.common.rows import NOTED, fit_rows, labelled_rows, seed_where_unset, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
-from treewright.search.scores import ClassScores, Novelty, response_of
-from treewright.search.transport import divide, divide_groups
-from treewright.tree import FloatArray, IntArray
+from treewright.search.totals.scores import ClassScores, Novelty, response_of
+from treewright.search.totals.transport import divide, divide_groups
 
 __all__ = ["TotalsClassifier"]
 

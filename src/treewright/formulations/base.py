@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar, runtime_checkable
 
-from treewright.program import FloatArray, IntArray, Program
+from treewright.arrays import FloatArray, IntArray
+from treewright.program import Program
 from treewright.tree import Tree
 
 __all__ = ["Formulation", "TreeFormulation"]

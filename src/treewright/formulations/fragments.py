@@ -2,97 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from treewright.program import FloatArray, IntArray, ProgramBuilder
+from treewright.arrays import FloatArray, IntArray
+from treewright.program import ProgramBuilder
 from treewright.program.builder import Term
-from treewright.tree import BoolArray
+from treewright.tree.complete import CompleteTree
 
-__all__ = ["CompleteTree", "add_routing_rows", "inseparable_groups", "is_below", "swapped"]
+__all__ = ["add_routing_rows", "inseparable_groups"]
 
 _CHUNK = 500_000
 """Pairs of points looked at together."""
-
-
-@dataclass(frozen=True)
-class CompleteTree:
-    """The complete binary tree of a depth: branch nodes 1..B, leaves B+1..2B+1, numbered like a heap.
-
-    Arrays over branch nodes or leaves start at 0: branch ``k`` is heap node ``k + 1``, leaf ``k`` is ``B + k + 1``.
-
-    Examples
-    --------
-    >>> tree = CompleteTree(2)
-    >>> tree.n_branches, tree.n_leaves
-    (3, 4)
-    >>> tree.left_of.astype(int).tolist()  # leaves below the left side of each branch
-    [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
-    """
-
-    depth: int
-
-    @property
-    def n_branches(self) -> int:
-        """Number of branch nodes."""
-        return int(2**self.depth - 1)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return int(2**self.depth)
-
-    @cached_property
-    def left_of(self) -> BoolArray:
-        """Whether leaf ``t`` lies on the left of branch ``b``, shape (n_branches, n_leaves)."""
-        return self._sides[0]
-
-    @cached_property
-    def right_of(self) -> BoolArray:
-        """Whether leaf ``t`` lies on the right of branch ``b``, shape (n_branches, n_leaves)."""
-        return self._sides[1]
-
-    @cached_property
-    def _sides(self) -> tuple[BoolArray, BoolArray]:
-        left = np.zeros((self.n_branches, self.n_leaves), dtype=bool)
-        right = left.copy()
-        node = np.arange(self.n_leaves) + self.n_leaves
-        for _ in range(self.depth):
-            parent, came_right = node // 2, node % 2 == 1
-            right[parent[came_right] - 1, np.flatnonzero(came_right)] = True
-            left[parent[~came_right] - 1, np.flatnonzero(~came_right)] = True
-            node = parent
-        return left, right
-
-    def rightmost_leaf(self, branch: int) -> int:
-        """Heap number of the last leaf below heap node `branch`: where a node that does not split sends all."""
-        node = branch
-        while node <= self.n_branches:
-            node = 2 * node + 1
-        return node
-
-
-def is_below(h: int, k: int) -> bool:
-    """Whether heap node `h` is `k` or lies below it."""
-    return h >> max(0, h.bit_length() - k.bit_length()) == k
-
-
-def swapped(h: int, k: int) -> int:
-    """Heap number of `h` once the two sides of `k`, with all below them, are exchanged.
-
-    Examples
-    --------
-    >>> [swapped(h, 2) for h in (3, 4, 5, 8, 11)]
-    [3, 5, 4, 10, 9]
-    """
-    if h <= k or not is_below(h, k):
-        return h
-    return h ^ (1 << (h.bit_length() - k.bit_length() - 1))
 
 
 def add_routing_rows(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError
 from treewright.graph.neighbors import Neighbors
-from treewright.tree import FloatArray
 
 __all__ = ["affinity_graph", "perplexity_affinities"]
 

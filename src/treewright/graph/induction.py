@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from treewright.arrays import FloatArray
 from treewright.graph.affinity import perplexity_affinities
-from treewright.tree import FloatArray
 
 __all__ = ["nearest_mean"]
 

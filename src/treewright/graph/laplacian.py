@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.tree import FloatArray, IntArray
 
 __all__ = ["check_graph", "components", "degrees", "laplacian"]
 

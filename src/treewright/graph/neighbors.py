@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError, PackageNotInstalledError
-from treewright.tree import BoolArray, FloatArray, IntArray
 
 __all__ = ["METHODS", "Neighbors", "nearest_neighbors"]
 

@@ -19,10 +19,10 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 
+from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph.laplacian import components, degrees, laplacian
-from treewright.tree import BoolArray, FloatArray
 
 __all__ = ["LabelSmoother"]
 

@@ -2,6 +2,6 @@
 
 from treewright.program.builder import ProgramBuilder
 from treewright.program.check import Check, check
-from treewright.program.program import Cone, FloatArray, IntArray, Program
+from treewright.program.program import Cone, Program
 
-__all__ = ["Check", "Cone", "FloatArray", "IntArray", "Program", "ProgramBuilder", "check"]
+__all__ = ["Check", "Cone", "Program", "ProgramBuilder", "check"]

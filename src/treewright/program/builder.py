@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from treewright.program.program import Cone, FloatArray, IntArray, Program
+from treewright.arrays import FloatArray, IntArray
+from treewright.program.program import Cone, Program
 
 __all__ = ["ProgramBuilder"]
 

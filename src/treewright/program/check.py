@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewright.program.program import FloatArray, Program
+from treewright.arrays import FloatArray
+from treewright.program.program import Program
 
 __all__ = ["Check", "check"]
 

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Cone", "FloatArray", "IntArray", "Program"]
+from treewright.arrays import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+__all__ = ["Cone", "Program"]
 
 
 @dataclass(frozen=True)

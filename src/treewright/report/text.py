@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
 from treewright.data._checks import AnyArray, as_column, missing_mask, plain
-from treewright.estimators._files import is_plain
+from treewright.estimators.common.files import is_plain
 from treewright.exceptions import InvalidInputError
 from treewright.tree.text import format_number
 

@@ -7,11 +7,11 @@ from typing import TypedDict
 
 import numpy as np
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import OCTH
-from treewright.program import FloatArray, IntArray
-from treewright.search.alternating import alternate
-from treewright.search.greedy import cart_tree, grow
+from treewright.search.grow.oblique import cart_tree, grow
+from treewright.search.improve.splits import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.tree import Tree, passing
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.tree import BoolArray, FloatArray
+from treewright.arrays import BoolArray, FloatArray
 
 __all__ = ["SelfTrained", "self_train"]
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from enum import Flag, auto
 from typing import Protocol, TypeVar, runtime_checkable
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import UnsupportedProgramError
-from treewright.program import FloatArray, Program
+from treewright.program import Program
 from treewright.solvers.result import ProgressCallback, Result
 
 __all__ = ["AbandonedError", "Capability", "Solver", "StopFlag", "needs_of", "require", "run_in_thread"]

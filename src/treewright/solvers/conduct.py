@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
-from treewright.program import FloatArray, Program, check
+from treewright.program import Program, check
 from treewright.solvers.base import AbandonedError, StopFlag, require, run_in_thread
 from treewright.solvers.inputs import (
     FEASIBILITY,

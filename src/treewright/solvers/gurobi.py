@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import MissingLicenseError, SolverError
-from treewright.program import FloatArray, Program
+from treewright.program import Program
 from treewright.solvers.base import StopFlag
 from treewright.solvers.conduct import conduct
 from treewright.solvers.inputs import import_package

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError, SolverNotInstalledError
-from treewright.program import FloatArray, Program
+from treewright.program import Program
 from treewright.solvers.registry import INSTALL_HINTS
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treewright.program import FloatArray
+from treewright.arrays import FloatArray
 
 __all__ = ["Progress", "ProgressCallback", "Result", "Status", "relative_gap"]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
-from treewright.program import Cone, FloatArray, Program
+from treewright.program import Cone, Program
 from treewright.solvers.base import StopFlag
 from treewright.solvers.conduct import conduct
 from treewright.solvers.inputs import import_package

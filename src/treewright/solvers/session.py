@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError
-from treewright.program import FloatArray, Program, check
+from treewright.program import Program, check
 from treewright.solvers.base import Capability, StopFlag
 from treewright.solvers.inputs import FEASIBILITY, finite, objective_of, tidied, trivial_bound
 from treewright.solvers.result import Progress, ProgressCallback, Result, Status, relative_gap

@@ -14,13 +14,10 @@ from treewright.tree.routing import (
     visited,
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
-from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
+from treewright.tree.structure import Tree
 from treewright.tree.text import export_text
 
 __all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
     "Tree",
     "averaged",
     "decision_path",

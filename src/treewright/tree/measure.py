@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.tree.routing import predict_labels
-from treewright.tree.structure import FloatArray, IntArray, Tree
+from treewright.tree.structure import Tree
 
 __all__ = [
     "class_deviation",

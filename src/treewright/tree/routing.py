@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from treewright.tree.structure import BoolArray, FloatArray, IntArray, Tree
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.tree.structure import Tree
 
 __all__ = [
     "averaged",

@@ -19,11 +19,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Tree"]
+from treewright.arrays import BoolArray, FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+__all__ = ["Tree"]
+
 
 LEAF = -1
 _OPTIONAL = ("labels", "slopes")

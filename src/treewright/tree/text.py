@@ -9,7 +9,8 @@ from operator import index
 
 import numpy as np
 
-from treewright.tree.structure import LEAF, IntArray, Tree
+from treewright.arrays import IntArray
+from treewright.tree.structure import LEAF, Tree
 
 __all__ = ["export_text", "format_number"]
 

@@ -1,0 +1,201 @@
+"""Ensembles of scikit-learn as members that vote: class numbers for rows, and the rows each member did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import Problem
+from treewright.estimators.common.rows import labelled_rows
+from treewright.exceptions import InvalidInputError
+
+__all__ = ["Member", "Members", "fit_ensemble", "paper_forest"]
+
+Labelled = tuple[FloatArray, IntArray, FloatArray]
+
+_SEED = 2**31 - 1
+
+
+def paper_forest(random_state: Any = None) -> BaggingClassifier:
+    """The forest of the C2RF paper: 20 trees of depth 2, each on 20 % of the labelled rows without replacement.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        Seed.
+
+    Returns
+    -------
+    BaggingClassifier
+        To be passed to :class:`treewright.C2RFClassifier`.
+
+    Examples
+    --------
+    >>> from treewright import C2RFClassifier, paper_forest
+    >>> model = C2RFClassifier(paper_forest(), threshold=False, prefer="equal")
+    """
+    tree = DecisionTreeClassifier(max_depth=2)
+    return BaggingClassifier(tree, n_estimators=20, max_samples=0.2, bootstrap=False, random_state=random_state)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A fitted classifier that votes.
+
+    Attributes
+    ----------
+    classifier : classifier
+        The fitted classifier.
+    numbers : ndarray of int
+        Class number in the model of each of its own classes.
+    features : ndarray of int or None
+        Features it is fitted on, None for all.
+    """
+
+    classifier: Any
+    numbers: IntArray
+    features: IntArray | None = None
+
+    def votes(self, X: np.ndarray) -> IntArray:
+        """Class number of each row."""
+        rows = X if self.features is None else X[:, self.features]
+        label = self.classifier.predict(rows)
+        return self.numbers[np.searchsorted(self.classifier.classes_, label)]
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of a fitted ensemble.
+
+    Attributes
+    ----------
+    ensemble : classifier or None
+        The fitted ensemble; None for a plain list.
+    members : list of Member
+        Its members.
+    labelled : tuple of ndarray
+        Features, class numbers and weights of the labelled rows, as the ensemble was given them.
+    unseen : ndarray of bool, shape (n_labelled, n_members), or None
+        Labelled rows that a member was not fitted on, where the ensemble tells.
+    """
+
+    ensemble: Any
+    members: list[Member]
+    labelled: Labelled
+    unseen: BoolArray | None
+
+    def votes(self, X: FloatArray) -> IntArray:
+        """Class numbers, shape (n_rows, n_members), in the smallest type that holds them."""
+        largest = max(int(member.numbers.max()) for member in self.members)
+        votes = np.empty((len(X), len(self.members)), dtype=np.min_scalar_type(largest))
+        # Trees of scikit-learn work on single precision and would each convert the rows anew.
+        forest = all(isinstance(member.classifier, DecisionTreeClassifier) for member in self.members)
+        rows = X.astype(np.float32) if forest else X
+        for j, member in enumerate(self.members if len(X) else ()):
+            votes[:, j] = member.votes(rows)
+        return votes
+
+
+def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Members:
+    """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
+
+    Parameters
+    ----------
+    given : classifier, sequence of classifiers or of (name, classifier), or None
+        None is a random forest of 200 trees.
+    problem : Problem
+        The data.
+    prefit : bool
+        Whether `given` is fitted already.
+    seed : int
+        Seed of what has none of its own.
+    """
+    labelled = labelled_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
+    if isinstance(given, Sequence):
+        return _from_list(given, labelled, problem.classes, prefit, seed)
+    ensemble = RandomForestClassifier(200, random_state=seed) if given is None else given
+    if not prefit:
+        ensemble = _fitted(_seeded(ensemble, seed), labelled, problem.classes)
+    return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
+
+
+def _from_list(given: Sequence[Any], labelled: Labelled, classes: np.ndarray, prefit: bool, seed: int) -> Members:
+    members = [item[1] if isinstance(item, tuple) else item for item in given]
+    if not members:
+        raise InvalidInputError("estimator is an empty list; pass an ensemble or a list of classifiers")
+    for member in members:
+        if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
+            raise InvalidInputError(f"estimator has a member that is no classifier: {member!r}")
+    if prefit:
+        for member in members:
+            check_is_fitted(member)
+    else:
+        members = [_fitted(_seeded(member, seed + k), labelled, classes) for k, member in enumerate(members)]
+    return Members(None, [Member(m, _numbers(m.classes_, classes)) for m in members], labelled, None)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """A clone with a seed where it has none."""
+    copy = clone(estimator)
+    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+        copy.set_params(random_state=seed % _SEED)
+    return copy
+
+
+def _fitted(estimator: Any, labelled: Labelled, classes: np.ndarray) -> Any:
+    X, number, weight = labelled
+    y = classes[number]
+    if np.all(weight == 1.0):
+        return estimator.fit(X, y)
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InvalidInputError(f"{type(estimator).__name__} takes no sample_weight, but sample_weight is not constant")
+    return estimator.fit(X, y, sample_weight=weight)
+
+
+def _taken_apart(ensemble: Any, labelled: Labelled, classes: np.ndarray, fitted_here: bool) -> Members:
+    """Members of a fitted ensemble, with the labelled rows that they did not see if it was fitted on these."""
+    check_is_fitted(ensemble)
+    parts = getattr(ensemble, "estimators_", None)
+    if parts is None or not len(parts) or not all(is_classifier(part) for part in np.ravel(np.array(parts, object))):
+        raise InvalidInputError(
+            f"{type(ensemble).__name__} is not an ensemble of classifiers: it has no estimators_ that vote. "
+            "TotalsClassifier cuts any classifier at the totals"
+        )
+    # These hand numbers of classes to their members instead of labels.
+    encoded = isinstance(ensemble, ForestClassifier | BaggingClassifier | VotingClassifier)
+    features = getattr(ensemble, "estimators_features_", [None] * len(parts))
+    members = []
+    for part, own in zip(parts, features, strict=True):
+        labels = ensemble.classes_[part.classes_.astype(np.int64)] if encoded else part.classes_
+        everything = own is None or np.array_equal(own, np.arange(ensemble.n_features_in_))
+        members.append(Member(part, _numbers(labels, classes), None if everything else np.asarray(own)))
+    unseen = _unseen(ensemble, len(parts), len(labelled[0])) if fitted_here else None
+    return Members(ensemble, members, labelled, unseen)
+
+
+def _numbers(labels: np.ndarray, classes: np.ndarray) -> IntArray:
+    place = {label: number for number, label in enumerate(classes.tolist())}
+    unknown = [label for label in labels.tolist() if label not in place]
+    if unknown:
+        raise InvalidInputError(f"the ensemble knows the class {unknown[0]!r}, which neither y nor the totals have")
+    return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def _unseen(ensemble: Any, n_members: int, n_labelled: int) -> BoolArray | None:
+    """Labelled rows out of each member's sample; None if there is no such thing."""
+    samples = getattr(ensemble, "estimators_samples_", None)
+    if samples is None:
+        return None
+    unseen = np.ones((n_labelled, n_members), dtype=bool)
+    for j, rows in enumerate(samples):
+        unseen[rows, j] = False
+    return unseen if unseen.any() else None

@@ -1,0 +1,243 @@
+"""What every treewright estimator with a single tree can do once it is fitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.data import Scaling
+from treewright.estimators.common.files import is_number, read_model, write_model
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.solvers import Status
+from treewright.tree import Tree, decision_path, predict_values, route
+from treewright.tree.text import export_text
+
+__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
+
+_STATUSES = tuple(str(status) for status in Status)
+
+
+class TreeModel(BaseEstimator):
+    """Base of the estimators whose fitted form is one tree in the units of the data (``tree_``)."""
+
+    tree_: Tree
+    n_features_in_: int
+    warm_start: Any
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """Return the leaf that each row reaches, as a node number of ``tree_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Leaves.
+        """
+        self._need_tree()
+        return route(self.tree_, self._check_rows(X))
+
+    def decision_path(self, X: ArrayLike) -> sparse.csr_array:
+        """Return the nodes that each row visits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to route.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_nodes)
+            1 where the row visits the node.
+        """
+        self._need_tree()
+        return decision_path(self.tree_, self._check_rows(X))
+
+    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
+        """Write the tree as rules, with feature and class names, in the units of the data.
+
+        Parameters
+        ----------
+        precision : int
+            Significant digits.
+        max_depth : int or None
+            Depth below which the rest is left out.
+
+        Returns
+        -------
+        str
+            The rules.
+        """
+        self._need_tree()
+        names = getattr(self, "feature_names_in_", None)
+        classes = getattr(self, "classes_", None)
+        return export_text(
+            self.tree_,
+            feature_names=None if names is None else [str(n) for n in names],
+            class_names=None if classes is None else [str(c) for c in classes],
+            precision=precision,
+            max_depth=max_depth,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file (never pickle), which :meth:`load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write.
+        """
+        self._need_tree()
+        write_model(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of this class.
+        """
+        return read_model(Path(path), cls)
+
+    def _need_tree(self) -> None:
+        """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
+        check_is_fitted(self)
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        takes_sparse = self.__sklearn_tags__().input_tags.sparse
+        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse="csr" if takes_sparse else False)
+
+    def _given_tree(self, n_features: int) -> Tree | None:
+        """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
+        given = self.warm_start
+        if isinstance(given, TreeModel):
+            if not hasattr(given, "tree_"):
+                raise NotFittedError(
+                    f"warm_start is a {type(given).__name__} that is not fitted (scikit-learn's clone drops fits); "
+                    "pass its tree_ instead"
+                )
+            given = given.tree_
+        elif given is True:
+            given = getattr(self, "tree_", None)
+        if not isinstance(given, Tree):
+            return None
+        if given.n_features != n_features:
+            raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
+        return given
+
+    def _given_numerical_tree(self, scaling: Scaling, max_depth: int, splits: str) -> Tree | None:
+        """Return the tree that ``warm_start`` names on scaled features, cut off at a depth; refuse what TAO cannot."""
+        given = self._given_tree(scaling.n_features)
+        if given is None:
+            return None
+        if np.any(given.category >= 0):
+            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
+        if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
+            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
+        return scaling.apply_tree(given.collapsed(given.level <= max_depth))
+
+    def _fitted_state(self) -> dict[str, Any]:
+        """Plain values of a fit that a model file keeps beside tree, classes and names."""
+        return {
+            "objective": float(self.objective_),
+            "status": str(self.status_),
+            "solve_time": float(self.solve_time_),
+            "trace": np.asarray(self.trace_).tolist(),
+        }
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
+        for key in ("objective", "solve_time"):
+            if not is_number(state[key]):
+                raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a finite number")
+        trace = state["trace"]
+        if state["solve_time"] < 0:
+            raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
+        if state["status"] not in _STATUSES:
+            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(_STATUSES)}")
+        if not isinstance(trace, list) or not all(
+            isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
+        ):
+            raise ModelFileError("fit.trace must be a list of triples of finite numbers")
+        self.objective_ = float(state["objective"])
+        self.status_, self.solve_time_ = str(state["status"]), float(state["solve_time"])
+        self.trace_ = np.array(trace, dtype=np.float64).reshape(-1, 3)
+
+
+class TreeClassifier(ClassifierMixin, TreeModel):
+    """Base of the classifiers that are one tree."""
+
+    classes_: np.ndarray
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        leaf = self.apply(X)
+        assert self.tree_.labels is not None
+        return np.asarray(self.classes_[self.tree_.labels[leaf]])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, columns in the order of ``classes_``.
+        """
+        leaf = self.apply(X)
+        return np.asarray(self.tree_.shares()[leaf])
+
+
+class TreeRegressor(RegressorMixin, TreeModel):
+    """Base of the regressors that are one tree."""
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the outputs of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            What the leaves predict, one column an output if there are several.
+        """
+        rows = self._check_rows(X)
+        values = predict_values(self.tree_, rows)
+        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)

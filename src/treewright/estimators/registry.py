@@ -1,0 +1,57 @@
+"""The public estimators by name: what a model file may hold and what the command line may fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.laptao import LapTAOClassifier
+from treewright.estimators.laptao_regressor import LapTAORegressor
+from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.ssct import SSCTClassifier
+from treewright.estimators.tao import TAOClassifier, TAORegressor
+from treewright.tree.json_files import read_json
+
+__all__ = ["MODELS", "SHORT_NAMES", "load_model"]
+
+SHORT_NAMES: dict[str, type] = {
+    "laptao": LapTAOClassifier,
+    "oct-h": OCTHClassifier,
+    "s2oct": S2OCTClassifier,
+    "ssct": SSCTClassifier,
+    "tao": TAOClassifier,
+}
+"""Classifiers by their names on the command line. A new estimator joins here and nowhere else."""
+
+MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}
+"""Names in model files. Regressors have no short name: the command line predicts classes."""
+
+
+def load_model(path: str | Path) -> Any:
+    """Read a fitted estimator of any kind from a model file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that an estimator's ``save`` or the command line wrote.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from treewright import OCTHClassifier, load_model
+    >>> model = OCTHClassifier(max_depth=1).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.json")
+    ...     again = load_model(Path(folder) / "model.json")
+    >>> again.predict([[0.2], [0.9]]).tolist()
+    ['no', 'yes']
+    """
+    return model_from_dict(read_json(path), MODELS, where=str(path))

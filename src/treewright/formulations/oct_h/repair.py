@@ -1,0 +1,99 @@
+"""Any tree made feasible for OCT-H: splits with a gap, leaves large enough, no idle splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.tree import Tree, leaf_counts, relabelled
+
+if TYPE_CHECKING:
+    from treewright.formulations.oct_h.model import OCTH
+
+__all__ = ["GAP_TOLERANCE", "repaired"]
+
+GAP_TOLERANCE = 1.8e-6
+"""By how much a split may miss the margin, both sides together: its rows then miss by 9e-7 each, which every solver's
+tolerance of 1e-6 allows. Points that are nearer than the margin less this are never parted: the repair, the groups of
+the program and the bound agree on it."""
+
+
+def repaired(model: OCTH, tree: Tree) -> Tree:
+    """The feasible tree for `model` that `tree` is nearest to.
+
+    A threshold moves to the nearest gap of its node (fewest points change sides); a split without one, or with a
+    side below the minimum leaf size, goes. Leaves get their best labels, and splits below which all leaves have the
+    same one are dropped. A tree that is feasible already routes all points as before.
+    """
+    weights, thresholds = tree.weights.copy(), tree.threshold.copy()
+    keep = np.ones(tree.n_nodes, dtype=bool)
+    members: dict[int, IntArray] = {0: np.arange(len(model.X))}
+    level = tree.level
+    for node in range(tree.n_nodes):
+        inside = members.get(node)
+        if inside is None or not len(inside) or tree.left[node] < 0:
+            continue
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if level[node] >= model.depth:
+            keep[[left, right]] = False
+            continue
+        weights[node], thresholds[node], goes_left = _at_nearest_gap(
+            model, tree.weights[node], float(tree.threshold[node]), inside
+        )
+        members[left], members[right] = inside[goes_left], inside[~goes_left]
+        keep[left], keep[right] = bool(goes_left.any()), not bool(goes_left.all())
+    moved = Tree(tree.left, tree.right, weights, thresholds, tree.values, tree.labels)
+    return _without_idle_splits(model, _with_min_leaf(model, moved.collapsed(keep)))
+
+
+def _at_nearest_gap(
+    model: OCTH, normal: FloatArray, threshold: float, inside: IntArray
+) -> tuple[FloatArray, float, BoolArray]:
+    """Normalized split at the gap nearest to the given threshold, and who goes left."""
+    size = np.abs(normal).sum()
+    if size == 0.0:
+        return normal, threshold, np.full(len(inside), bool(threshold >= 0.0))
+    normal = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
+    normal = normal / np.abs(normal).sum()
+    level = model.X[inside] @ normal
+    order = np.sort(level)
+    n_left = int(np.searchsorted(order, threshold / size, side="right"))
+    # Position k puts k points on the left. Both ends are allowed: a split may send all points one way.
+    wide = np.flatnonzero(np.diff(order) >= model.margin - GAP_TOLERANCE) + 1
+    positions = np.concatenate([[0], wide, [len(order)]])
+    k = int(positions[np.argmin(np.abs(positions - n_left))])
+    if k in (0, len(order)):
+        middle = order[0] - model.margin if k == 0 else order[-1] + model.margin
+    else:
+        middle = (order[k - 1] + order[k]) / 2
+    return normal, float(middle), level <= middle
+
+
+def _with_min_leaf(model: OCTH, tree: Tree) -> Tree:
+    """Drop splits above leaves that are too small, lowest first."""
+    while tree.n_nodes > 1:
+        size = leaf_counts(tree, model.X, np.zeros(len(model.X), np.int64), model.sizes, 1)[:, 0]
+        small = np.flatnonzero(tree.is_leaf & (size < model.min_leaf - 1e-9))
+        if not len(small):
+            break
+        keep = np.ones(tree.n_nodes, dtype=bool)
+        parent = tree.parent[small[np.argmax(tree.level[small])]]
+        keep[[tree.left[parent], tree.right[parent]]] = False
+        tree = tree.collapsed(keep)
+    return tree
+
+
+def _without_idle_splits(model: OCTH, tree: Tree) -> Tree:
+    """Give leaves their best labels and drop splits below which every leaf has the same one."""
+    tree = relabelled(tree, model.X, model.y, model.weight, model.n_classes)
+    labels = tree.labels
+    assert labels is not None
+    keep = np.ones(tree.n_nodes, dtype=bool)
+    pure = tree.is_leaf.copy()
+    for node in tree.branches[::-1]:
+        left, right = tree.left[node], tree.right[node]
+        pure[node] = pure[left] and pure[right] and labels[left] == labels[right] == labels[node]
+        keep[[left, right]] = not pure[node]
+    return tree.collapsed(keep)

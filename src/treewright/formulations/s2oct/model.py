@@ -1,0 +1,437 @@
+r"""S2OCT: the semi-supervised optimal classification tree with class totals (Burgard, Pinheiro, Schmidt 2024).
+
+.. math:: \min\; \sum_{i\ labelled} v_i \min_{t:\ label(t) = y_i} LE(x_i, t) + C \sum_g dev_g
+
+over splits :math:`f_b(x) = \omega_b^\top x - \gamma_b` with :math:`|\omega_{bj}| \le s` of a complete tree; a point
+goes left where :math:`f_b(x) \le 0`. LE sums the hinge errors :math:`[1 + f_b]^+` (path goes left) and
+:math:`[1 - f_b]^+` (right) on the way to a leaf, :math:`dev_g` counts the unlabelled rows of group g that would have to
+change class for the totals to hold, and unlabelled points keep a margin :math:`|f_b(x)| \ge m`. Two classes alternate
+over the leaves; with more of them the labels are part of the problem.
+
+The tight program says the same as the printed one (:mod:`treewright.formulations.s2oct.paper`) with less:
+
+* *Constants of the point's own.* Of a split with :math:`f_b > 1` (or :math:`< -1`) at all points shift :math:`\gamma_b`
+  until the nearest point has :math:`f_b = 1`: no side changes, no hinge error grows, every margin of at most 1 is kept.
+  So some point k has :math:`f_b(x_k) \le 1`, some point :math:`f_b \ge -1`, and with :math:`R_i` the largest
+  1-norm distance of :math:`x_i` to a point, :math:`|f_b(x_i)| \le 1 + s R_i` for every point, in every margin mode.
+  (The printed :math:`\eta s \sqrt p` lacks the 1 and can cut off the optimum, see there.)
+* *One hinge variable a labelled point and node*, :math:`h_{ib}`, which is charged directly:
+  :math:`h_{ib} \ge 1 + f_b(x_i) - (2 + s R_i)(1 - \sum_{t\ left\ of\ b} \alpha_{it})` and its mirror image, where
+  :math:`\alpha_{it}` chooses a leaf of the own class. The printed model has two a node and one a leaf besides.
+* *Places* :math:`z_{it}` of unlabelled points with one routing row a node and side; sides at nodes that a point does
+  not reach appear only where the margin is asked for there (``margin="paper"``).
+* *Mirror images* of a tree are excluded. With more than two classes labels rise from left to right at the lowest
+  splits: equal labels are never needed there, since the split that sends all to one of them costs no more. At
+  the nodes above, the first unlabelled point goes right, wherever it gets to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.data.subset_sums import unreachable_totals
+from treewright.exceptions import InvalidInputError
+from treewright.formulations.fragments import add_routing_rows
+from treewright.formulations.s2oct import paper, repair
+from treewright.formulations.s2oct.constants import default_bound, default_depth, farthest, largest_distance
+from treewright.formulations.s2oct.repair import Splits
+from treewright.program import Program, ProgramBuilder
+from treewright.program.builder import Term
+from treewright.tree import Tree, leaf_counts, route
+from treewright.tree.complete import CompleteTree, swapped
+from treewright.tree.measure import leaf_errors, s2oct_objective
+
+__all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
+
+
+@dataclass(frozen=True)
+class S2OCT:
+    """S2OCT on given data.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Scaled points. Unlabelled points should be distinct, labelled ones distinct within a class.
+    y : ndarray of int, shape (n_points,)
+        Class numbers, -1 for unlabelled.
+    weight : ndarray of shape (n_points,)
+        Weights of the labelled errors; ignored for unlabelled points.
+    size : ndarray of shape (n_points, n_groups)
+        How many unlabelled rows of each group a point stands for; ignored for labelled points.
+    low, high : ndarray of int, shape (n_groups, n_classes)
+        Fewest and most unlabelled rows of each class, see :class:`treewright.data.totals.ClassTotals`.
+    n_classes : int
+        Number of classes. Two alternate over the leaves, class 0 first; more are placed by the program.
+    depth : int
+        Depth of the tree.
+    penalty : float
+        The price C of a row that would have to change class.
+    bound : float
+        s, the bound of every entry of a normal.
+    margin : {"paper", "reached", "tolerance"}
+        Where unlabelled points keep how far from the splits: 1 at every node (the paper), 1 at the nodes on their
+        path, or `tolerance` there.
+    tolerance : float
+        The margin of ``margin="tolerance"``.
+    formulation : {"tight", "paper"}
+        The program to write; "paper" is the printed one, for two classes with one exact total and ``margin="paper"``.
+
+    Examples
+    --------
+    Four unlabelled points, of which two shall be of each class, and two labelled ones:
+
+    >>> import numpy as np
+    >>> from treewright.solvers import get_solver
+    >>> X = np.array([[0.0], [5.0], [1.0], [2.0], [3.0], [4.0]])
+    >>> y = np.array([0, 1, -1, -1, -1, -1])
+    >>> size = (y < 0).astype(int)[:, None]
+    >>> total = np.array([[2, 2]])
+    >>> model = S2OCT(X, y, np.ones(6), size, total, total, n_classes=2, depth=1, bound=10.0)
+    >>> result = get_solver("highs").solve(model.build())
+    >>> tree = model.decode(result.x)
+    >>> model.objective(tree), [int(k) for k in tree.labels[route(tree, X)]]
+    (0.0, [0, 1, 0, 0, 1, 1])
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    size: FloatArray
+    low: IntArray
+    high: IntArray
+    n_classes: int
+    depth: int = 2
+    penalty: float = 1.0
+    bound: float = 10.0
+    margin: Literal["paper", "reached", "tolerance"] = "paper"
+    tolerance: float = 1e-3
+    formulation: Literal["tight", "paper"] = "tight"
+
+    def __post_init__(self) -> None:
+        shapes = self.size.shape, self.low.shape, self.high.shape
+        if shapes != ((len(self.X), len(self.low)), (len(self.low), self.n_classes), (len(self.low), self.n_classes)):
+            raise InvalidInputError(
+                f"size, low, high have shapes {shapes}, expected (n_points, n_groups) and twice (n_groups, n_classes)"
+            )
+        if self.margin not in ("paper", "reached", "tolerance"):
+            raise InvalidInputError(f"margin={self.margin!r} is unknown; use 'paper', 'reached' or 'tolerance'")
+        if self.formulation not in ("tight", "paper"):
+            raise InvalidInputError(f"formulation={self.formulation!r} is unknown; use 'tight' or 'paper'")
+        if self.n_classes < 2 or self.depth < 1:
+            raise InvalidInputError(f"{self.n_classes} classes and depth {self.depth}: at least 2 and 1 are needed")
+        if not self.bound > 0 or not 0 < self.tolerance <= 1:
+            raise InvalidInputError(f"bound={self.bound} must be positive and tolerance={self.tolerance} in (0, 1]")
+        if len(self.present) > 2**self.depth:
+            raise InvalidInputError(
+                f"{len(self.present)} classes have labelled points, but a tree of depth {self.depth} has only "
+                f"{2**self.depth} leaves; use a larger depth"
+            )
+        if self.formulation == "paper":
+            paper.refuse(self)
+
+    # ------------------------------------------------------------------ data as the program sees it
+
+    @property
+    def tree(self) -> CompleteTree:
+        """The complete tree that points are placed in."""
+        return CompleteTree(self.depth)
+
+    @cached_property
+    def labelled(self) -> IntArray:
+        """Numbers of the labelled points."""
+        return np.flatnonzero(self.y >= 0)
+
+    @cached_property
+    def unlabelled(self) -> IntArray:
+        """Numbers of the unlabelled points."""
+        return np.flatnonzero(self.y < 0)
+
+    @cached_property
+    def present(self) -> IntArray:
+        """Classes that have labelled points and hence need a leaf."""
+        return np.unique(self.y[self.y >= 0])
+
+    @property
+    def required(self) -> float:
+        """The margin m that unlabelled points keep."""
+        return self.tolerance if self.margin == "tolerance" else 1.0
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether unlabelled points keep the margin also at nodes that they do not reach."""
+        return self.margin == "paper"
+
+    @cached_property
+    def reach(self) -> FloatArray:
+        """Bound of ``|f_b(x_i)|`` that the program relies on, for each point."""
+        if self.formulation == "paper":
+            return np.full(len(self.X), paper.big_m(self) - 1.0)
+        return 1.0 + self.bound * farthest(self.X)
+
+    @cached_property
+    def diameter(self) -> float:
+        """The largest distance of two points, the paper's eta."""
+        return largest_distance(self.X)
+
+    @property
+    def program_cells(self) -> int:
+        """About how many non-zeros the program has: each point has a row or two of all features at each node."""
+        p, n_leaves = self.X.shape[1], self.tree.n_leaves
+        rows = 2 * len(self.labelled) + len(self.unlabelled) * (1 if self.everywhere else 2)
+        if self.formulation == "paper":
+            rows = 2 * len(self.X)
+        return self.tree.n_branches * rows * (p + n_leaves // 2 + 2)
+
+    # ------------------------------------------------------------------ build
+
+    def build(self) -> Program:
+        """Write the model as a program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        if self.formulation == "paper":
+            return paper.build(self)
+        builder, tree = ProgramBuilder(), self.tree
+        omega = builder.add_variables("omega", (tree.n_branches, self.X.shape[1]), -self.bound, self.bound)
+        # gamma = omega'x_i - f(x_i) holds for every point, so the point with the smallest bound gives it.
+        most = np.min(self.bound * np.abs(self.X).sum(axis=1) + self.reach, initial=np.inf)
+        gamma = builder.add_variables("gamma", tree.n_branches, -most, most)
+        c = None
+        if self.n_classes > 2:
+            c = builder.add_variables("c", (self.n_classes, tree.n_leaves), upper=1, integer=True, priority=10)
+            builder.add_rows("one_label", [(c.T, 1.0)], lower=1, upper=1)
+            number = np.arange(1.0, self.n_classes + 1)
+            builder.add_rows("labels_rise", [(c[:, 0::2].T, number), (c[:, 1::2].T, -number)], upper=-1)
+        self._add_labelled(builder, omega, gamma, c)
+        z = self._add_unlabelled(builder, omega, gamma)
+        self._add_totals(builder, z, c)
+        return builder.build()
+
+    def _add_labelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray, c: IntArray | None) -> None:
+        """Choice of a leaf of the own class, and the hinge errors on the way to it."""
+        tree, points = self.tree, self.labelled
+        X, M = self.X[points], self.reach[points] + 1.0
+        own = self.own_leaves
+        alpha = builder.add_variables("alpha", own.shape, upper=1, integer=True)
+        h = builder.add_variables("h", (len(points), tree.n_branches), cost=self.weight[points][:, None])
+        builder.add_rows("own_leaf", [(alpha, 1.0)], lower=1, upper=1)
+        if c is not None:
+            label = c[self.y[points][:, None], own].ravel()
+            builder.add_rows("right_label", [(alpha.ravel(), 1.0), (label, -1.0)], upper=0)
+        for b in range(tree.n_branches):
+            for name, sign, below in (("left", 1.0, tree.left_of[b]), ("right", -1.0, tree.right_of[b])):
+                # h >= 1 + sign * f - M (1 - sum of alpha below that side); points without a leaf there need no row
+                on_side = below[own]
+                some = np.flatnonzero(on_side.any(axis=1))
+                builder.add_rows(
+                    f"hinge_{name}[{b + 1}]",
+                    [
+                        (np.broadcast_to(omega[b], (len(some), X.shape[1])), sign * X[some]),
+                        (np.broadcast_to(gamma[b], len(some)), -sign),
+                        (h[some, b], -1.0),
+                        (alpha[some], on_side[some] * M[some, None]),
+                    ],
+                    upper=M[some] - 1.0,
+                )
+
+    def _add_unlabelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray) -> IntArray:
+        """Places of the unlabelled points and the margins they keep."""
+        tree, points = self.tree, self.unlabelled
+        X, reach = self.X[points], self.reach[points]
+        z = builder.add_variables("z", (len(points), tree.n_leaves), upper=1, integer=not self.everywhere)
+        builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
+        if not self.everywhere:
+            add_routing_rows(builder, tree, X, omega, gamma, z, (self.required,) * 2, reach + self.required)
+            if len(points) and self.depth > 1:
+                builder.add_rows("first_goes_right", [(z[:1, :-2], 1.0)], upper=0)
+            return z
+        # d = 1 on the right: 1 - M <= f - M d <= -1 with M = reach + 1. Sides at all nodes leave one leaf to z.
+        d = builder.add_variables("side", (len(points), tree.n_branches), upper=1, integer=True)
+        for b in range(tree.n_branches):
+            columns, offset = np.broadcast_to(omega[b], X.shape), np.broadcast_to(gamma[b], len(points))
+            terms: list[Term] = [(columns, X), (offset, -1.0), (d[:, b], -(reach + 1.0))]
+            builder.add_rows(f"margin[{b + 1}]", terms, lower=-reach, upper=-1.0)
+            builder.add_rows(f"right[{b + 1}]", [(z[:, tree.right_of[b]], 1.0), (d[:, b], -1.0)], upper=0)
+            builder.add_rows(f"left[{b + 1}]", [(z[:, tree.left_of[b]], 1.0), (d[:, b], 1.0)], upper=1)
+        if len(points) and self.depth > 1:
+            first = d[0, : tree.n_leaves // 2 - 1]
+            builder.add_rows("first_goes_right", [(first, 1.0)], lower=1)
+        return z
+
+    def _add_totals(self, builder: ProgramBuilder, z: IntArray, c: IntArray | None) -> None:
+        """Rows of each class in each group, and how many of them would have to change class."""
+        n_groups, n_leaves = self.low.shape[0], self.tree.n_leaves
+        shape = (n_groups, self.n_classes)
+        rows = self.size[self.unlabelled].astype(np.float64)
+        count = builder.add_variables("count", shape)
+        over, under = builder.add_variables("over", shape), builder.add_variables("under", shape)
+        dev = builder.add_variables("dev", n_groups, cost=self.penalty)
+        flat = count.ravel()
+        if c is None:
+            for k in range(2):  # leaves alternate
+                places = z[:, k::2]
+                table = np.broadcast_to(places.ravel(), (n_groups, places.size))
+                weights = np.repeat(rows.T, places.shape[1], axis=1)
+                builder.add_rows(f"count[{k}]", [(count[:, k], 1.0), (table, -weights)], lower=0, upper=0)
+        else:
+            # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
+            q = builder.add_variables("q", (n_groups, self.n_classes, n_leaves))
+            most = np.repeat(rows.sum(axis=0), self.n_classes * n_leaves)
+            builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
+            for t in range(n_leaves):
+                table = np.broadcast_to(z[:, t], (n_groups, len(z)))
+                builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (table, -rows.T)], lower=0, upper=0)
+            builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, n_leaves), -1.0)], lower=0, upper=0)
+        builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-self.high.ravel())
+        builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=self.low.ravel())
+        builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
+        builder.add_rows("dev_under", [(dev, 1.0), (under, -1.0)], lower=0)
+
+    @cached_property
+    def own_leaves(self) -> IntArray:
+        """Leaves that each labelled point may choose: every other one of two classes, all of more."""
+        leaves = np.arange(self.tree.n_leaves)
+        if self.n_classes > 2:
+            return np.broadcast_to(leaves, (len(self.labelled), len(leaves)))
+        return leaves[0::2] + self.y[self.labelled][:, None]
+
+    # ------------------------------------------------------------------ decode, encode
+
+    def decode(self, x: FloatArray) -> Tree:
+        """Read the complete tree off a solution."""
+        value = self.build().value
+        omega = value(x, "omega")
+        omega = np.where(np.abs(omega) > 1e-12 * self.bound, omega, 0.0)
+        label = np.arange(self.tree.n_leaves) % 2 if self.n_classes == 2 else np.argmax(value(x, "c"), axis=0)
+        return self.as_tree(Splits(omega, value(x, "gamma"), label))
+
+    def as_tree(self, splits: Splits) -> Tree:
+        """The complete tree with these splits; its values are the labelled weights."""
+        n_branches, n_nodes = len(splits.gamma), 2 * len(splits.gamma) + 1
+        labels = np.concatenate([np.zeros(n_branches, np.int64), splits.label])
+        table = np.zeros((n_nodes, self.n_classes))
+        bare = Tree.from_heap(np.ones(n_branches), splits.omega, splits.gamma, table, labels)
+        values = leaf_counts(bare, self.X, self.y, self.weight, self.n_classes)
+        labels[:n_branches] = values[:n_branches].argmax(axis=1)
+        return bare.with_leaves(values, labels)
+
+    def leaves_of(self, x: FloatArray) -> IntArray:
+        """Heap number of the leaf that a solution sends each point to.
+
+        Unlabelled points have variables that say so; labelled points follow the splits of the solution (the leaf they
+        are charged for may be another one).
+        """
+        heap = route(self.decode(x), self.X) + 1
+        if self.formulation == "paper":
+            heap[self.unlabelled] = paper.leaves_of(self, x)
+        elif len(self.unlabelled):
+            heap[self.unlabelled] = np.argmax(self.build().value(x, "z"), axis=1) + self.tree.n_leaves
+        return heap
+
+    def encode(self, tree: Tree) -> FloatArray:
+        """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
+        splits = repair.repaired(self, tree)
+        printed = self.formulation == "paper"
+        blocks = paper.point(self, splits) if printed else self._point(self._mirrored(splits))
+        program = self.build()
+        x = np.zeros(program.n_columns)
+        for name, columns in program.variables.items():
+            x[columns] = blocks[name]
+        return x
+
+    def _point(self, splits: Splits) -> dict[str, FloatArray]:
+        """Values of the blocks of the tight program."""
+        complete, tree = self.tree, self.as_tree(splits)
+        n_leaves, label = complete.n_leaves, splits.label
+        f = self.X @ splits.omega.T - splits.gamma
+        alpha, chosen = self.choice(tree)
+        f_labelled = f[self.labelled]
+        h = np.where(complete.left_of[:, chosen].T, np.maximum(0.0, 1.0 + f_labelled), 0.0)
+        h = np.where(complete.right_of[:, chosen].T, np.maximum(0.0, 1.0 - f_labelled), h)
+        place = route(tree, self.X[self.unlabelled]) - complete.n_branches
+        z = np.eye(n_leaves)[place]
+        c = (label == np.arange(self.n_classes)[:, None]).astype(np.float64)
+        in_leaf = self.size[self.unlabelled].T.astype(np.float64) @ z
+        count = in_leaf @ c.T
+        over, under = np.maximum(count - self.high, 0.0), np.maximum(self.low - count, 0.0)
+        return {
+            "omega": splits.omega,
+            "gamma": splits.gamma,
+            "c": c,
+            "alpha": alpha,
+            "h": h,
+            "z": z,
+            "side": (f[self.unlabelled] > 0).astype(np.float64),
+            "q": in_leaf[:, None, :] * c,
+            "count": count,
+            "over": over,
+            "under": under,
+            "dev": np.maximum(over.sum(axis=1), under.sum(axis=1)),
+        }
+
+    def choice(self, tree: Tree) -> tuple[FloatArray, IntArray]:
+        """Cheapest own leaf of each labelled point in a complete tree: as 0/1 over its own leaves, and its number."""
+        points, own = self.labelled, self.own_leaves
+        assert tree.labels is not None
+        other = tree.labels[tree.leaves] != self.y[points][:, None]
+        error = np.where(other, np.inf, leaf_errors(tree, self.X[points]))
+        best = np.argmin(np.take_along_axis(error, own, axis=1), axis=1) if len(points) else np.empty(0, np.int64)
+        return np.eye(own.shape[1])[best], own[np.arange(len(points)), best]
+
+    def _mirrored(self, splits: Splits) -> Splits:
+        """Mirror splits above the lowest until the first unlabelled point goes right where the program asks for it."""
+        if not len(self.unlabelled):
+            return splits
+        omega, gamma, label = splits.omega.copy(), splits.gamma.copy(), splits.label
+        first, n_branches = self.X[self.unlabelled[0]], len(gamma)
+        # Without margins everywhere only the nodes that it gets to, which then are the last of each level.
+        last = [2**k - 1 for k in range(1, self.depth)]
+        for b in range(1, self.tree.n_leaves // 2) if self.everywhere else last:
+            if omega[b - 1] @ first - gamma[b - 1] > 0:
+                continue
+            omega[b - 1], gamma[b - 1] = 0.0 - omega[b - 1], 0.0 - gamma[b - 1]
+            source = np.array([swapped(h, b) for h in range(1, 2 * n_branches + 2)]) - 1
+            omega, gamma = omega[source[:n_branches]], gamma[source[:n_branches]]
+            label = label[source[n_branches:] - n_branches]
+        return Splits(omega, gamma, label)
+
+    # ------------------------------------------------------------------ any tree made feasible, and measured
+
+    def repair(self, tree: Tree) -> Tree:
+        """Make any tree a feasible complete one: labels placed, normals within the bound, unlabelled margins kept.
+
+        What is feasible already stays as it is, to the last bit. Otherwise a threshold moves to the nearest gap
+        of the unlabelled points (fewest rows change sides), and the scale of the split follows from the margins and
+        the labelled points; see :func:`treewright.formulations.s2oct.repair.repaired`.
+        """
+        return self.as_tree(repair.repaired(self, tree))
+
+    def objective(self, tree: Tree) -> float:
+        """Objective of a tree, computed from the tree and the data alone."""
+        return s2oct_objective(tree, self.X, self.y, self.weight, self.size, self.low, self.high, self.penalty)
+
+    def lower_bound(self) -> float:
+        r"""A bound without solving: labelled points on top of each other, and totals that no selection of points has.
+
+        Let classes with weights :math:`w_k` share the point x, and let :math:`h_k` be the smallest leaf error of x
+        among the leaves of class k. The paths to two leaves part at some node b, and
+        :math:`[1 + f_b]^+ + [1 - f_b]^+ \ge 2`, hence :math:`h_k + h_l \ge 2` for :math:`k \ne l`. At most one
+        class has :math:`h_k = 1 - \epsilon < 1`, and then the others have at least :math:`1 + \epsilon`: the cost
+        :math:`\sum_k w_k h_k` is linear in :math:`\epsilon`, so it is at least its smaller end,
+        :math:`\min(W, 2 (W - \max_k w_k))` with :math:`W = \sum_k w_k`.
+
+        A point counts with all its rows or not at all, see :func:`unreachable_totals`.
+        """
+        points = self.labelled
+        _, place = np.unique(self.X[points], axis=0, return_inverse=True)
+        table = np.zeros((len(points), self.n_classes))
+        np.add.at(table, (place.reshape(-1), self.y[points]), self.weight[points])
+        total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
+        missed = unreachable_totals(self.size[self.unlabelled], self.low, self.high)
+        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * missed)

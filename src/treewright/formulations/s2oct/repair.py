@@ -1,0 +1,199 @@
+"""Any tree made feasible for S2OCT: completed, labels placed, margins kept, normals within the bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.exceptions import InvalidInputError
+from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.formulations.s2oct.model import S2OCT
+
+__all__ = ["Splits", "repaired"]
+
+_SLACK = 9e-7
+"""A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
+
+_NEARLY = 1e-4
+"""Splits that miss a margin by no more than this share of it keep their scale."""
+
+
+class Splits(NamedTuple):
+    """A complete tree as arrays over its branch nodes and leaves, in heap order."""
+
+    omega: FloatArray
+    gamma: FloatArray
+    label: IntArray
+
+
+@dataclass
+class _Moved:
+    """A split whose scale is still open: normal of size 1, who has to keep the margin, who is there, scale it had."""
+
+    margin_of: BoolArray
+    inside: BoolArray
+    scale: float | None
+
+
+def repaired(model: S2OCT, tree: Tree) -> Splits:
+    r"""Splits of a complete tree that is feasible for `model` and as near to `tree` as cheaply possible.
+
+    1. A leaf above the last level is continued by splits that send everything left (:math:`\omega = 0`,
+       :math:`\gamma = 1`), what is below the last level is cut off. Lowest splits with equal labels send all left, too.
+    2. From the root down, a split that keeps its margins and bounds stays. Else its normal is scaled to
+       :math:`\max_j |a_j| = 1`; since :math:`f = \kappa (a^\top x - \tau)` with :math:`\kappa \le s`, unlabelled points
+       must be :math:`m / s` from :math:`\tau`: it moves to the nearest gap of that kind, counted in rows that change
+       sides (beyond the last point is a gap as well). A split with all points on one side becomes trivial.
+    3. Free leaves get the classes that lack a leaf; if some still do, they take leaves of classes that have several.
+    4. The scale :math:`\kappa` of a moved split minimizes the hinge errors of the labelled points that reach it, among
+       the scales that the margins and the bound allow.
+    5. Lowest splits are mirrored where labels fall from left to right. For two classes they then alternate.
+
+    After step 2 each split has points on both sides, or is trivial, or was feasible before: no constant of the
+    program is too small for it.
+    """
+    if tree.labels is None or tree.n_outputs != model.n_classes or tree.n_features != model.X.shape[1]:
+        raise InvalidInputError(
+            f"the tree has {tree.n_outputs} outputs and {tree.n_features} features, "
+            f"the model {model.n_classes} classes and {model.X.shape[1]} features"
+        )
+    omega, gamma, label = _completed(model, tree)
+    leaf, moved = _keep_margins(model, omega, gamma)
+    _place_labels(model, label, leaf)
+    _scale(model, omega, gamma, label, leaf, moved)
+    falls = np.flatnonzero(label[0::2] > label[1::2])
+    lowest = falls + len(gamma) // 2
+    omega[lowest], gamma[lowest] = 0.0 - omega[lowest], 0.0 - gamma[lowest]
+    label[2 * falls], label[2 * falls + 1] = label[2 * falls + 1], label[2 * falls].copy()
+    return Splits(omega, gamma, label)
+
+
+def _completed(model: S2OCT, tree: Tree) -> Splits:
+    """Splits and leaf labels of `tree` on the complete tree; -1 is a leaf that no point reaches."""
+    assert tree.labels is not None
+    n_branches, n_leaves = model.tree.n_branches, model.tree.n_leaves
+    omega, gamma = np.zeros((n_branches, tree.n_features)), np.ones(n_branches)
+    label = np.full(n_leaves, -1, dtype=np.int64)
+    for node, h in enumerate(tree.heap_numbers):
+        if h > 2 * n_leaves - 1:
+            continue
+        if h <= n_branches and tree.left[node] >= 0:
+            omega[h - 1], gamma[h - 1] = tree.weights[node], tree.threshold[node]
+            continue
+        while h <= n_branches:
+            h *= 2
+        label[h - n_leaves] = tree.labels[node]
+    same = np.flatnonzero((label[0::2] == label[1::2]) & (label[0::2] >= 0))
+    lowest = same + n_branches // 2
+    omega[lowest], gamma[lowest], label[2 * same + 1] = 0.0, 1.0, -1
+    return Splits(omega, gamma, label)
+
+
+def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[IntArray, dict[int, _Moved]]:
+    """Move thresholds until the margins can be kept; return the leaf of each point and the splits without scale."""
+    X, unlabelled = model.X, model.y < 0
+    heap, moved = np.ones(len(X), dtype=np.int64), {}
+    for b in range(len(gamma)):
+        inside = heap == b + 1
+        margin_of = unlabelled & (inside | model.everywhere)
+        f = X @ omega[b] - gamma[b]
+        size = float(np.abs(omega[b]).max(initial=0.0))
+        short = float(np.max(model.required - np.abs(f[margin_of]), initial=0.0))
+        too_far = float(np.max(np.abs(f) - model.reach, initial=0.0))
+        if size > model.bound + _SLACK or short > min(_SLACK, 0.01 * model.required) or too_far > _SLACK:
+            near = short <= _NEARLY * model.required and size <= model.bound * (1 + _NEARLY)
+            trivial = size == 0.0
+            if not trivial:
+                a = omega[b] / size
+                a = np.where(np.abs(a) > 1e-12, a, 0.0)
+                level = X @ a
+                tau = _nearest_gap(model, level[margin_of], model.size[margin_of], gamma[b] / size)
+                f = level - tau
+                trivial = bool(np.all(f > 0) or np.all(f <= 0))
+            if trivial:
+                goes_left = gamma[b] >= 0 if size == 0.0 else bool(np.all(f <= 0))
+                omega[b], gamma[b] = 0.0, 1.0 if goes_left else -1.0
+                f = np.full(len(X), -gamma[b])
+            else:
+                omega[b], gamma[b] = a, tau
+                moved[b] = _Moved(margin_of, inside, size if near else None)
+        heap = np.where(inside, 2 * heap + (f > 0), heap)
+    return heap - model.tree.n_leaves, moved
+
+
+def _nearest_gap(model: S2OCT, level: FloatArray, size: FloatArray, wish: float) -> float:
+    """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
+    room = model.required / model.bound
+    order = np.argsort(level, kind="stable")
+    ends = np.concatenate([[-np.inf], level[order], [np.inf]])
+    rows = np.concatenate([[0.0], np.cumsum(size[order].sum(axis=1))])
+    here = int(np.searchsorted(level[order], wish, side="right"))
+    # Position k has k points on the left.
+    wide = np.flatnonzero(np.diff(ends) >= 2.0 * room * (1 - 1e-9))
+    k = int(wide[np.lexsort([np.abs(wide - here), np.abs(rows[wide] - rows[here])])[0]])
+    lowest, highest = ends[k] + room, ends[k + 1] - room
+    return float((ends[k] + ends[k + 1]) / 2 if lowest > highest else np.clip(wish, lowest, highest))
+
+
+def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:
+    """Give free leaves a label other than their sibling's, and every class with labelled points a leaf."""
+    points = model.labelled
+    weight = np.zeros((len(label), model.n_classes))
+    np.add.at(weight, (leaf[points], model.y[points]), model.weight[points])
+    # Classes by need: those with labelled points, heaviest first, then those with a total, then the rest.
+    by_class = weight.sum(axis=0)
+    present = np.isin(np.arange(model.n_classes), model.present)
+    need = np.lexsort([-by_class, -model.low.sum(axis=0), ~present])
+    for t in np.flatnonzero(label < 0):
+        allowed = [k for k in need if k != label[t ^ 1]]
+        label[t] = next((k for k in allowed if k not in label), allowed[0])
+    for k in need[present[need]]:
+        if k in label:
+            continue
+        # A leaf can be spared if its class has another or needs none; the one that loses least is taken.
+        times = np.bincount(label, minlength=model.n_classes)
+        spare = np.flatnonzero((times[label] > 1) | ~present[label])
+        label[spare[np.argmin(weight[spare, label[spare]] - weight[spare, k])]] = k
+
+
+def _scale(
+    model: S2OCT, omega: FloatArray, gamma: FloatArray, label: IntArray, leaf: IntArray, moved: dict[int, _Moved]
+) -> None:
+    """Choose the scale of each moved split."""
+    labelled = model.y >= 0
+    right = labelled & (label[leaf] == model.y)
+    wrong = labelled & (label[leaf ^ 1] == model.y)
+    for b, split in moved.items():
+        distance = np.abs(model.X @ omega[b] - gamma[b])
+        nearest = float(np.min(distance[split.margin_of], initial=np.inf))
+        least = min(model.bound, model.required / nearest)
+        if split.scale is not None:
+            kappa = split.scale
+        else:
+            is_lowest = b >= len(gamma) // 2
+            good, bad = split.inside & right, split.inside & wrong & is_lowest
+            kappa = _best_scale(
+                distance[good], model.weight[good], float(model.weight[bad] @ distance[bad]), default=1.0
+            )
+        kappa = min(max(kappa, least), model.bound)
+        omega[b], gamma[b] = kappa * omega[b], kappa * gamma[b]
+
+
+def _best_scale(distance: FloatArray, weight: FloatArray, pull: float, default: float) -> float:
+    r"""Smallest minimizer of :math:`\sum_i w_i [1 - \kappa d_i]^+ + \kappa\, pull` among the :math:`1 / d_i`.
+
+    The slope grows from :math:`pull - \sum_i w_i d_i` by :math:`w_i d_i` at each :math:`\kappa = 1 / d_i`.
+    """
+    distance, weight = distance[distance > 0], weight[distance > 0]
+    if not len(distance):
+        return default
+    order = np.argsort(-distance, kind="stable")
+    steps = (weight * distance)[order]
+    left_over = steps.sum() - np.cumsum(steps)
+    j = int(np.argmax(left_over <= pull + 1e-12 * steps.sum()))
+    return float(1.0 / distance[order][j])

@@ -1,0 +1,1 @@
+"""Weights of an ensemble's members under which its votes meet totals."""

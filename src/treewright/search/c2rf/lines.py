@@ -1,0 +1,297 @@
+r"""Search for the weights of C2RF.
+
+The number of positive rows is a step function of the weights, and along any line in weight space patterns change signs
+one at a time, in an order that a sort gives. Two kinds of lines are enough:
+
+* *one weight*: from its smallest to its largest value, all others fixed;
+* *a segment* between two weightings, above all between one with too few and one with too many positive rows, where the
+  count passes the total and usually hits it.
+
+Starts are equal weights, each member far heavier than the others (by the order of vote patterns the extreme counts
+are near those, see :mod:`treewright.formulations.c2rf.vote_order`), and random ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from treewright.arrays import FloatArray
+from treewright.budget import Budget
+from treewright.formulations import C2RF
+from treewright.search.incumbent import Incumbent
+
+__all__ = ["near_optimum", "search_c2rf"]
+
+_ELITE = 30
+"""Weightings that segments are drawn between."""
+_IDLE = 60
+"""Rounds without improvement after which the search ends."""
+_SWEEPS = 10
+"""Most sweeps over the weights in a round."""
+_DIRECTIONS = 200
+"""Random weightings toward which an optimum near the wished weights is looked for."""
+_NEARLY = 0.005
+"""Share of the rows by which a deviation may be larger where one begins to tune."""
+_BASES = 12
+"""Weightings that are tuned."""
+_TUNING = (2.0, -2.0, 4.0, -4.0, 8.0, -8.0)
+"""Steps of a weight in tuning."""
+_MOVES = 60
+"""Steps in tuning a weighting."""
+_TUNED_CELLS = 4_000_000
+"""Votes beyond which nothing is tuned."""
+
+
+def search_c2rf(
+    best: Incumbent[FloatArray], model: C2RF, starts: Iterable[FloatArray], budget: Budget, seed: int = 0
+) -> None:
+    """Offer weightings to `best` until the totals are met or nothing more is found.
+
+    Parameters
+    ----------
+    best : Incumbent
+        Collects the weights. What it holds already is searched on from.
+    model : C2RF
+        The model.
+    starts : iterable of ndarray
+        Weights to begin with.
+    budget : Budget
+        Ends the search early; equal weights and the starts are offered whatever it says.
+    seed : int
+        Seed of the random starts.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
+    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([8]), high=np.array([8]))
+    >>> best = Incumbent(model)
+    >>> search_c2rf(best, model, [], Budget(10.0))
+    >>> best.objective
+    0.0
+    """
+    for weights in (np.full(model.n_members, model.least), *starts):
+        best.offer(weights)
+    if not len(model.votes):
+        return
+    lines = _Lines(model, np.random.default_rng(seed), budget)
+    elite = [] if best.solution is None else [best.solution]
+    for weights in _heavy_members(model):
+        if budget.over or best.proven:
+            return
+        best.offer(weights)
+        elite.append(weights)
+    idle, rows = 0, float(model.size.sum())
+    while idle < _IDLE and not (budget.over or best.proven):
+        elite = sorted(elite, key=lines.distance)[:_ELITE]
+        found = lines.descended(lines.start(elite, idle))
+        for other in lines.opposite(found, elite):
+            found = lines.better(found, lines.along(found, other))
+        if lines.distance(found) <= _NEARLY * rows and model.votes.size <= _TUNED_CELLS:
+            found = lines.better(found, lines.tuned(found, best.floor))
+        elite.append(found)
+        idle = 0 if best.offer(found) else idle + 1
+
+
+def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget, seed: int = 0) -> FloatArray:
+    """Another weighting of at most the same deviation, nearer to the wished one if there is one on the ways looked at.
+
+    From the wished weights one goes straight toward `weights`, toward heavy members and toward random weightings, to
+    where the deviation is first nearly as small as that of `weights`; from the nearest of these places small steps of
+    single weights lead to a deviation that is as small.
+
+    Parameters
+    ----------
+    model : C2RF
+        The model.
+    weights : ndarray of shape (n_members,)
+        Feasible weights.
+    wished : ndarray of shape (n_members,)
+        Weights to be near to, on any scale.
+    budget : Budget
+        Ends the search early.
+    seed : int
+        Seed of the random weightings.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
+    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([5]), high=np.array([5]))
+    >>> near = near_optimum(model, np.array([100.0, 1.0, 1.0]), np.ones(3), Budget(10.0))
+    >>> model.objective(near), bool(near.max() / near.min() < 10)
+    (0.0, True)
+    """
+    lines = _Lines(model, np.random.default_rng(seed), budget)
+    target, best, least = model.objective(weights), weights, _spread(weights, wished)
+    wished = np.clip(wished * (model.most / wished.max()), model.least, model.most)
+    bases = []
+    if model.votes.size > _TUNED_CELLS:
+        return best
+    for other in [weights, *_heavy_members(model), *(lines.fresh() for _ in range(_DIRECTIONS))]:
+        if budget.over:
+            return best
+        base = lines.nearly(wished, other, target + _NEARLY * float(model.size.sum()))
+        if base is not None:
+            bases.append((_spread(base, wished), base))
+    for spread, base in sorted(bases, key=lambda pair: pair[0])[:_BASES]:
+        if spread >= least or budget.over:
+            break
+        found = lines.tuned(base, target)
+        if found is not None and _spread(found, wished) < least and model.objective(found) <= target:
+            best, least = found, _spread(found, wished)
+    return best
+
+
+def _spread(weights: FloatArray, wished: FloatArray) -> float:
+    """Distance of two weightings, whatever their scales."""
+    return float(np.sum((weights / weights.mean() - wished / wished.mean()) ** 2))
+
+
+def _heavy_members(model: C2RF) -> Iterable[FloatArray]:
+    """Weightings in which one member decides, those of the most extreme counts first."""
+    counts = (model.votes > 0).T @ model.size.sum(axis=1)
+    order = np.argsort(-np.abs(counts - np.median(counts)), kind="stable")
+    for member in order[: 4 * _ELITE]:
+        weights = np.full(model.n_members, model.least)
+        weights[member] = model.most
+        yield weights
+
+
+class _Lines:
+    """Exact minimization along lines in weight space."""
+
+    def __init__(self, model: C2RF, rng: np.random.Generator, budget: Budget) -> None:
+        self.model, self.rng, self.budget = model, rng, budget
+        self.votes = model.votes.astype(np.float64)
+
+    def distance(self, weights: FloatArray) -> float:
+        """Rows that would have to change class."""
+        return float(self.model.deviations(self.counts(self.votes @ weights)).sum())
+
+    def counts(self, value: FloatArray) -> FloatArray:
+        """Positive rows of each group, for the weighted votes of the patterns."""
+        return np.asarray(self.model.size[value > 0].sum(axis=0))
+
+    def better(self, first: FloatArray, second: FloatArray | None) -> FloatArray:
+        """Whichever is nearer to the totals."""
+        return first if second is None or self.distance(second) >= self.distance(first) else second
+
+    def start(self, elite: list[FloatArray], round_number: int) -> FloatArray:
+        """A random weighting, or one of the best with some weights drawn anew."""
+        fresh, t = self.fresh(), self.model.n_members
+        if round_number % 3 == 0:
+            return fresh
+        weights = elite[int(self.rng.integers(min(5, len(elite))))].copy()
+        drawn = self.rng.choice(t, min(t, int(self.rng.integers(1, 6))), replace=False)
+        weights[drawn] = fresh[drawn]
+        return weights
+
+    def fresh(self) -> FloatArray:
+        """Random weights, the logarithm uniform."""
+        low, high = np.log(self.model.least), np.log(self.model.most)
+        return np.asarray(np.exp(self.rng.uniform(low, high, self.model.n_members)))
+
+    def opposite(self, weights: FloatArray, elite: list[FloatArray]) -> list[FloatArray]:
+        """Some weightings on the other side of the totals, or any where there is no such side."""
+        surplus = (self.counts(self.votes @ weights) - (self.model.low + self.model.high) / 2).sum()
+        others = [
+            other
+            for other in elite
+            if (self.counts(self.votes @ other) - (self.model.low + self.model.high) / 2).sum() * surplus <= 0
+        ]
+        pool = others or elite
+        chosen = self.rng.choice(len(pool), min(3, len(pool)), replace=False)
+        return [pool[int(k)] for k in chosen]
+
+    def descended(self, weights: FloatArray) -> FloatArray:
+        """One weight at a time, each to where the deviation is least, until a sweep changes nothing."""
+        model, weights = self.model, weights.copy()
+        value, least = self.votes @ weights, self.distance(weights)
+        for _ in range(_SWEEPS):
+            before = least
+            for j in self.rng.permutation(model.n_members):
+                if least == 0 or self.budget.over:
+                    return weights
+                vote = self.votes[:, j]
+                start = value + (model.least - weights[j]) * vote
+                end = value + (model.most - weights[j]) * vote
+                found = self._least_on(start, end)
+                if found is not None and found[1] <= least:
+                    share, least = found
+                    weights[j] = model.least + share * (model.most - model.least)
+                    value = start + share * (end - start)
+            if least >= before:
+                break
+        return weights
+
+    def along(self, first: FloatArray, second: FloatArray) -> FloatArray | None:
+        """The weighting of least deviation on the segment between two."""
+        model = self.model
+        # On the largest scale the steps are widest.
+        first, second = (weights * (model.most / weights.max()) for weights in (first, second))
+        found = self._least_on(self.votes @ first, self.votes @ second)
+        return None if found is None else np.asarray((1 - found[0]) * first + found[0] * second)
+
+    def nearly(self, first: FloatArray, second: FloatArray, target: float) -> FloatArray | None:
+        """The first weighting on the way from `first` to `second` whose deviation is at most `target`."""
+        second = second * (self.model.most / second.max())
+        edges, deviation = self._steps(self.votes @ first, self.votes @ second, room=0.0)
+        good = np.flatnonzero(deviation <= target)
+        if not len(good):
+            return None
+        share = (edges[good[0]] + edges[good[0] + 1]) / 2
+        return np.asarray((1 - share) * first + share * second)
+
+    def tuned(self, base: FloatArray, target: float) -> FloatArray | None:
+        """A feasible weighting of at most this deviation near another one, by steps among whole numbers of odd sum.
+
+        No pattern is tied under such weights. Steps of even size keep the sum odd; the best one is taken, and a random
+        one where none helps.
+        """
+        model = self.model
+        weights = model.whole(base)
+        value = self.votes @ weights
+        for _ in range(_MOVES):
+            now = float(model.deviations(self.counts(value)).sum())
+            if now <= target or self.budget.over:
+                return weights if now <= target else None
+            step, least = None, now
+            for size in _TUNING:
+                moved = value[:, None] + size * self.votes
+                counts = (model.size.T @ (moved > 0)).T
+                allowed = (weights + size >= model.least) & (weights + size <= model.most)
+                deviation = np.where(allowed, model.deviations(counts).sum(axis=1), np.inf)
+                if deviation.min() < least:
+                    step, least = (int(np.argmin(deviation)), size), float(deviation.min())
+            j, size = step or (int(self.rng.integers(len(weights))), float(self.rng.choice([-2.0, 2.0])))
+            if model.least <= weights[j] + size <= model.most:
+                weights[j] += size
+                value = value + size * self.votes[:, j]
+        return None
+
+    def _least_on(self, start: FloatArray, end: FloatArray) -> tuple[float, float] | None:
+        """Share of the way from `start` to `end` where the deviation is least and no pattern is tied; the deviation."""
+        edges, deviation = self._steps(start, end, room=1.0)
+        least = deviation.min()
+        if not np.isfinite(least):
+            return None
+        # Of several the widest: others may be tied there by rounding.
+        k = int(np.argmax(np.where(deviation == least, np.diff(edges), -1.0)))
+        return float((edges[k] + edges[k + 1]) / 2), float(least)
+
+    def _steps(self, start: FloatArray, end: FloatArray, room: float) -> tuple[FloatArray, FloatArray]:
+        """Shares of the way at which patterns change sign, 0 and 1 included, and the deviation between them.
+
+        It is infinite where two changes are too near for both patterns to have the margin `room` half-way.
+        """
+        crossing = np.flatnonzero((start > 0) != (end > 0))
+        when = start[crossing] / (start[crossing] - end[crossing])
+        order = np.argsort(when, kind="stable")
+        crossing, when = crossing[order], when[order]
+        change = np.where((end[crossing] > 0)[:, None], 1.0, -1.0) * self.model.size[crossing]
+        counts = np.vstack([np.zeros((1, change.shape[1])), np.cumsum(change, axis=0)]) + self.counts(start)
+        edges = np.concatenate([[0.0], when, [1.0]])
+        speed = np.abs(end[crossing] - start[crossing])
+        margin = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
+        return edges, np.where(margin >= room, self.model.deviations(counts).sum(axis=1), np.inf)

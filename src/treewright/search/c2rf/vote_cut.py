@@ -1,0 +1,228 @@
+r"""Weighted votes with a free threshold: weights near wished ones under which a cut meets the totals.
+
+With :math:`p_k(x)` the weighted share of the votes for class k, smoothed so that no share is 0, a row gets the class
+
+.. math:: \arg\max_k \; \log p_k(x) + price_k .
+
+Equal weights and the right price are the plain ensemble, cut at the total. Rows of equal votes cannot be parted by a
+price, and neither can different votes of equal weight: then the total is missed. A small change of the weights parts
+the latter and changes the order of the former, so weights are changed at random, little at first and then more, until
+the totals are met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.search.totals.transport import divide_groups
+
+__all__ = ["VoteCut", "cut_votes", "vote_prices", "vote_shares", "wished_weights"]
+
+_STEPS = (0.0, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)
+"""Sizes of the changes of weights, relative."""
+_DRAWS = 60
+"""Changes of each size that are tried, fewer where there are many votes."""
+_CELLS = 30_000_000
+"""Votes that are looked at for the changes of one size."""
+_TIED = 1e-9
+"""Scores nearer than this are tied."""
+
+
+@dataclass(frozen=True)
+class VoteCut:
+    """Weights and prices, and how well they meet the totals.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_members,)
+        Their mean is 1.
+    prices : ndarray of shape (n_groups, n_classes)
+        Added to the logarithms of the shares.
+    deviation : float
+        Rows that would have to change class.
+    """
+
+    weights: FloatArray
+    prices: FloatArray
+    deviation: float
+
+
+def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+    """Weighted share of each class among the votes, smoothed by half a vote for each class.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_rows, n_members)
+        Class numbers.
+    weights : ndarray of shape (n_members,)
+        Positive weights.
+    n_classes : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> vote_shares(np.array([[0, 1, 1]]), np.ones(3), 2).tolist()
+    [[0.375, 0.625]]
+    """
+    share = weights / weights.sum() * len(weights)
+    table = np.stack([(votes == k) @ share for k in range(n_classes)], axis=1)
+    return np.asarray((table + 0.5) / (len(weights) + 0.5 * n_classes))
+
+
+def wished_weights(votes: IntArray, y: IntArray, weight: FloatArray, unseen: np.ndarray, n_classes: int) -> FloatArray:
+    r"""Weights of members from labelled rows that they were not fitted on, half-way to equal ones; the mean is 1.
+
+    If members erred independently, the best weight of a vote would be the logarithm of its odds, averaged over the
+    classes: :math:`\sum_k \log (K - 1) a_k / (1 - a_k)` with :math:`a_k` the share of class k that the member gets
+    right. Classes count the same, however biased the labelled sample is.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_rows, n_members)
+        Votes on labelled rows, class numbers.
+    y : ndarray of int
+        True class numbers.
+    weight : ndarray
+        Weights of the rows.
+    unseen : ndarray of bool, shape (n_rows, n_members)
+        Whether the member was not fitted on the row.
+    n_classes : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> votes = np.array([[0, 1], [0, 0], [1, 1], [1, 0]])
+    >>> w = wished_weights(votes, np.array([0, 0, 1, 1]), np.ones(4), np.ones((4, 2), dtype=bool), 2)
+    >>> bool(w[0] > w[1]), float(w.mean())
+    (True, 1.0)
+    """
+    odds = np.zeros(votes.shape[1])
+    for k in range(n_classes):
+        seen = unseen[y == k] * weight[y == k][:, None]
+        right = (seen * (votes[y == k] == k)).sum(axis=0)
+        share = (right + 1.0) / (seen.sum(axis=0) + n_classes)
+        odds += np.log((n_classes - 1) * share / (1.0 - share)) / n_classes
+    odds = np.maximum(odds, 0.025)
+    return np.asarray(0.5 + 0.5 * odds / odds.mean())
+
+
+def cut_votes(
+    votes: IntArray,
+    size: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    wished: FloatArray,
+    floor: float,
+    budget: Budget,
+    seed: int = 0,
+) -> VoteCut:
+    """Weights as near to the wished ones as it takes to meet the totals, and the prices.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_patterns, n_members)
+        Distinct votes, class numbers.
+    size : ndarray of shape (n_patterns, n_groups)
+        Rows of each group that a pattern stands for.
+    low, high : ndarray of int, shape (n_groups, n_classes)
+        Allowed counts.
+    wished : ndarray of shape (n_members,)
+        Weights to stay near to.
+    floor : float
+        Deviation at which nothing better exists.
+    budget : Budget
+        Ends the search early; the wished weights are tried whatever it says.
+    seed : int
+        Seed of the changes.
+
+    Examples
+    --------
+    >>> votes = np.array([[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 1, 1]])
+    >>> total = np.array([[9, 3]])
+    >>> found = cut_votes(votes, np.array([[5.0], [1.0], [4.0], [2.0]]), total, total, np.ones(3), 0.0, Budget(5.0))
+    >>> found.deviation, (np.log(vote_shares(votes, found.weights, 2)) + found.prices[0]).argmax(axis=1).tolist()
+    (0.0, [0, 1, 0, 1])
+    """
+    rng = np.random.default_rng(seed)
+    best: VoteCut | None = None
+    draws = int(np.clip(_CELLS // max(1, votes.size), 8, _DRAWS))
+    for step in _STEPS:
+        for _ in range(draws if step else 1):
+            weights = wished * np.exp(step * rng.standard_normal(len(wished)))
+            found = _cut(votes, size, low, high, weights / weights.mean())
+            if best is None or found.deviation < best.deviation:
+                best = found
+            if best.deviation <= floor or budget.over:
+                return best
+    assert best is not None
+    return best
+
+
+def vote_prices(votes: IntArray, size: FloatArray, low: IntArray, high: IntArray, weights: FloatArray) -> FloatArray:
+    """Prices under which given weights come nearest to the totals, shape (n_groups, n_classes); see :func:`cut_votes`.
+
+    Examples
+    --------
+    >>> votes, total = np.array([[0, 0], [1, 1]]), np.array([[0, 2]])
+    >>> prices = vote_prices(votes, np.ones((2, 1)), total, total, np.ones(2))
+    >>> (np.log(vote_shares(votes, np.ones(2), 2)) + prices[0]).argmax(axis=1).tolist()
+    [1, 1]
+    """
+    return _cut(votes, size, low, high, weights).prices
+
+
+def _cut(votes: IntArray, size: FloatArray, low: IntArray, high: IntArray, weights: FloatArray) -> VoteCut:
+    scores = np.log(vote_shares(votes, weights, low.shape[1]))
+    if low.shape[1] == 2:
+        prices = _thresholds(scores[:, 1] - scores[:, 0], size, low, high)
+    else:
+        prices = _prices(scores, size, low, high)
+    # With few members ties are so many that the plain vote may be nearer to the totals than any cut of it.
+    found = [(_deviation(scores, size, low, high, some), k) for k, some in enumerate((prices, np.zeros_like(prices)))]
+    deviation, k = min(found)
+    return VoteCut(weights, np.zeros_like(prices) if k else prices, deviation)
+
+
+def _thresholds(margin: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
+    """Prices of two classes: a cut of each group half-way between two patterns."""
+    order = np.argsort(-margin, kind="stable")
+    margin, size = margin[order], size[order]
+    prices = np.zeros(low.shape)
+    for g in range(len(low)):
+        own = size[:, g] > 0
+        value, count = margin[own], np.concatenate([[0.0], np.cumsum(size[own, g])])
+        rows = count[-1]
+        fewest, most = max(low[g, 1], rows - high[g, 0]), min(high[g, 1], rows - low[g, 0])
+        natural = count[np.count_nonzero(value > 0)]
+        if fewest <= natural <= most or not len(value):
+            continue
+        ends = np.concatenate([[value[0] + 2.0], value, [value[-1] - 2.0]])
+        apart = -np.diff(ends) > _TIED
+        missed = np.where(apart, np.maximum(np.maximum(count - most, fewest - count), 0.0), np.inf)
+        # Of equally good cuts the one nearest to the majority.
+        cut = (ends[:-1] + ends[1:]) / 2
+        k = int(np.lexsort((np.abs(cut), missed))[0])
+        prices[g] = cut[k] / 2, -cut[k] / 2
+    return prices
+
+
+def _prices(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
+    """Prices of several classes, by the transport of rows."""
+    pattern, group = np.nonzero(size)
+    times = size[pattern, group].astype(np.int64)
+    pattern, group = np.repeat(pattern, times), np.repeat(group, times)
+    rank = np.random.default_rng(0).permutation(len(pattern))
+    return divide_groups(scores[pattern], rank, group, low, high)[1]
+
+
+def _deviation(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArray, prices: FloatArray) -> float:
+    total = 0.0
+    for g in range(len(low)):
+        label = (scores + prices[g]).argmax(axis=1)
+        count = np.bincount(label, size[:, g], low.shape[1])
+        total += max(np.maximum(count - high[g], 0).sum(), np.maximum(low[g] - count, 0).sum())
+    return float(total)

@@ -1,0 +1,1 @@
+"""Trees grown from the root: CART, oblique greedy, balanced, semi-supervised."""

@@ -1,0 +1,339 @@
+"""Trees grown from the root: CART, and its relative with oblique splits. Starts and baselines for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.splits.thresholds import (
+    Split,
+    best_labels_threshold,
+    best_threshold,
+    hinge_directions,
+    logistic_direction,
+)
+from treewright.tree import Tree, relabelled, route
+
+__all__ = ["best_stump", "cart_tree", "grow", "tree_from_sklearn"]
+
+_LP_WORK = 1e8
+"""A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
+
+_L1_SECONDS = 5e-6
+"""Seconds a table cell that a sparse logistic regression takes at most."""
+
+_CLASSES = 32
+"""Heaviest classes that a stump may predict."""
+
+_PAIRS = 6
+"""Pairs of classes, and single classes, for which directions are sought at a node."""
+
+Cut = Callable[[FloatArray], tuple[float, float]]
+"""Positions of points along a direction to the best threshold there and its cost."""
+
+
+def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
+    """Copy a fitted scikit-learn decision tree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = tree_from_sklearn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y))
+    >>> tree.n_leaves
+    3
+    """
+    arrays = model.tree_
+    weights = np.zeros((arrays.node_count, model.n_features_in_))
+    branch = np.flatnonzero(arrays.children_left >= 0)
+    weights[branch, arrays.feature[branch]] = 1.0
+    classifies = isinstance(model, DecisionTreeClassifier)
+    # scikit-learn stores class shares; times the node's weight they are class weights again.
+    values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None] if classifies else arrays.value[:, :, 0]
+    return Tree(
+        left=arrays.children_left,
+        right=arrays.children_right,
+        weights=weights,
+        threshold=np.where(arrays.children_left >= 0, arrays.threshold, 0.0),
+        values=values,
+        labels=values.argmax(axis=1) if classifies else None,
+    )
+
+
+def cart_tree(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    depth: int,
+    min_size: int = 1,
+    seed: int = 0,
+) -> Tree:
+    """CART of scikit-learn on class numbers, as a Tree over all `n_classes` classes."""
+    model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=max(1, min_size), random_state=seed)
+    model.fit(X, y, sample_weight=weight)
+    tree = tree_from_sklearn(model)
+    values = np.zeros((tree.n_nodes, n_classes))
+    values[:, model.classes_] = tree.values
+    return tree.with_leaves(values, values.argmax(axis=1))
+
+
+def grow(
+    tree: Tree,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    depth: int,
+    gap: float,
+    min_size: float = 1,
+    price: float = 0.0,
+    budget: Budget | None = None,
+    size: FloatArray | None = None,
+) -> Tree:
+    """Split impure leaves above `depth` by oblique stumps, as long as that pays.
+
+    Parameters
+    ----------
+    tree : Tree
+        What to grow from; a single leaf to grow a whole tree.
+    X, y, weight : ndarray
+        Points, class numbers, weights.
+    depth : int
+        Depth not to exceed.
+    gap : float
+        Distance between the sides of a split along its normal of 1-norm 1.
+    min_size : float
+        Smallest sum of `size` in a leaf.
+    price : float
+        Cost of a feature in a split, in units of weight.
+    budget : Budget or None
+        Ends the growing early.
+    size : ndarray or None
+        How many rows each point stands for in `min_size`, 1 by default.
+    """
+    size = np.ones(len(X)) if size is None else size
+    for _ in range(depth - int(tree.level[tree.leaves].min())):
+        leaf_of, level = route(tree, X), tree.level
+        found: dict[int, Split] = {}
+        for leaf in tree.leaves:
+            inside = np.flatnonzero(leaf_of == leaf)
+            if level[leaf] >= depth or (budget is not None and budget.over):
+                continue
+            data = (X[inside], y[inside], weight[inside])
+            chosen = _last_split if level[leaf] == depth - 1 else _early_split
+            split = chosen(*data, tree.n_outputs, gap, max(1, min_size), price, size[inside], budget)
+            if split is not None:
+                found[int(leaf)] = split
+        if not found:
+            break
+        tree = relabelled(_with_splits(tree, found), X, y, weight)
+    return tree
+
+
+def best_stump(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    gap: float,
+    min_size: float,
+    price: float,
+    size: FloatArray | None = None,
+    budget: Budget | None = None,
+) -> Split | None:
+    """Best oblique split into two leaves with a label each: least error plus price of its features.
+
+    Directions are the single features, and those that logistic regression and hinge LPs give for pairs of classes;
+    thresholds and labels are exact. A stump that predicts a pair of classes is wrong on all others: pairs come in the
+    order of that bound, until none can be better.
+    """
+    by_class = np.bincount(y, weight, n_classes)
+    total = float(by_class.sum())
+    classes = np.argsort(-by_class, kind="stable")[:_CLASSES]
+    classes = classes[by_class[classes] > 0]
+    table = weight[:, None] * (y[:, None] == classes)
+    others = total - float(by_class[classes].sum())
+
+    def cut(level: FloatArray) -> tuple[float, float]:
+        threshold, cost = best_labels_threshold(level, table, gap, min_size, size)
+        return threshold, cost + others
+
+    best = _better(None, X, list(np.eye(X.shape[1])), cut, price, budget)
+    pairs = sorted(combinations(classes.tolist(), 2), key=lambda pair: -by_class[list(pair)].sum())
+    for low, high in pairs[:_PAIRS]:
+        least = total - float(by_class[low] + by_class[high]) + price
+        if (best is not None and least >= best.cost - 1e-12) or (budget is not None and budget.over):
+            break
+        either = (y == low) | (y == high)
+        normals = candidate_directions(X[either], y[either] == low, weight[either], gap, price > 0, budget)
+        best = _better(best, X, normals, cut, price, budget)
+    return best
+
+
+def candidate_directions(
+    X: FloatArray,
+    goes_left: BoolArray,
+    weight: FloatArray,
+    gap: float,
+    sparse: bool,
+    budget: Budget | None = None,
+) -> list[FloatArray]:
+    """Directions that part the marked points from the others, by several convex surrogates.
+
+    The first is there whatever the budget says; the others only as long as time is left.
+    """
+    if goes_left.all() or not goes_left.any():
+        return []
+    left = Budget() if budget is None else budget
+    directions = [logistic_direction(X, goes_left, weight, "l2", 1e-3)]
+    if not left.over:
+        directions.append(logistic_direction(X, goes_left, weight, "l2", 1.0))
+    for strength in (0.1, 1.0, 10.0) if sparse else ():
+        if not left.over and left.remaining > _L1_SECONDS * X.size:
+            directions.append(logistic_direction(X, goes_left, weight, "l1", strength))
+    if len(X) * X.size <= _LP_WORK and not left.over:
+        directions += hinge_directions(X, goes_left, weight, gap, budget=budget)
+    return [d for d in directions if np.any(d != 0)]
+
+
+def _last_split(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    gap: float,
+    min_size: float,
+    price: float,
+    size: FloatArray,
+    budget: Budget | None,
+) -> Split | None:
+    """Split for a leaf that none will follow: by error."""
+    by_class = np.bincount(y, weight, n_classes)
+    error = float(by_class.sum() - by_class.max())
+    if error <= 0 or size.sum() < 2 * min_size:
+        return None
+    split = best_stump(X, y, weight, n_classes, gap, min_size, price, size, budget)
+    if split is None or split.cost >= error - 1e-12 or not np.isfinite(split.threshold):
+        return None
+    return split
+
+
+def _early_split(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    gap: float,
+    min_size: float,
+    price: float,
+    size: FloatArray,
+    budget: Budget | None,
+) -> Split | None:
+    """Split for a leaf that more splits will follow: by impurity."""
+    if np.all(y == y[:1]) or size.sum() < 2 * min_size:
+        return None
+    best, best_impurity = None, np.inf
+    for goes_left in _wishes(X, y, weight, n_classes):
+        for direction in candidate_directions(X, goes_left, weight, gap, price > 0, budget):
+            normal = direction / np.abs(direction).sum()
+            level = X @ normal
+            balance = np.where(goes_left, weight / weight[goes_left].sum(), weight / weight[~goes_left].sum())
+            threshold, _ = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, min_size, size)
+            left = level <= threshold
+            if left.all() or not left.any():
+                continue
+            impurity = _gini(y[left], weight[left]) + _gini(y[~left], weight[~left])
+            if impurity < best_impurity - 1e-12:
+                best, best_impurity = Split(normal, threshold, impurity), impurity
+        if budget is not None and budget.over:
+            break
+    return best
+
+
+def _wishes(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int) -> list[BoolArray]:
+    """Which points might go left together: a class, for the heaviest ones, or half of the classes."""
+    by_class = np.bincount(y, weight, n_classes)
+    classes = np.argsort(-by_class, kind="stable")[: np.count_nonzero(by_class)]
+    if len(classes) == 2:
+        return [y == classes[0]]
+    wishes = [y == k for k in classes[:_PAIRS]]
+    if len(classes) > 3:
+        # Classes on either side of the middle along the direction in which their means differ most.
+        mean = np.array([np.average(X[y == k], axis=0, weights=weight[y == k]) for k in classes])
+        mean = mean - mean.mean(axis=0)
+        along = mean @ np.linalg.svd(mean, full_matrices=False)[2][0]
+        wishes.append(np.isin(y, classes[along <= np.median(along)]))
+    return wishes
+
+
+def _gini(y: IntArray, weight: FloatArray) -> float:
+    by_class = np.bincount(y, weight)
+    return float(by_class.sum() - (by_class**2).sum() / by_class.sum())
+
+
+def _better(
+    best: Split | None,
+    X: FloatArray,
+    normals: list[FloatArray],
+    cut: Cut,
+    price: float,
+    budget: Budget | None,
+) -> Split | None:
+    """The cheapest of `best` and the splits along `normals`."""
+    for normal in normals:
+        split = split_along(X, normal, cut, price)
+        if best is None or split.cost < best.cost - 1e-12:
+            best = split
+        if budget is not None and budget.over:
+            break
+    return best
+
+
+def split_along(X: FloatArray, normal: FloatArray, cut: Cut, price: float) -> Split:
+    """Best split along a direction; with a price, features that do not pay are dropped one by one.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points.
+    normal : ndarray of shape (n_features,)
+        Direction, not zero.
+    cut : callable
+        Positions of the points along a direction of 1-norm 1 to the best threshold and its cost.
+    price : float
+        Cost of a feature.
+    """
+    normal = normal / np.abs(normal).sum()
+    threshold, cost = cut(X @ normal)
+    best = Split(normal, threshold, cost + price * np.count_nonzero(normal))
+    if price <= 0:
+        return best
+    for j in np.argsort(np.abs(normal) * np.ptp(X, axis=0), kind="stable"):
+        if np.count_nonzero(best.normal) == 1 or best.normal[j] == 0:
+            continue
+        thinner = np.where(np.arange(len(normal)) == j, 0.0, best.normal)
+        thinner = thinner / np.abs(thinner).sum()
+        threshold, cost = cut(X @ thinner)
+        total = cost + price * np.count_nonzero(thinner)
+        if total <= best.cost + 1e-12:
+            best = Split(thinner, threshold, total)
+    return best
+
+
+def _with_splits(tree: Tree, splits: dict[int, Split]) -> Tree:
+    """Replace leaves by splits with two new leaves each."""
+    n, m = tree.n_nodes, len(splits)
+    nodes = np.array(list(splits), dtype=np.int64)
+    left, right = (np.concatenate([side, np.full(2 * m, -1)]) for side in (tree.left, tree.right))
+    left[nodes], right[nodes] = n + 2 * np.arange(m), n + 2 * np.arange(m) + 1
+    weights = np.vstack([tree.weights, np.zeros((2 * m, tree.n_features))])
+    threshold = np.concatenate([tree.threshold, np.zeros(2 * m)])
+    weights[nodes] = [splits[int(k)].normal for k in nodes]
+    threshold[nodes] = [splits[int(k)].threshold for k in nodes]
+    values = np.vstack([tree.values, np.zeros((2 * m, tree.n_outputs))])
+    return Tree(left, right, weights, threshold, values, labels=np.zeros(n + 2 * m, dtype=np.int64))

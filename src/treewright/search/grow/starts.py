@@ -1,0 +1,298 @@
+r"""Trees that tree alternating optimization starts from: balanced, random, or CART.
+
+Where a fit ends depends on where it starts, and what counts is how well the end predicts. Measured on images of digits,
+a tree whose splits halve their points along informative directions beats CART, which spends its depth on what a
+hyperplane does at once. Where points are many, it also beats oblique splits that part the targets as well as they can:
+these peel off one class after the other and leave half of the nodes without work. Where points are few, they are best.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.search.grow.oblique import tree_from_sklearn
+from treewright.splits.l1_logistic import l1_logistic
+from treewright.splits.points import LEAST_GAP, Points
+from treewright.splits.thresholds import best_threshold
+from treewright.tree import Tree
+
+__all__ = ["STARTS", "balanced_tree", "cart_start", "random_tree", "starting_tree"]
+
+STARTS = ("balanced", "cart", "random")
+"""Kinds of starts by name."""
+
+_CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
+"""CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
+least, and takes about so long for a cell and level."""
+
+_BALANCED_ROWS = 200_000
+"""Points that a split of a balanced tree looks at, at most: a start need not be the best tree."""
+
+_ROOM = 100
+"""Points for each leaf below a node from which on its split halves them. With fewer, what a leaf learns is worth less
+than a good cut above it, and splits part the targets as well as they can."""
+
+_TURNS = 20
+"""Steps of power iteration for the contrast of the targets; its leading direction need not be exact."""
+
+_TIE = 1e-3
+"""Entries of that direction that differ by less than this share are equal in size."""
+
+
+def starting_tree(
+    X: Any,
+    targets: FloatArray,
+    weight: FloatArray,
+    depth: int,
+    alpha: float,
+    kind: str,
+    *,
+    axis: bool,
+    classify: bool,
+    seed: int,
+    budget: Budget,
+    n_jobs: int = 1,
+) -> Tree:
+    """Make a start by its name; "auto" is balanced for oblique splits, CART for axis-aligned ones.
+
+    Parameters
+    ----------
+    X, weight, depth, alpha, seed, budget, n_jobs
+        As for :func:`balanced_tree`.
+    targets : ndarray of shape (n_points, n_outputs)
+        Outputs, or class numbers in one column.
+    kind : str
+        "auto" or one of ``STARTS``. A balanced tree has oblique splits: with `axis`, it is CART.
+    axis : bool
+        Whether a split has one feature only.
+    classify : bool
+        Whether targets are classes.
+    """
+    if kind in ("auto", "balanced"):
+        kind = "cart" if axis else "balanced"
+    if kind == "balanced":
+        return balanced_tree(X, _one_hot(targets) if classify else targets, weight, depth, alpha, budget, n_jobs, seed)
+    if kind == "cart":
+        tree = cart_start(X, targets, weight, depth, classify, seed, budget)
+        if tree is not None:
+            return tree
+    return random_tree(X, depth, np.random.default_rng(seed), axis, weight)
+
+
+def _one_hot(codes: FloatArray) -> Any:
+    n = len(codes)
+    return sparse.csr_array((np.ones(n), codes[:, 0].astype(np.int64), np.arange(n + 1)))
+
+
+def balanced_tree(
+    X: Any,
+    targets: Any,
+    weight: FloatArray,
+    depth: int,
+    alpha: float,
+    budget: Budget,
+    n_jobs: int = 1,
+    seed: int = 0,
+) -> Tree:
+    r"""Grow a tree from the root down whose splits halve their points, if these are many.
+
+    At a node, the contrast of the targets is the direction v in the space of the targets that varies most with the
+    points, the leading right singular vector of :math:`X^\top Z` for centred Z. Points above the mean along v should
+    go right: l1-logistic regression finds the normal, the weighted median along it the threshold. Where points are few
+    for the leaves below, the threshold parts them by their places along v instead.
+
+    Parameters
+    ----------
+    X : ndarray (C order) or csr_array of shape (n_points, n_features)
+        Points with features of about unit size.
+    targets : ndarray or csr_array of shape (n_points, n_outputs)
+        Targets; for classes one column a class with a 1 in it, which may be sparse.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    depth : int
+        Depth.
+    alpha : float
+        Price of the 1-norm in the regressions, in units of the squared targets.
+    budget : Budget
+        Once it is over, nodes get no split any more.
+    n_jobs : int
+        Threads.
+    seed : int
+        Seed of the points that large nodes look at.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).random((200, 2))
+    >>> tree = balanced_tree(X, X[:, :1] + X[:, 1:], np.ones(200), 1, 0.01, Budget())
+    >>> normal = tree.weights[0] / tree.weights[0, 0]
+    >>> bool(0.8 < normal[1] < 1.2), round(float(tree.threshold[0] / tree.weights[0, 0]), 1)
+    (True, 1.0)
+    """
+    points = Points(X)
+    n, p = X.shape
+    branches = 2**depth - 1
+    normals, threshold = np.zeros((branches, p)), np.ones(branches)
+    node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
+    rng = np.random.default_rng(seed)
+
+    def split(rows: IntArray, some: IntArray, leaves: int) -> tuple[FloatArray, float] | None:
+        if budget.over:
+            return None
+        stake = _stakes(points.take(some), targets[some], weight[some])
+        normal = None if stake is None else _normal(points.take(some), stake, alpha)
+        if normal is None or stake is None:
+            return None
+        if len(rows) >= _ROOM * leaves:
+            return normal, _halving(points.levels(rows, normal), weight[rows])
+        level = points.levels(some, normal)
+        threshold, _ = best_threshold(
+            level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), LEAST_GAP[X.dtype.itemsize]
+        )
+        return (normal, threshold) if np.isfinite(threshold) else None
+
+    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
+        for level in range(depth):
+            parts = _points_of(node, level)
+            looked_at = [
+                np.sort(rng.choice(rows, _BALANCED_ROWS, replace=False)) if len(rows) > _BALANCED_ROWS else rows
+                for rows in parts
+            ]
+            below = 2 ** (depth - level)
+            found = parallel(delayed(split)(rows, some, below) for rows, some in zip(parts, looked_at, strict=True))
+            for k, (rows, best) in enumerate(zip(parts, found, strict=True), start=2**level - 1):
+                if best is not None:
+                    normals[k], threshold[k] = best
+                goes_right = points.levels(rows, normals[k]) > threshold[k]
+                node[rows] = 2 * k + 1 + goes_right
+    return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
+
+
+def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
+    """How much each point should go right: its place along the contrast of the targets; None where there is none."""
+    if len(weight) < 2:
+        return None
+    mean = np.asarray(targets.T @ weight).ravel() / weight.sum()
+    weighted = targets.multiply(weight[:, None]).tocsr() if sparse.issparse(targets) else targets * weight[:, None]
+    cross = X.T @ weighted.astype(X.dtype) if sparse.issparse(X) else (weighted.T.astype(X.dtype) @ X).T
+    cross = np.asarray(cross.toarray() if sparse.issparse(cross) else cross, dtype=np.float64)
+    cross -= np.outer(np.asarray(X.T @ weight.astype(X.dtype), dtype=np.float64), mean)
+    v = _leading(cross)
+    return None if v is None else weight * (np.asarray(targets @ v).ravel() - float(mean @ v))
+
+
+def _normal(X: Any, stake: FloatArray, alpha: float) -> FloatArray | None:
+    """Normal of 2-norm 1 that parts points by their stakes; None where none pays."""
+    goes_right = stake > 0
+    busy = np.abs(stake) > 1e-12 * np.abs(stake).max()
+    if not (goes_right & busy).any() or not (~goes_right & busy).any():
+        return None
+    solved = l1_logistic(X[busy], goes_right[busy], np.abs(stake[busy]), alpha)
+    long = float(np.sqrt(solved.weights @ solved.weights))
+    return solved.weights / long if long > 0 else None
+
+
+def _leading(table: FloatArray) -> FloatArray | None:
+    """Leading right singular vector by power iteration, its largest entry positive; None for a table of zeros.
+
+    Of two classes the entries are equal in size: the first one counts then, and not how it was rounded.
+    """
+    square = np.einsum("ij,ij->j", table, table)
+    if not square.max() > 0:
+        return None
+    v = table.T @ table[:, int(square.argmax())]
+    for _ in range(_TURNS):
+        v = table.T @ (table @ (v / np.sqrt(v @ v)))
+    largest = int(np.argmax(np.abs(v) > (1 - _TIE) * np.abs(v).max()))
+    return np.asarray(v * np.sign(v[largest]) / np.sqrt(v @ v))
+
+
+def random_tree(
+    X: Any, depth: int, rng: np.random.Generator, axis: bool = False, weight: FloatArray | None = None
+) -> Tree:
+    """Make a complete tree with random normals; each split halves the points that reach it.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
+    depth : int
+        Depth.
+    rng : numpy Generator
+        Where normals come from.
+    axis : bool
+        Whether a split has one feature only.
+    weight : ndarray of shape (n_points,) or None
+        Weights, None for ones.
+    """
+    n, p = X.shape
+    weight = np.ones(n) if weight is None else weight
+    branches = 2**depth - 1
+    normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
+    points, threshold = Points(X), np.zeros(branches)
+    node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
+    for depth_of_nodes in range(depth):
+        for k, rows in enumerate(_points_of(node, depth_of_nodes), start=2**depth_of_nodes - 1):
+            if len(rows):
+                level = points.levels(rows, normals[k])
+                threshold[k] = _halving(level, weight[rows])
+                node[rows] = 2 * k + 1 + (level > threshold[k])
+    return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
+
+
+def _points_of(node: IntArray, level: int) -> list[IntArray]:
+    """Points at each node of a level, where `node` has the heap number of that of each point."""
+    first = 2**level - 1
+    order = np.argsort(node, kind="stable")
+    bounds = np.searchsorted(node[order], np.arange(first, 2 * first + 2))
+    return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def _halving(level: FloatArray, weight: FloatArray) -> float:
+    """Middle of the gap that halves points best: on a point itself, rounding would decide its side."""
+    places, inverse = np.unique(level, return_inverse=True)
+    if len(places) == 1:
+        return float(places[0]) + 1.0
+    below = np.cumsum(np.bincount(inverse, weight))[:-1]
+    k = int(np.argmin(np.abs(below - weight.sum() / 2)))
+    return float((places[k] + places[k + 1]) / 2)
+
+
+def cart_start(
+    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, budget: Budget
+) -> Tree | None:
+    """CART of scikit-learn as a start; None where it would take more than half of the time.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
+    targets : ndarray of shape (n_points, n_outputs)
+        Outputs, or class numbers in one column.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    depth : int
+        Depth.
+    classify : bool
+        Whether targets are classes.
+    seed : int
+        Seed of the rows and features that CART looks at, which in large tables are not all.
+    budget : Budget
+        Time.
+    """
+    n, p = X.shape
+    if n > _CART_ROWS:  # a start need not be the best tree
+        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
+        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
+    looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
+    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
+        return None
+    kind = DecisionTreeClassifier if classify else DecisionTreeRegressor
+    model = kind(max_depth=depth, max_features=looked_at, random_state=seed)
+    return tree_from_sklearn(model.fit(X, targets[:, 0] if classify else targets, sample_weight=weight))

@@ -1,0 +1,1 @@
+"""Trees improved node by node, never worse."""

@@ -1,0 +1,1 @@
+"""The Laplacian support vector machine."""

@@ -1,0 +1,1 @@
+"""A tree and a graph that agree on the labels."""

@@ -1,0 +1,1 @@
+"""Trees that are right on the labels and meet the totals."""

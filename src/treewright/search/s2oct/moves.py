@@ -1,0 +1,279 @@
+"""Moves of hyperplanes that bring the class counts to the totals and keep the labelled points where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.formulations import S2OCT
+from treewright.search.totals.assignment import assign_within_totals
+from treewright.splits.separation import separate
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+
+__all__ = ["Moves"]
+
+_HARD_POINTS = 3000
+"""Above this many labelled points at a node only shifts are tried."""
+
+
+class Moves:
+    """Moves one node at a time along segments of hyperplanes.
+
+    Parameters
+    ----------
+    model : S2OCT
+        The model.
+    rng : numpy Generator
+        Randomness of the directions.
+    budget : Budget
+        Ends the work early.
+    """
+
+    def __init__(self, model: S2OCT, rng: np.random.Generator, budget: Budget) -> None:
+        self.model, self.rng, self.budget = model, rng, budget
+        known = model.y >= 0
+        self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
+        self.hidden, self.size = model.X[~known], model.size[~known]
+
+    # ------------------------------------------------------------------ totals
+
+    def deviations(self, counts: FloatArray) -> FloatArray:
+        """Rows that would have to change class, for counts of shape (..., n_groups, n_classes)."""
+        above = np.maximum(counts - self.model.high, 0).sum(axis=-1)
+        below = np.maximum(self.model.low - counts, 0).sum(axis=-1)
+        return np.asarray(np.maximum(above, below).sum(axis=-1))
+
+    def counts(self, label: IntArray) -> FloatArray:
+        """Rows of each group and class."""
+        table = np.zeros((self.size.shape[1], self.model.n_classes))
+        for k in range(table.shape[1]):
+            table[:, k] = self.size[label == k].sum(axis=0)
+        return table
+
+    def deviation(self, planes: Planes) -> float:
+        """Rows that would have to change class."""
+        return float(self.deviations(self.counts(planes.labels[leaves_reached(planes.values(self.hidden))])))
+
+    def mended_labels(self, planes: Planes) -> IntArray:
+        """Labels within the totals that differ from those of the tree at the points nearest to a lowest split."""
+        values = planes.values(self.hidden)
+        leaf = leaves_reached(values)
+        lowest = (leaf + len(planes.labels)) // 2 - 1
+        size = np.abs(planes.omega).max(axis=1)
+        distance = values[np.arange(len(leaf)), lowest] / np.where(size > 0, size, 1.0)[lowest]
+        scores = np.full((len(leaf), self.model.n_classes), -10.0 * (np.abs(distance).max(initial=0.0) + 1.0))
+        rows = np.arange(len(leaf))
+        scores[rows, planes.labels[2 * (leaf // 2)]] = -distance
+        scores[rows, planes.labels[2 * (leaf // 2) + 1]] = distance
+        return assign_within_totals(scores, self.size, self.model.low, self.model.high)
+
+    def meet_totals(self, planes: Planes, rounds: int = 30) -> Planes:
+        """Move hyperplanes until the totals are met or nothing helps."""
+        idle = 0
+        for attempt in range(rounds):
+            values = planes.values(self.hidden)
+            now = float(self.deviations(self.counts(planes.labels[leaves_reached(values)])))
+            if now == 0 or idle > 3 or self.budget.over:
+                break
+            found = self._best_move(planes, values, wild=attempt > 0)
+            if found is None:
+                idle += 1
+                continue
+            planes, idle = found, 0
+        return planes
+
+    def cost(self, planes: Planes, deviation: float) -> tuple[float, float]:
+        """Labelled error plus price of the deviation, and the labelled error."""
+        error, _ = planes_errors(planes, self.X, self.y)
+        wrong = float(self.weight @ error)
+        return wrong + self.model.penalty * deviation, wrong
+
+    def shifted(self, planes: Planes, node: int) -> Planes:
+        """Shift the hyperplane of a node to where the deviation is least, whatever that costs in labelled error."""
+        values = planes.values(self.hidden)
+        here, _ = passes(leaves_reached(values), node, planes.shape)
+        best, least = planes, self.deviation(planes)
+        for target in self._shifts(planes, node, values[here, node]) if here.any() else []:
+            moved = self._along(planes, node, values, *target)
+            if moved is not None and moved[1] < least:
+                best, least = moved
+        return best
+
+    def _best_move(self, planes: Planes, values: FloatArray, wild: bool) -> Planes | None:
+        """The move that lowers the cost most, the first that meets the totals without further error."""
+        best, (least, error) = None, self.cost(planes, self.deviation(planes))
+        for node in self.rng.permutation(len(planes.gamma)):
+            for target in self._targets(planes, int(node), values, wild):
+                moved = self._along(planes, int(node), values, *target)
+                if moved is None:
+                    continue
+                cost, wrong = self.cost(*moved)
+                if cost < least - 1e-9:
+                    best, least = moved[0], cost
+                if (moved[1] == 0 and wrong <= error + 1e-9) or self.budget.over:
+                    return best
+        return best
+
+    def _targets(self, planes: Planes, node: int, values: FloatArray, wild: bool) -> list[tuple[FloatArray, float]]:
+        """Extreme hyperplanes that keep the labelled points on the sides they have."""
+        here = np.flatnonzero(passes(leaves_reached(values), node, planes.shape)[0])
+        if not len(here):
+            return []
+        settled, side = self.settled_points(planes, node)
+        none = np.zeros((0, self.X.shape[1]))
+        mean = self.hidden[here].mean(axis=0)
+        if len(settled) > _HARD_POINTS:
+            return self._shifts(planes, node, values[here, node])
+        found = []
+        flips = self._wanted_flips(planes, node, values, here, int(self.rng.integers(1, 4)) if wild else 1)
+        if flips is not None:
+            found.append(separate(settled, side, *flips, self.model.bound, seconds=self.budget.remaining))
+        for factor in (1.0, -1.0):
+            aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self.hidden.std(axis=0) if wild else 0.0)
+            toward = (aim, factor)
+            found.append(
+                separate(
+                    settled,
+                    side,
+                    none,
+                    none[:, 0],
+                    none[:, 0],
+                    self.model.bound,
+                    toward=toward,
+                    seconds=self.budget.remaining,
+                )
+            )
+        targets = [target for target in found if target is not None]
+        return targets if self._all_right(planes) else targets + self._shifts(planes, node, values[here, node])
+
+    def _all_right(self, planes: Planes) -> bool:
+        return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= 1e-6)
+
+    @staticmethod
+    def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
+        """The hyperplane itself moved past all points: costs no program, but error where labelled points are passed."""
+        if not np.any(planes.omega[node]):
+            return []
+        reach = np.abs(value).max() + 1.0
+        return [(planes.omega[node], planes.gamma[node] + way * reach) for way in (1.0, -1.0)]
+
+    def settled_points(self, planes: Planes, node: int) -> tuple[FloatArray, FloatArray]:
+        """Labelled points that pass the node with margin, and their sides."""
+        own = planes.values(self.X)
+        at_node, left = passes(leaves_reached(own), node, planes.shape)
+        settled = at_node & (np.abs(own[:, node]) >= 1.0 - 1e-9)
+        return self.X[settled], np.where(left[settled], -1.0, 1.0)
+
+    def _wanted_flips(
+        self, planes: Planes, node: int, values: FloatArray, here: IntArray, times: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Points near the node's hyperplane, with the sides that would mend the totals: as soft points of a program.
+
+        The points nearest to the hyperplane whose change of sides takes a row from a class in excess to one that lacks
+        rows should change, as many as are needed (or a few times that, to overshoot); the next ones should stay.
+        """
+        label = planes.labels[leaves_reached(values)]
+        counts = self.counts(label)
+        lacking = np.maximum(self.model.low - counts, 0) - np.maximum(counts - self.model.high, 0)
+        if_left, if_right = labels_on_either_side(planes, node, values[here])
+        goes_left = values[here, node] <= 0
+        other = np.where(goes_left, if_right, if_left)
+        group = self.size[here].argmax(axis=1)
+        useful = lacking[group, other] > lacking[group, label[here]]
+        order = np.argsort(np.abs(values[here, node]), kind="stable")
+        needed = int(self.deviations(counts)) * times
+        flip = order[useful[order]][:needed]
+        if not len(flip):
+            return None
+        stay = order[~useful[order]][: 3 * len(flip)]
+        chosen = np.concatenate([flip, stay])
+        now = np.where(goes_left[chosen], -1.0, 1.0)
+        wish = np.where(np.arange(len(chosen)) < len(flip), -now, now)
+        weight = np.where(np.arange(len(chosen)) < len(flip), 1.0, 0.3)
+        return self.hidden[here[chosen]], wish, weight
+
+    def _along(
+        self, planes: Planes, node: int, values: FloatArray, omega: FloatArray, gamma: float
+    ) -> tuple[Planes, float] | None:
+        """The point of least deviation on the segment from the node's hyperplane to another one.
+
+        On the way each point changes sides at most once; sorted by when they do, counts are a cumulative sum.
+        """
+        leaf = leaves_reached(values)
+        here, _ = passes(leaf, node, planes.shape)
+        start, end = values[here, node], self.hidden[here] @ omega - gamma
+        if_left, if_right = labels_on_either_side(planes, node, values[here])
+        flips = np.flatnonzero(((start > 0) != (end > 0)) & (if_left != if_right))
+        if not len(flips):
+            return None
+        when = start[flips] / (start[flips] - end[flips])
+        order = np.argsort(when, kind="stable")
+        flips, when = flips[order], when[order]
+        was_right = start[flips] > 0
+        old = np.where(was_right, if_right[flips], if_left[flips])
+        new = np.where(was_right, if_left[flips], if_right[flips])
+        deviation = self._deviation_after(planes.labels[leaf], self.size[here][flips], old, new)
+        edges = np.concatenate([[0.0], when, [1.0]])
+        # A step too short to stand between two points leaves their sides to rounding.
+        speed = np.abs(start[flips] - end[flips])
+        clear = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
+        wide = clear > (self.model.tolerance if self.model.margin == "tolerance" else 1.0)
+        if not wide.any():
+            wide = clear > 1e-9
+        deviation = np.where(wide, deviation, np.inf)
+        k = int(np.argmin(deviation))
+        if not np.isfinite(deviation[k]):
+            return None
+        theta = (edges[k] + edges[k + 1]) / 2
+        moved = planes.replaced(
+            node, (1 - theta) * planes.omega[node] + theta * omega, (1 - theta) * planes.gamma[node] + theta * gamma
+        )
+        return moved, float(deviation[k])
+
+    def _deviation_after(self, label: IntArray, size: FloatArray, old: IntArray, new: IntArray) -> FloatArray:
+        """Deviation after each of a sequence of points has changed its label, shape (n_changes + 1,)."""
+        change = np.zeros((len(old) + 1, *self.model.low.shape))
+        rows = np.arange(1, len(old) + 1)
+        change[0] = self.counts(label)
+        for g in range(change.shape[1]):
+            np.add.at(change[:, g], (rows, old), -size[:, g])
+            np.add.at(change[:, g], (rows, new), size[:, g])
+        return self.deviations(np.cumsum(change, axis=0))
+
+    # ------------------------------------------------------------------ margins
+
+    def widened(self, planes: Planes) -> Planes:
+        """Move nodes that are nearer to an unlabelled point than the tolerance allows, without changing any side."""
+        for node in range(len(planes.gamma)):
+            if not np.any(planes.omega[node]) or self.budget.over:
+                continue
+            values = planes.values(self.hidden)
+            here, _ = passes(leaves_reached(values), node, planes.shape)
+            value = values[here, node]
+            if np.abs(value).min(initial=np.inf) >= self.model.tolerance:
+                continue
+            found = self._widest(planes, node, value, self.hidden[here])
+            planes = planes if found is None else planes.replaced(node, *found)
+        return planes
+
+    def _widest(
+        self, planes: Planes, node: int, value: FloatArray, points: FloatArray
+    ) -> tuple[FloatArray, float] | None:
+        """Hyperplane with all points on the sides they have, by a margin of 1 or nearly; None if a side would change.
+
+        Only points near the hyperplane are in the program at first; those that its solution pushes over join.
+        """
+        settled, side = self.settled_points(planes, node)
+        sign = np.where(value <= 0, -1.0, 1.0)
+        active = np.argsort(np.abs(value), kind="stable")[:200]
+        for _ in range(20):
+            found = separate(settled, side, points[active], sign[active], np.ones(len(active)), self.model.bound)
+            if found is None or self.budget.over:
+                return None
+            new = sign * (points @ found[0] - found[1])
+            missing = np.setdiff1d(np.flatnonzero(new < 1.0), active)
+            if not len(missing):
+                return found if new.min(initial=np.inf) > np.abs(value).min(initial=np.inf) else None
+            active = np.concatenate([active, missing[np.argsort(new[missing])][:500]])
+        return None

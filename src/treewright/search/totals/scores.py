@@ -1,0 +1,137 @@
+"""How well each class fits a row, by any classifier of scikit-learn, for labels within totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.exceptions import InvalidInputError
+
+__all__ = ["ClassScores", "Novelty", "response_of"]
+
+
+def response_of(classifier: Any) -> str | None:
+    """The method that scores rows: "predict_proba" or, without it, "decision_function"; None with neither.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> response_of(SVC()), response_of(LinearSVC())
+    ('decision_function', 'decision_function')
+    """
+    return next((name for name in ("predict_proba", "decision_function") if hasattr(classifier, name)), None)
+
+
+class Novelty:
+    """Distance of rows from the nearest labelled one, the only thing known of a class without labels.
+
+    Parameters
+    ----------
+    labelled, others : ndarray of shape (n_rows, n_features)
+        Labelled rows, and the unlabelled ones; features are scaled by the spread of all of them.
+    """
+
+    def __init__(self, labelled: FloatArray, others: FloatArray) -> None:
+        rows = np.vstack([labelled, others])
+        spread = rows.std(axis=0)
+        self._centre, self._spread = rows.mean(axis=0), np.where(spread > 0, spread, 1.0)
+        self._near = NearestNeighbors(n_neighbors=1).fit((labelled - self._centre) / self._spread)
+        distance = self._distance(others)
+        self._unit = float(np.median(distance)) or 1.0 if len(distance) else 1.0
+        self._farthest = float(distance.max(initial=0.0)) / self._unit
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Novelty of rows in units of the median; 0 for the farthest of the training rows, below for others."""
+        return self._distance(X) / self._unit - self._farthest
+
+    def _distance(self, X: FloatArray) -> FloatArray:
+        if not len(X):
+            return np.zeros(0)
+        return np.asarray(self._near.kneighbors((X - self._centre) / self._spread)[0][:, 0])
+
+
+@dataclass
+class ClassScores:
+    """Scores of rows in all classes; that of a class is comparable with that of another.
+
+    Logarithms of probabilities, where the classifier has them, and its decision function otherwise. A probability of
+    0 counts as half the smallest one above 0 of the rows to be labelled, so that no row is impossible. A class
+    without labels scores by novelty, below what the other classes score: it gets the rows farthest from all labelled
+    ones, and no more of them than the totals ask for.
+
+    Attributes
+    ----------
+    classifier : object or None
+        The fitted classifier; None where labels have one class only, whose score is then 0.
+    columns : ndarray of int
+        Class numbers of the columns that the classifier gives.
+    n_classes : int
+        Number of classes, those without labels included.
+    novelty : Novelty or None
+        Of classes without labels.
+    floor : float
+        Least probability.
+    level : float
+        Score that a class without labels has for the farthest training row.
+    """
+
+    classifier: Any
+    columns: IntArray
+    n_classes: int
+    novelty: Novelty | None = None
+    floor: float = float(np.finfo(np.float64).tiny)
+    level: float = 0.0
+
+    def adapt(self, X: FloatArray) -> FloatArray:
+        """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
+        raw = self.raw(X)
+        if len(X):
+            if self.probabilistic:
+                self.floor = max(self.floor, float(raw[raw > 0].min()) / 2)
+            self.level = float(self._known(raw).max(axis=1).min()) - 1.0
+        return self._table(X, raw)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Scores, shape (n_rows, n_classes)."""
+        return self._table(X, self.raw(X))
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether scores are logarithms of probabilities."""
+        return response_of(self.classifier) == "predict_proba"
+
+    def raw(self, X: FloatArray) -> FloatArray:
+        """What the classifier says, one column for each class it knows."""
+        if self.classifier is None or not len(X):
+            return np.zeros((len(X), len(self.columns)))
+        name = str(response_of(self.classifier))
+        values = np.asarray(getattr(self.classifier, name)(X), dtype=np.float64)
+        if values.ndim == 1:
+            values = np.column_stack([-values / 2, values / 2])  # their difference is the given value
+        kind = type(self.classifier).__name__
+        if values.shape != (len(X), len(self.columns)):
+            raise InvalidInputError(
+                f"{name} of {kind} has shape {values.shape} for {len(X)} rows and {len(self.columns)} classes; one "
+                "score a class is needed (for SVC, decision_function_shape='ovr')"
+            )
+        if not np.all(np.isfinite(values)):
+            raise InvalidInputError(
+                f"{name} of {kind} is not finite in {np.count_nonzero(~np.isfinite(values).all(axis=1))} of {len(X)} "
+                "rows; such scores cannot be compared"
+            )
+        return values
+
+    def _known(self, raw: FloatArray) -> FloatArray:
+        return np.log(np.maximum(raw, self.floor)) if self.probabilistic else raw
+
+    def _table(self, X: FloatArray, raw: FloatArray) -> FloatArray:
+        table = np.empty((len(X), self.n_classes))
+        table[:, self.columns] = self._known(raw)
+        if self.novelty is not None:
+            unseen = np.setdiff1d(np.arange(self.n_classes), self.columns)
+            table[:, unseen] = (self.level + self.novelty(X))[:, None]
+        return table

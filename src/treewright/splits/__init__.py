@@ -1,0 +1,1 @@
+"""The problem of one node: thresholds, directions, linear programs."""

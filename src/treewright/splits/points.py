@@ -1,0 +1,59 @@
+"""Dense and sparse points behind the same few operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.tree.shape import Shape
+
+__all__ = ["LEAST_GAP", "Points"]
+
+LEAST_GAP = {8: 1e-9, 4: 2e-7}
+"""Least distance along a normal of points on different sides, by the bytes of a float: below, rounding could part them
+otherwise when features are turned back to their units."""
+
+
+class Points:
+    """Dense or sparse points behind the same few operations."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.sparse = sparse.issparse(X)
+
+    def take(self, rows: IntArray) -> Any:
+        """Some of the points."""
+        return self.X if len(rows) == self.X.shape[0] else self.X[rows]
+
+    def block(self, rows: IntArray, first: int, last: int) -> FloatArray:
+        """Some features of some points, as a dense table."""
+        part = self.X[rows, first:last] if not self.sparse else self.X[rows][:, first:last].toarray()
+        return np.asarray(part, dtype=np.float64)
+
+    def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
+        """Positions of some points along a normal."""
+        from treewright.splits.kernels import levels_dense, levels_sparse  # numba takes a while to import
+
+        if self.sparse:
+            return np.asarray(levels_sparse(self.X.data, self.X.indices, self.X.indptr, rows, normal))
+        used = np.flatnonzero(normal)
+        return np.asarray(levels_dense(self.X, rows, used, normal[used]))
+
+    def walk(
+        self, shape: Shape, normals: FloatArray, threshold: FloatArray, rows: IntArray, start: IntArray
+    ) -> IntArray:
+        """Leaf that each of some points reaches from where it starts."""
+        from treewright.splits.kernels import walk_dense, walk_sparse  # numba takes a while to import
+
+        at = start.copy()
+        if self.sparse:
+            X = self.X
+            walk_sparse(X.data, X.indices, X.indptr, rows, at, shape.left, shape.right, normals, threshold)
+        else:
+            used = sparse.csr_array(normals)
+            starts, features = used.indptr.astype(np.int64), used.indices.astype(np.int64)
+            walk_dense(self.X, rows, at, shape.left, shape.right, starts, features, used.data, threshold)
+        return at

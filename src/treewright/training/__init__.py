@@ -1,0 +1,1 @@
+"""What a fit does, without scikit-learn's face."""
