@@ -143,6 +143,7 @@ class LinearLeaves:
     --------
     >>> X = np.array([[0.0], [0.5], [1.0]])
     >>> leaves = LinearLeaves(X, 1.0 + 2.0 * X, np.ones(3), ridge=1e-9)
+    >>> from treewright.tree import Tree
     >>> leaves.refit(Shape.of(Tree.leaf([0.0], 1, classification=False)), np.zeros(3, dtype=int))
     >>> leaves.table()[0].round(6).tolist(), leaves.slopes.round(6).tolist()
     ([[1.0]], [[[2.0]]])
