@@ -129,7 +129,7 @@ FILES = {
     "other format": json.dumps({"format": "something"}),
     "list": "[1, 2]",
     "newer version": json.dumps({"format": "treewright-model", "version": 99}),
-    "unknown estimator": json.dumps({"format": "treewright-model", "version": 1, "estimator": "os.system"}),
+    "unknown estimator": json.dumps({"format": "treewright-model", "version": 2, "estimator": "os.system"}),
     "nan": '{"format": NaN}',
     "deep": "[" * 100_000,
 }
@@ -150,9 +150,9 @@ def test_corrupt_model_files(tmp_path, document, text):
         load_model(path)
 
 
-SECTIONS = ["parameters", "classes", "n_features", "feature_names", "tree", "fit"]
+SECTIONS = ["parameters", "classes", "n_features", "feature_names", "tree", "record", "fit"]
 VALUES = [None, 3, -1, "x", [], {}, [1], {"a": 1}, True, 1e400]
-USABLE = [("feature_names", None), ("parameters", {})]
+USABLE = [("feature_names", None), ("parameters", {}), ("fit", {}), ("fit", {"a": 1})]
 
 
 @pytest.mark.parametrize(("key", "value"), [(k, v) for k in SECTIONS for v in VALUES if (k, v) not in USABLE])
@@ -168,25 +168,34 @@ def test_damaged_model_documents(document, key, value):
         model_from_dict(damaged, MODELS)
 
 
+def trace(rows, columns=("seconds", "objective", "bound")):
+    return {"columns": list(columns), "rows": rows}
+
+
 EDITS = {
     "version": dict(version=True),
     "version float": dict(version=1.0),
     "features": dict(n_features=True),
     "names": dict(feature_names=["a", "a"]),
-    "status": dict(fit=dict(status="finished")),
-    "status number": dict(fit=dict(status=1)),
-    "objective text": dict(fit=dict(objective="0.0")),
-    "objective bool": dict(fit=dict(objective=True)),
-    "objective infinite": dict(fit=dict(objective=float("inf"))),
-    "bound nan": dict(fit=dict(bound=float("nan"))),
-    "bound none": dict(fit=dict(bound=None)),
-    "bound above": dict(fit=dict(bound=0.1)),
-    "time negative": dict(fit=dict(solve_time=-1.0)),
-    "time text": dict(fit=dict(solve_time="1")),
-    "trace number": dict(fit=dict(trace=3)),
-    "trace flat": dict(fit=dict(trace=[0.0, 1.0, 0.0])),
-    "trace pairs": dict(fit=dict(trace=[[0.0, 1.0]])),
-    "trace bool": dict(fit=dict(trace=[[0.0, 1.0, False]])),
+    "status": dict(record=dict(status="finished")),
+    "status number": dict(record=dict(status=1)),
+    "objective text": dict(record=dict(objective="0.0")),
+    "objective bool": dict(record=dict(objective=True)),
+    "objective infinite": dict(record=dict(objective=float("inf"))),
+    "bound nan": dict(record=dict(bound=float("nan"))),
+    "bound none": dict(record=dict(bound=None)),
+    "bound above": dict(record=dict(bound=0.1)),
+    "time negative": dict(record=dict(seconds=-1.0)),
+    "time text": dict(record=dict(seconds="1")),
+    "reason number": dict(record=dict(reason=1)),
+    "record more": dict(record=dict(words="more")),
+    "trace number": dict(record=dict(trace=3)),
+    "trace flat": dict(record=dict(trace=trace([0.0, 1.0, 0.0]))),
+    "trace pairs": dict(record=dict(trace=trace([[0.0, 1.0]]))),
+    "trace bool": dict(record=dict(trace=trace([[0.0, 1.0, False]]))),
+    "trace names": dict(record=dict(trace=trace([], ["seconds", "objective", "objective"]))),
+    "trace spaces": dict(record=dict(trace=trace([], ["seconds", "objective", "the bound"]))),
+    "trace order": dict(record=dict(trace=trace([], ["objective", "seconds"]))),
     "classes float": dict(classes=dict(values=[0.0, 1.0])),
     "classes bool": dict(classes=dict(values=[False, True])),
     "classes text": dict(classes=dict(values=["0", "1"])),

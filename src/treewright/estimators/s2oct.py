@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -10,25 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.budget import Budget
-from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling
-from treewright.estimators.common.program_model import ProgramClassifier
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.arrays import FloatArray
+from treewright.estimators.common.rows import fit_rows, semi_supervised_problem, transduced
+from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.solved import SolvedTreeClassifier
 from treewright.exceptions import ModelFileError
-from treewright.formulations import S2OCT
-from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
-from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import Pool, search_s2oct
-from treewright.search.s2oct.choice import choose, committee
-from treewright.training.optimize import Outcome, optimize
-from treewright.tree import Tree, predict_labels, visited
+from treewright.training.s2oct import S2OCTSettings, train_s2oct
+from treewright.tree import predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
 
 
-class S2OCTClassifier(ProgramClassifier):
+class S2OCTClassifier(SolvedTreeClassifier):
     r"""Semi-supervised optimal classification tree with class totals (S2OCT).
 
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
@@ -93,7 +86,7 @@ class S2OCTClassifier(ProgramClassifier):
         are the most voted ones within the totals.
     totals_ : list of dict
         Group, class, low, high, reached and deviation, for each group and class; empty without totals.
-    objective_, bound_, gap_, status_, solve_time_, trace_, n_features_in_, feature_names_in_
+    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
         As for every solved model.
 
     Examples
@@ -108,7 +101,7 @@ class S2OCTClassifier(ProgramClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ProgramClassifier._parameter_constraints,
+        **SolvedTreeClassifier._parameter_constraints,
         "max_depth": [Interval(Integral, 1, 12, closed="both"), None],
         "penalty": [Interval(Real, 0, None, closed="neither")],
         "bound": [Interval(Real, 0, None, closed="neither"), None],
@@ -183,38 +176,14 @@ class S2OCTClassifier(ProgramClassifier):
         S2OCTClassifier
             The fitted estimator.
         """
-        budget, solver = self._begin()
-        rows = self._check_fit_rows(X, y)
+        budget, solving = self._begin()
+        rows, noted = fit_rows(self, X, y)
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
+        start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
-            scaling = s2oct_scaling(problem.X)
-            merged = self._merged(problem, scaling.apply(problem.X))
-            model = self._model(problem, merged)
-            seed = self._seed()
-            starts = self._given_starts(problem.n_features, scaling)
-            pool = Pool()
-
-            def search(best: Incumbent[Tree], time: Budget) -> None:
-                nonlocal pool
-                few = 20 if self.n_trees == 1 else max(20, self.n_trees)
-                guided = self.formulation == "tight"
-                pool = search_s2oct(best, model, starts, time, seed, samples=few, n_jobs=self._threads, guided=guided)
-
-            outcome = optimize(
-                model,
-                search,
-                solver,
-                budget,
-                self.gap,
-                self._threads,
-                seed,
-                search_share=0.6 if self.margin == "tolerance" else 0.85,
-                on_progress=self._progress_printer(),
-            )
-            outcome, trees, guess = self._chosen(model, outcome, pool)
-        self._finish(problem, outcome, scaling, budget)
-        self.trees_ = [self.tree_, *(scaling.invert_tree(tree) for tree in trees)]
-        self._set_transduction(problem, merged, model, guess)
+            found = train_s2oct(problem, settings_of(self, S2OCTSettings), solving, budget, start)
+        fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], **transduced(problem, found.numbers)}
+        self._publish(found.record.closed(budget), noted | fitted)
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -255,60 +224,6 @@ class S2OCTClassifier(ProgramClassifier):
             votes[np.arange(len(rows)), predict_labels(tree, rows)] += 1.0 / len(self.trees_)
         return votes
 
-    # ------------------------------------------------------------------ data to model
-
-    @staticmethod
-    def _merged(problem: Problem, X: FloatArray) -> MergedRows:
-        weight = np.where(problem.labelled, problem.weight, 1.0)
-        return merge_rows(X, problem.y, weight)
-
-    def _model(self, problem: Problem, merged: MergedRows) -> S2OCT:
-        n_rows, n_features = problem.X.shape
-        totals = problem.totals or _free_totals(problem)
-        size = np.zeros((len(merged.X), len(totals.groups)))
-        np.add.at(size, (merged.inverse[problem.unlabelled], totals.group_of), 1.0)
-        bound = self.bound or default_bound(n_rows, largest_distance(merged.X), n_features)
-        return S2OCT(
-            X=merged.X,
-            y=merged.y,
-            weight=merged.weight,
-            size=size,
-            low=totals.low,
-            high=totals.high,
-            n_classes=problem.n_classes,
-            depth=self.max_depth or default_depth(n_rows),
-            penalty=float(self.penalty),
-            bound=float(bound),
-            margin=self.margin,  # type: ignore[arg-type]
-            formulation=self.formulation,  # type: ignore[arg-type]
-        )
-
-    # ------------------------------------------------------------------ which of the best trees
-
-    def _chosen(self, model: S2OCT, outcome: Outcome[Tree], pool: Pool) -> tuple[Outcome[Tree], list[Tree], IntArray]:
-        """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points."""
-        as_good = pool.trees and pool.objective <= outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
-        hidden = model.X[model.y < 0]
-        if not as_good:
-            tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
-            return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
-        first = choose(pool, model, self.prefer)
-        tree = pool.trees[first].collapsed(visited(pool.trees[first], model.X))
-        if self.n_trees == 1:
-            return replace(outcome, solution=tree), [], pool.labels[first]
-        others = [t.collapsed(visited(t, model.X)) for k, t in enumerate(pool.trees) if k != first]
-        others = others[: self.n_trees - 1]
-        return replace(outcome, solution=tree), others, committee(pool, model)
-
-    def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
-        label_of_point = np.zeros(len(merged.X), dtype=np.int64)
-        label_of_point[model.y < 0] = guess
-        numbers = np.where(problem.labelled, problem.y, label_of_point[merged.inverse])
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = (
-            [] if problem.totals is None else problem.totals.table(numbers[problem.unlabelled], problem.classes)
-        )
-
     # ------------------------------------------------------------------ model files
 
     def _fitted_state(self) -> dict[str, Any]:
@@ -326,16 +241,3 @@ class S2OCTClassifier(ProgramClassifier):
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row of totals with labels that JSON knows."""
     return {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
-
-
-def _free_totals(problem: Problem) -> ClassTotals:
-    """Totals that ask for nothing."""
-    n = problem.n_unlabelled
-    return ClassTotals(
-        groups=(None,),
-        group_of=np.zeros(n, dtype=np.int64),
-        low=np.zeros((1, problem.n_classes), dtype=np.int64),
-        high=np.full((1, problem.n_classes), n),
-        size=np.array([n]),
-        asked={},
-    )

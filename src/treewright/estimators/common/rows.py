@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from typing import Any
 
@@ -13,23 +12,18 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import Problem, distinct_rows, make_problem, merge_rows
+from treewright.data import Problem, make_problem
 from treewright.data._checks import missing_mask
+from treewright.estimators.common.user_warnings import warn_user
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
     "fit_rows",
-    "labelled_rows",
     "partly_known_targets",
-    "prepared_rows",
-    "seed_where_unset",
     "semi_supervised_problem",
-    "weighted_rows",
+    "transduced",
 ]
-
-_EXACT_CELLS = 1_000_000
-"""Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
@@ -50,7 +44,7 @@ def fit_rows(
 def semi_supervised_problem(
     rows: FloatArray, y: ArrayLike, weight: ArrayLike | None, unlabeled: Any, totals: Any, groups: ArrayLike | None
 ) -> Problem:
-    """Make the problem of a fit; called by ``fit`` itself, so that a warning names the line of the user."""
+    """Make the problem of a fit."""
     try:
         return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
     except InvalidInputError:
@@ -60,58 +54,21 @@ def semi_supervised_problem(
             raise
         if unlabeled not in np.unique(plain):
             raise
-        warnings.warn(
+        warn_user(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
-            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class.",
-            UserWarning,
-            stacklevel=3,
+            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class."
         )
         return make_problem(rows, y, weight, supervised=True)
 
 
-def labelled_rows(problem: Problem, merged: bool, rng: np.random.Generator) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Labelled rows, class numbers and weights, sorted by content and shuffled: the order of the file is nothing.
-
-    Rows of weight 0 are left out. With `merged`, each distinct row comes once with the sum of its weights, so that a
-    weight of 2 is a repeated row.
-    """
-    X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
-    order = np.lexsort((weight, y, *X.T[::-1]))
-    order = order[weight[order] > 0]
-    X, y, weight = X[order], y[order], weight[order]
-    if merged:
-        X, y, weight, *_ = merge_rows(X, y, weight)
-    shuffled = rng.permutation(len(X))
-    return X[shuffled], y[shuffled], weight[shuffled]
-
-
-def seed_where_unset(estimator: Any, seed: int) -> None:
-    """Seed every ``random_state`` of a wrapped estimator that is None, those of the steps of a pipeline included."""
-    given = estimator.get_params()
-    names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
-    estimator.set_params(**{key: seed for key in names if given[key] is None})
-
-
-def weighted_rows(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
-    """Rows of positive weight, their weights and targets."""
-    used = np.flatnonzero(weight > 0)
-    if not len(used):
-        raise InvalidInputError("all weights are zero; at least one row must count")
-    return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
-
-
-def prepared_rows(X: Any, targets: FloatArray, weight: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
-    """Points, targets and weights as the search takes them.
-
-    In small tables a weight of 2 is a repeated row to the last bit, and the order of the rows is nothing.
-    """
-    n, p = X.shape
-    if n * p > _EXACT_CELLS:
-        single = X.astype(np.float32)
-        return (single.tocsr() if sparse.issparse(X) else np.ascontiguousarray(single)), targets, weight
-    dense = X.toarray() if sparse.issparse(X) else X
-    merged = merge_rows(np.column_stack([dense, targets]), np.zeros(n, dtype=np.int64), weight)
-    return np.ascontiguousarray(merged.X[:, :p]), np.ascontiguousarray(merged.X[:, p:]), merged.weight
+def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
+    """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
+    totals = problem.totals
+    return {
+        "classes_": problem.classes,
+        "transduction_": problem.classes[numbers],
+        "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
+    }
 
 
 def partly_known_targets(
@@ -135,21 +92,3 @@ def partly_known_targets(
     if unlabeled is not None:
         missing |= unlabeled == Y
     return Y, missing, array.ndim == 1
-
-
-def distinct_points(X: Any, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
-    """Distinct rows as points, the point of each row, and the weights of the points, the sums of those of their rows.
-
-    Small tables become dense and float64, large ones float32. Rows of large sparse tables are not compared: each is a
-    point.
-    """
-    n, p = X.shape
-    if n * p <= _EXACT_CELLS:
-        merged = merge_rows(X.toarray() if sparse.issparse(X) else X, np.zeros(n, dtype=np.int64), weight)
-        return merged.X, merged.inverse, merged.weight
-    if sparse.issparse(X):
-        return X.astype(np.float32).tocsr(), np.arange(n), weight
-    single = np.ascontiguousarray(X, dtype=np.float32)
-    first, inverse = distinct_rows(single)
-    points = single if len(first) == n and np.array_equal(first, inverse) else np.ascontiguousarray(single[first])
-    return points, inverse, np.asarray(np.bincount(inverse, weight), dtype=np.float64)
