@@ -265,17 +265,15 @@ class S2OCTClassifier(ProgramClassifier):
     def _model(self, problem: Problem, merged: MergedRows) -> S2OCT:
         n_rows, n_features = problem.X.shape
         totals = problem.totals or _free_totals(problem)
-        size = np.zeros((len(merged.X), len(totals.groups)))
-        np.add.at(size, (merged.inverse[problem.unlabelled], totals.group_of), 1.0)
+        # Number of each merged point among the unlabelled ones.
+        place = np.cumsum(merged.y < 0) - 1
+        n_points = int(np.count_nonzero(merged.y < 0))
         bound = self.bound or default_bound(n_rows, largest_distance(merged.X), n_features)
         return S2OCT(
             X=merged.X,
             y=merged.y,
             weight=merged.weight,
-            size=size,
-            low=totals.low,
-            high=totals.high,
-            n_classes=problem.n_classes,
+            totals=totals.of_points(place[merged.inverse[problem.unlabelled]], n_points),
             depth=self.max_depth or default_depth(n_rows),
             penalty=float(self.penalty),
             bound=float(bound),
