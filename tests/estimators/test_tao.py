@@ -15,7 +15,7 @@ from treewright.cli import main
 from treewright.estimators import _input
 from treewright.estimators import _tao as module
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.search.improve.nodes import Alternation
+from treewright.search.improve.driver import Alternation
 
 WINE = load_wine(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
