@@ -135,7 +135,7 @@ class SparseNodes:
 
     Examples
     --------
-    >>> SparseNodes(alpha=2.0).price(np.array([[0.0, 3.0], [1.0, -1.0], [0.0, 0.0]])).round(3).item()
+    >>> round(SparseNodes(alpha=2.0).price(np.array([[0.0, 3.0], [1.0, -1.0], [0.0, 0.0]])), 3)
     4.828
     """
 
