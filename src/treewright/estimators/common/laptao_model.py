@@ -28,8 +28,8 @@ from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import check_graph, nearest_mean
 from treewright.search.grow.starts import STARTS, starting_tree
-from treewright.search.improve.nodes import automatic_alpha
 from treewright.search.improve.stretch import Stretch
+from treewright.search.improve.tao import automatic_alpha
 from treewright.search.laptao.rounds import GraphTask, LapResult, Round, Schedule, TreeStep, smooth_and_fit
 from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
 from treewright.tree import Tree, averaged, predict_values, visited

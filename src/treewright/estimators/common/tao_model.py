@@ -22,8 +22,8 @@ from treewright.estimators.common.tree_model import TreeClassifier, TreeModel
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS, starting_tree
 from treewright.search.improve.leaves import Leaves
-from treewright.search.improve.nodes import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.search.improve.stretch import Stretch, improve_stretched
+from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.tree import Tree, visited
 
 __all__ = ["TAOModel"]

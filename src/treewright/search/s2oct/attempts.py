@@ -26,7 +26,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
 from treewright.search.grow.oblique import cart_tree, grow
-from treewright.search.improve.splits import alternate
+from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
