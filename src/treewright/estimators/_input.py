@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from copy import copy
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "labelled_rows",
     "partly_known_targets",
     "prepared_rows",
+    "publish",
     "seed_where_unset",
     "semi_supervised_problem",
     "weighted_rows",
@@ -45,6 +47,16 @@ def fit_rows(
     other = copy(estimator)
     rows = validate_data(other, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
     return rows, {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+
+
+def publish(estimator: Any, noted: dict[str, Any], fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
+    """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it.
+
+    So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself. `stale` are
+    attributes that only some fits have.
+    """
+    kept = {name: value for name, value in vars(estimator).items() if name not in NOTED and name not in stale}
+    estimator.__dict__ = kept | noted | fitted
 
 
 def semi_supervised_problem(

@@ -309,23 +309,27 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         return last if last is not None and len(last) == n_members else None
 
     def _finish(self, problem: Problem, members: Members, votes: IntArray, found: Reweighted, budget: Budget) -> None:
-        """Set the fitted attributes."""
-        self._set_outcome(found.outcome, problem.classes)
-        self._members = members
-        self.estimator_ = members.ensemble
-        self.estimators_ = [member.classifier for member in members.members]
-        self.weights_ = found.outcome.solution / found.outcome.solution.mean()
+        """Set the fitted attributes, and warn unless the optimum is proven."""
+        weights = found.outcome.solution / found.outcome.solution.mean()
         totals = problem.totals
         names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
-        self.thresholds_ = {name: prices for name, prices in zip(names, found.prices, strict=True)}
-        self.thresholds_.setdefault(None, found.pooled)
+        thresholds = {name: prices for name, prices in zip(names, found.prices, strict=True)}
+        thresholds.setdefault(None, found.pooled)
         numbers = problem.y.copy()
         group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-        scores = np.log(vote_shares(votes, self.weights_, problem.n_classes)) + found.prices[group_of]
+        scores = np.log(vote_shares(votes, weights, problem.n_classes)) + found.prices[group_of]
         numbers[problem.unlabelled] = scores.argmax(axis=1)
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
-        self._close(budget, found.outcome.reason)
+        fitted = {
+            "_members": members,
+            "estimator_": members.ensemble,
+            "estimators_": [member.classifier for member in members.members],
+            "weights_": weights,
+            "thresholds_": thresholds,
+            "transduction_": problem.classes[numbers],
+            "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
+        }
+        self._set_fitted(found.outcome, problem.classes, budget, fitted)
+        self._warn_unless_optimal(found.outcome.reason)
 
     def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         check_is_fitted(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -209,13 +210,20 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
             _NORM / labelled if self.gamma_A is None else float(self.gamma_A),
             _ROUGHNESS / labelled if self.gamma_I is None else float(self.gamma_I) / total**2,
         )
-        self._set_noted()
-        self.classes_, self.X_fit_, self.scaling_, self.width_ = problem.classes, points.X, scaling, width
-        self.dual_coef_, self.intercept_ = result.alpha, result.intercept
-        self.objective_ = float(result.objective.sum())
-        self.status_ = "optimal" if result.converged else "local"
-        guess = _class_numbers(self._values(scaled, scaling=None))
-        self.transduction_ = problem.classes[np.where(problem.labelled, problem.y, guess)]
+        fitted = {
+            "classes_": problem.classes,
+            "X_fit_": points.X,
+            "scaling_": scaling,
+            "width_": width,
+            "dual_coef_": result.alpha,
+            "intercept_": result.intercept,
+            "objective_": float(result.objective.sum()),
+            "status_": "optimal" if result.converged else "local",
+        }
+        done = copy(self)
+        done._publish(fitted)
+        guess = _class_numbers(done._values(scaled, scaling=None))
+        self._publish(fitted | {"transduction_": problem.classes[np.where(problem.labelled, problem.y, guess)]})
         if not result.converged:
             warnings.warn(
                 "LapSVMClassifier ended with status 'local': a dual was not solved to tolerance. A larger gamma_A, or "

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
-from treewright.estimators._input import NOTED, fit_rows, partly_known_targets, prepared_rows, seed_where_unset
+from treewright.estimators._input import fit_rows, partly_known_targets, prepared_rows, publish, seed_where_unset
 from treewright.exceptions import InvalidInputError
 from treewright.search.self_training import self_train
 from treewright.tree import FloatArray
@@ -150,11 +150,13 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(noted)
-        self.estimator_, self.n_iter_, self.termination_condition_ = estimator, ended.n_iter, ended.condition
-        self.transduction_ = ended.targets[:, 0] if flat else ended.targets
+        fitted = {
+            "estimator_": estimator,
+            "n_iter_": ended.n_iter,
+            "termination_condition_": ended.condition,
+            "transduction_": ended.targets[:, 0] if flat else ended.targets,
+        }
+        publish(self, noted, fitted)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:

@@ -167,8 +167,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
         with budget.stop_on_interrupt():
             tree, price = self._optimize(rows, codes[:, None].astype(np.float64), weight, make_leaves, budget)
         tree = relabelled(tree.with_leaves(np.zeros((tree.n_nodes, problem.n_classes)), None), rows, codes, weight)
-        self.classes_ = problem.classes
-        self._close(budget, tree, weighted_error(tree, rows, codes, weight) + price)
+        objective = weighted_error(tree, rows, codes, weight) + price
+        self._close(budget, tree, objective, classes_=problem.classes)
         return self
 
 

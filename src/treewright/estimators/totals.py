@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from treewright.data import Problem, merge_rows
 from treewright.estimators._groups import prices_of
-from treewright.estimators._input import NOTED, fit_rows, labelled_rows, seed_where_unset, semi_supervised_problem
+from treewright.estimators._input import fit_rows, labelled_rows, publish, seed_where_unset, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.search.scores import ClassScores, Novelty, response_of
 from treewright.search.transport import divide, divide_groups
@@ -167,16 +167,17 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         table = scores.adapt(hidden.X)[hidden.inverse]
         labels, thresholds = self._divided(problem, table, hidden.inverse, scores, rng)
 
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(noted)
-        self.estimator_, self._scores = scores.classifier, scores
-        self.classes_ = problem.classes
-        self.thresholds_ = thresholds
         numbers = problem.y.copy()
         numbers[problem.unlabelled] = labels
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = [] if problem.totals is None else problem.totals.table(labels, problem.classes)
+        fitted = {
+            "estimator_": scores.classifier,
+            "_scores": scores,
+            "classes_": problem.classes,
+            "thresholds_": thresholds,
+            "transduction_": problem.classes[numbers],
+            "totals_": [] if problem.totals is None else problem.totals.table(labels, problem.classes),
+        }
+        publish(self, noted, fitted)
         return self
 
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
