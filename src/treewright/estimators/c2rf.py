@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators._ensemble import Members, fit_ensemble
-from treewright.estimators._groups import prices_of
+from treewright.estimators._groups import PricedModel, prices_of
 from treewright.estimators._input import semi_supervised_problem
 from treewright.estimators._reweight import Reweighted, Reweighting, reweight
 from treewright.estimators._solved import SolvedModel
@@ -25,7 +25,7 @@ from treewright.tree import FloatArray, IntArray
 __all__ = ["C2RFClassifier"]
 
 
-class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
     The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
@@ -324,7 +324,7 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             "estimator_": members.ensemble,
             "estimators_": [member.classifier for member in members.members],
             "weights_": weights,
-            "thresholds_": thresholds,
+            **self._fitted_prices(thresholds),
             "transduction_": problem.classes[numbers],
             "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
         }

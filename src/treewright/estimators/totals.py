@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from treewright.data import Problem, merge_rows
-from treewright.estimators._groups import prices_of
+from treewright.estimators._groups import PricedModel, prices_of
 from treewright.estimators._input import fit_rows, labelled_rows, publish, seed_where_unset, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.search.scores import ClassScores, Novelty, response_of
@@ -29,7 +29,7 @@ _NO_SCORES = (
 )
 
 
-class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
     The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
@@ -173,7 +173,7 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "estimator_": scores.classifier,
             "_scores": scores,
             "classes_": problem.classes,
-            "thresholds_": thresholds,
+            **self._fitted_prices(thresholds),
             "transduction_": problem.classes[numbers],
             "totals_": [] if problem.totals is None else problem.totals.table(labels, problem.classes),
         }
