@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators._ensemble import Members, fit_ensemble
 from treewright.estimators._groups import PricedModel, prices_of
-from treewright.estimators._input import semi_supervised_problem
+from treewright.estimators._input import new_rows, semi_supervised_problem
 from treewright.estimators._reweight import Reweighted, Reweighting, reweight
 from treewright.estimators._solved import SolvedModel
 from treewright.exceptions import InvalidInputError
@@ -332,7 +332,6 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         self._warn_unless_optimal(found.outcome.reason)
 
     def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
         return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))

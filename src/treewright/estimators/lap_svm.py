@@ -13,11 +13,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.data import MergedRows, Problem, Scaling, merge_rows, unit_scaling
 from treewright.estimators._graph import GraphModel
-from treewright.estimators._input import semi_supervised_problem
+from treewright.estimators._input import new_rows, semi_supervised_problem
 from treewright.estimators._timed import TimedModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import laplacian
@@ -246,8 +245,7 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. Several: the largest of a row decides.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         values = self._values(rows, self.scaling_)
         return values[:, 0] if values.shape[1] == 1 else values
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
 from treewright.data import make_problem, target_spread, unit_scaling
+from treewright.data._checks import refuse_dates
 from treewright.estimators._base import TreeClassifier, TreeRegressor
 from treewright.estimators._input import weighted_rows
 from treewright.estimators._tao import TAOModel
@@ -323,6 +324,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         """
         budget = self._start_clock()
         rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

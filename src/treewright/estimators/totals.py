@@ -11,11 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
 from treewright.data import Problem, merge_rows
 from treewright.estimators._groups import PricedModel, prices_of
-from treewright.estimators._input import fit_rows, labelled_rows, publish, seed_where_unset, semi_supervised_problem
+from treewright.estimators._input import (
+    fit_rows,
+    labelled_rows,
+    new_rows,
+    publish,
+    seed_where_unset,
+    semi_supervised_problem,
+)
 from treewright.exceptions import InvalidInputError
 from treewright.search.scores import ClassScores, Novelty, response_of
 from treewright.search.transport import divide, divide_groups
@@ -218,8 +225,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         ndarray of shape (n_samples, n_classes)
             Probabilities, columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         prices = prices_of(self.thresholds_, groups, len(rows))
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)
