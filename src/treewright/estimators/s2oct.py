@@ -212,9 +212,10 @@ class S2OCTClassifier(ProgramClassifier):
                 on_progress=self._progress_printer(),
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)
-        self._finish(problem, outcome, scaling, budget)
-        self.trees_ = [self.tree_, *(scaling.invert_tree(tree) for tree in trees)]
-        self._set_transduction(problem, merged, model, guess)
+        tree = self._tree_of(problem, outcome, scaling)
+        members = [tree, *(scaling.invert_tree(other) for other in trees)]
+        fitted = {"tree_": tree, "trees_": members, **self._transduced(problem, merged, model, guess)}
+        self._finish(problem, outcome, scaling, budget, fitted)
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -298,14 +299,15 @@ class S2OCTClassifier(ProgramClassifier):
         others = others[: self.n_trees - 1]
         return replace(outcome, solution=tree), others, committee(pool, model)
 
-    def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
+    @staticmethod
+    def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:
+        """Labels of all rows, and the totals they reach."""
         label_of_point = np.zeros(len(merged.X), dtype=np.int64)
         label_of_point[model.y < 0] = guess
         numbers = np.where(problem.labelled, problem.y, label_of_point[merged.inverse])
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = (
-            [] if problem.totals is None else problem.totals.table(numbers[problem.unlabelled], problem.classes)
-        )
+        totals = problem.totals
+        reached = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
+        return {"transduction_": problem.classes[numbers], "totals_": reached}
 
     # ------------------------------------------------------------------ model files
 
