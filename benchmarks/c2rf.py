@@ -181,5 +181,7 @@ SMALL: dict[str, Any] = {
     "methods": MODELS,
 }
 
+SPECIFICATIONS = (MAIN.with_quick(**SMALL), ABLATION.with_quick(**SMALL))
+
 if __name__ == "__main__":
-    sys.exit(bench.main(MAIN.with_quick(**SMALL), ABLATION.with_quick(**SMALL), about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

@@ -350,5 +350,7 @@ SCALE = Specification(
     threads=2,
 ).with_quick(data=(bench.DataSet("2,000", made, {"rows": 2_000}),))
 
+SPECIFICATIONS = (CHOOSE, MNIST, CPU_ACT, SCALE)
+
 if __name__ == "__main__":
-    sys.exit(bench.main(CHOOSE, MNIST, CPU_ACT, SCALE, about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

@@ -133,5 +133,7 @@ TABLES = bench.Specification(
 
 SMALL: dict[str, Any] = {"data": (replace(DATA, names=("irish",)),), "methods": METHODS[:4]}
 
+SPECIFICATIONS = (TABLES.with_quick(**SMALL),)
+
 if __name__ == "__main__":
-    sys.exit(bench.main(TABLES.with_quick(**SMALL), about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

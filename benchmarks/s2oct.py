@@ -162,5 +162,7 @@ SIMPLE = replace(
 )
 SMALL: dict[str, Any] = {"data": (replace(DATA, names=("lupus", "irish")),), "time_limit": 2.0}
 
+SPECIFICATIONS = (BIASED.with_quick(**SMALL), SIMPLE.with_quick(**SMALL))
+
 if __name__ == "__main__":
-    sys.exit(bench.main(BIASED.with_quick(**SMALL), SIMPLE.with_quick(**SMALL), about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

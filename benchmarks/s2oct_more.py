@@ -64,5 +64,7 @@ MORE = bench.Specification(
     time_limit=60.0,
 )
 
+SPECIFICATIONS = (MORE.with_quick(data=(DataSet("wine", wine),), time_limit=2.0),)
+
 if __name__ == "__main__":
-    sys.exit(bench.main(MORE.with_quick(data=(DataSet("wine", wine),), time_limit=2.0), about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

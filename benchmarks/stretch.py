@@ -62,5 +62,7 @@ AXIS = replace(
 )
 SMALL: dict[str, Any] = {"data": (replace(DATA, names=("lupus", "irish")),)}
 
+SPECIFICATIONS = (OBLIQUE.with_quick(**SMALL), AXIS.with_quick(**SMALL))
+
 if __name__ == "__main__":
-    sys.exit(bench.main(OBLIQUE.with_quick(**SMALL), AXIS.with_quick(**SMALL), about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

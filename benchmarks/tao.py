@@ -106,6 +106,7 @@ NODES = bench.Specification(
         ),
     ),
 ).with_quick(data=(DataSet("2 000 x 18", made, {"n": 2_000, "p": 18, "informative": 12}),))
+SPECIFICATIONS = (NODES,)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(NODES, about=__doc__))
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
