@@ -74,6 +74,12 @@ def test_importing_treewright_imports_no_extra():
     assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "pynndescent", "numba", "polars"})
 
 
+def test_nothing_but_a_benchmark_imports_bench():
+    code = "import sys, treewright.estimators, treewright.report; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.startswith("treewright.bench")]
+
+
 def test_every_public_name_is_documented():
     page = (ROOT / "docs" / "api.md").read_text()
     for name in treewright.__all__:

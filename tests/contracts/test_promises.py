@@ -224,5 +224,5 @@ def test_a_stopped_budget_returns_a_tree(case):
 
     outcome = optimize(model, search, Solving(None), budget)
     record = outcome.record
-    assert record.status is FitStatus.INTERRUPTED
+    assert record.status == FitStatus.INTERRUPTED
     assert record.bound <= record.objective == model.objective(outcome.solution)

@@ -132,11 +132,10 @@ def test_scaling_sees_the_rows_that_are_left():
         reduced(sample, Scale(unit_scaling), Scale(unit_scaling))
 
 
-def test_counts_by_group_and_members():
+def test_members():
     X = np.array([[1.0], [2.0], [1.0], [3.0], [1.0]])
     weight = np.array([1.0, 1.0, 2.0, 0.0, 1.0])
     found = reduced(Sample.of(X, weight=weight), Weighted(), Merge(labels=False))
-    assert found.counts(np.array([0, 2, 1, 4]), np.array([0, 1, 1, 1]), 2).tolist() == [[1.0, 2.0], [0.0, 1.0]]
     assert found.members().toarray().tolist() == [[1, 0, 1, 0, 1], [0, 1, 0, 0, 0]]
     assert found.members(weight).toarray()[0].tolist() == [1.0, 0.0, 2.0, 0.0, 1.0]
 

@@ -14,7 +14,7 @@ from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_m
 from treewright.cli import main
 from treewright.data import reduction
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.search.improve.nodes import Alternation
+from treewright.search.improve.driver import Alternation
 from treewright.training import tao as module
 
 WINE = load_wine(return_X_y=True)

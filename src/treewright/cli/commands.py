@@ -384,7 +384,7 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
         "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
-        "status": str(record.status),
+        "status": record.status,
         "reason": record.reason,
         **{
             name: None if (value := getattr(record, name)) is None else finite(value)

@@ -138,22 +138,6 @@ class Reduction:
         """The tree that routes points as `tree` routes their rows, for warm starts."""
         return tree if self.scaling is None else self.scaling.apply_tree(tree)
 
-    def counts(self, rows: IntArray, kind: IntArray, n_kinds: int) -> FloatArray:
-        """How many of some rows each point stands for, by kind, shape (n_points, n_kinds).
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Numbers of rows, none of which was left out.
-        kind : ndarray of int
-            Kind of each of them, its group for instance.
-        n_kinds : int
-            Number of kinds.
-        """
-        pair = self.place[rows] * n_kinds + kind
-        counted = np.bincount(pair, minlength=len(self.points) * n_kinds)
-        return counted.reshape(-1, n_kinds).astype(np.float64)
-
     def members(self, weight: FloatArray | None = None) -> Any:
         """Which rows a point stands for, a sparse array of shape (n_points, n_rows); `weight` is that of the rows."""
         kept = self.kept

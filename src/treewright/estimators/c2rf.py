@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray
-from treewright.estimators.common.groups import prices_of
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem, transduced
+from treewright.estimators.common.groups import PricedModel, prices_of
+from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem, transduced
 from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.solved import SolvedModel
 from treewright.exceptions import InvalidInputError
@@ -23,7 +23,7 @@ from treewright.training.c2rf import C2RFSettings, train_c2rf
 __all__ = ["C2RFClassifier"]
 
 
-class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
     The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
@@ -217,7 +217,7 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             "estimator_": found.members.ensemble,
             "estimators_": [member.classifier for member in found.members.members],
             "weights_": found.weights,
-            "thresholds_": found.prices,
+            **self._fitted_prices(found.prices),
             **transduced(problem, found.numbers),
         }
         self._publish(found.record.closed(budget), noted | fitted)
@@ -273,7 +273,6 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         return total / self.weights_.sum()
 
     def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
         return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))

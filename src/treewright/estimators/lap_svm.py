@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import FloatArray
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
+from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem
 from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.timed import TimedModel
 from treewright.training.affinities import GraphSettings
@@ -209,8 +208,7 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. Several: the largest of a row decides.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         values = self._machines.values(rows, self.scaling_)
         return values[:, 0] if values.shape[1] == 1 else values
 

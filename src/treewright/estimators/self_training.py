@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.recorded import RecordedModel
-from treewright.estimators.common.rows import fit_rows, partly_known_targets
+from treewright.estimators.common.rows import fit_rows, new_rows, partly_known_targets
 from treewright.estimators.common.settings import settings_of
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
@@ -167,9 +167,7 @@ class SelfTrainingRegressor(RecordedModel, RegressorMixin, MetaEstimatorMixin, B
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions of ``estimator_``.
         """
-        check_is_fitted(self)
-        accept = "csr" if get_tags(self).input_tags.sparse else False
-        rows = validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=accept)
+        rows = new_rows(self, X, "csr" if get_tags(self).input_tags.sparse else False)
         return np.asarray(self.estimator_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:

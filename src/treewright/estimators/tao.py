@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from treewright.data import Sample, make_problem
+from treewright.data._checks import refuse_dates
 from treewright.estimators.common.rows import fit_rows
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
@@ -318,6 +319,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         """
         budget = self._start_clock()
         rows, noted = fit_rows(self, X, y, accept_sparse="csr")
+        refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
-from treewright.estimators.common.groups import prices_of
+from treewright.estimators.common.groups import PricedModel, prices_of
 from treewright.estimators.common.recorded import RecordedModel
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem, transduced
+from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import response_of
 from treewright.training.ensemble import seed_where_unset
@@ -26,7 +26,7 @@ from treewright.training.totals import NO_SCORES, train_totals
 __all__ = ["TotalsClassifier"]
 
 
-class TotalsClassifier(RecordedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TotalsClassifier(RecordedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
     The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
@@ -166,7 +166,7 @@ class TotalsClassifier(RecordedModel, ClassifierMixin, MetaEstimatorMixin, BaseE
         fitted = {
             "estimator_": found.scores.classifier,
             "_scores": found.scores,
-            "thresholds_": found.prices,
+            **self._fitted_prices(found.prices),
             **transduced(problem, found.numbers),
         }
         self._publish(found.record.closed(budget), noted | fitted)
@@ -210,8 +210,7 @@ class TotalsClassifier(RecordedModel, ClassifierMixin, MetaEstimatorMixin, BaseE
         ndarray of shape (n_samples, n_classes)
             Probabilities, columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         prices = prices_of(self.thresholds_, groups, len(rows))
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)

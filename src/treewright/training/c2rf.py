@@ -9,8 +9,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, Problem
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data import ClassTotals, PointTotals, Problem
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
@@ -18,7 +17,7 @@ from treewright.search.c2rf.lines import near_optimum, search_c2rf
 from treewright.search.c2rf.near_weights import cut_without_threshold, nearest_weights
 from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
 from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
-from treewright.training.ensemble import Members, fit_ensemble
+from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 
@@ -134,13 +133,14 @@ def train_c2rf(
     start : ndarray or None
         Weights to begin with, left aside where the ensemble has another number of members.
     """
-    members = fit_ensemble(given, problem, prefit, solving.seed)
+    fitted = fit_ensemble(given, problem, prefit, solving.seed)
+    members = fitted.members
     _check_classes(problem, members)
     votes = members.votes(problem.X[problem.unlabelled])
     n_classes, totals = problem.n_classes, problem.totals
     if start is not None and len(start) != len(members.members):
         start = None
-    task = Reweighting(votes, totals, n_classes, _wished(members, n_classes, settings.prefer), start, settings)
+    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
     found = reweight(task, solving, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
@@ -167,13 +167,13 @@ def _check_classes(problem: Problem, members: Members) -> None:
             )
 
 
-def _wished(members: Members, n_classes: int, prefer: str) -> FloatArray:
+def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
     """Weights to be near to."""
-    if prefer == "equal" or members.unseen is None:
-        return np.ones(len(members.members))
-    known = members.labelled
+    if prefer == "equal" or fitted.unseen is None:
+        return np.ones(len(fitted.members.members))
+    known = fitted.labelled
     assert known.y is not None
-    return wished_weights(members.votes(known.X), known.y, known.weight, members.unseen, n_classes)
+    return wished_weights(fitted.members.votes(known.X), known.y, known.weight, fitted.unseen, n_classes)
 
 
 def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
@@ -183,33 +183,29 @@ def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
         n_groups = 1 if totals is None else len(totals.groups)
         nothing = np.zeros((n_groups, task.n_classes))
         return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
-    size = np.eye(len(totals.groups))[totals.group_of]
+    rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
     if task.settings.threshold:
-        return _with_prices(task, totals, size, budget, solving.seed)
+        return _with_prices(task, rows, budget, solving.seed)
     prices = np.zeros(totals.low.shape)
     if task.n_classes == 2:
-        outcome = _by_program(task, totals, size, solving, budget)
+        outcome = _by_program(task, rows, solving, budget)
     else:
-        outcome = _several_classes(task, totals, size, budget, solving.seed)
+        outcome = _several_classes(task, rows, budget, solving.seed)
     return Reweighted(outcome, prices, prices[0])
 
 
-def _with_prices(task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int) -> Reweighted:
-    votes, merged, _ = merged_votes(task.votes, size)
-    bound = unreachable_totals(merged, totals.low, totals.high)
-    found = cut_votes(votes, merged, totals.low, totals.high, task.wished, bound, budget, seed)
+def _with_prices(task: Reweighting, rows: PointTotals, budget: Budget, seed: int) -> Reweighted:
+    votes, totals, _ = merged_votes(task.votes, rows)
+    bound = float(totals.unreachable)
+    found = cut_votes(votes, totals, task.wished, bound, budget, seed)
     outcome = _found(found.weights, found.deviation, bound, budget)
-    everything = merged.sum(axis=1, keepdims=True)
-    low, high = totals.low.sum(axis=0, keepdims=True), totals.high.sum(axis=0, keepdims=True)
-    pooled = found.prices if len(totals.groups) == 1 else vote_prices(votes, everything, low, high, found.weights)
+    pooled = found.prices if totals.n_groups == 1 else vote_prices(votes, totals.pooled(), found.weights)
     return Reweighted(outcome, found.prices, pooled[0])
 
 
-def _several_classes(
-    task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int
-) -> Outcome[FloatArray]:
-    votes, merged, _ = merged_votes(task.votes, size)
-    table = VoteTable(votes, merged, totals.low, totals.high)
+def _several_classes(task: Reweighting, rows: PointTotals, budget: Budget, seed: int) -> Outcome[FloatArray]:
+    votes, totals, _ = merged_votes(task.votes, rows)
+    table = VoteTable(votes, totals)
     bound = table.lower_bound()
     wished = task.wished if task.start is None else task.start
     least, most = task.settings.min_weight, task.settings.max_weight
@@ -217,23 +213,15 @@ def _several_classes(
     return _found(weights, deviation, bound, budget)
 
 
-def _by_program(
-    task: Reweighting,
-    totals: ClassTotals,
-    size: FloatArray,
-    solving: Solving,
-    budget: Budget,
-) -> Outcome[FloatArray]:
+def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget: Budget) -> Outcome[FloatArray]:
     """Two classes without prices: the paper's problem."""
     settings, tight = task.settings, task.settings.formulation == "tight"
     votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
     if settings.preprocess:
-        votes, size, _ = merged_votes(votes, size)
+        votes, totals, _ = merged_votes(votes, totals)
     model = C2RF(
         votes,
-        size,
-        low=np.maximum(totals.low[:, 1], totals.size - totals.high[:, 0]),
-        high=np.minimum(totals.high[:, 1], totals.size - totals.low[:, 0]),
+        totals,
         least=float(settings.min_weight),
         most=float(settings.max_weight),
         preprocess=settings.preprocess,
@@ -272,7 +260,7 @@ def _orderable(budget: Budget) -> int:
 
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:
     """The easier model, where there is one."""
-    if len(model.low) > 1 or model.n_members < 3 or best.solution is None:
+    if model.totals.n_groups > 1 or model.n_members < 3 or best.solution is None:
         return None
     return Relaxation(*model.one_sided(best.solution, max(500, _RELAXED_CELLS // model.n_members)))
 

@@ -17,7 +17,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, Sample, labelled_sample
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
+__all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
 
 _SEED = 2**31 - 1
 
@@ -86,16 +86,10 @@ class Members:
         The fitted ensemble; None for a plain list.
     members : list of Member
         Its members.
-    labelled : Sample
-        The labelled rows, as the ensemble was given them.
-    unseen : ndarray of bool, shape (n_labelled, n_members), or None
-        Labelled rows that a member was not fitted on, where the ensemble tells.
     """
 
     ensemble: Any
     members: list[Member]
-    labelled: Sample
-    unseen: BoolArray | None
 
     def votes(self, X: FloatArray) -> IntArray:
         """Class numbers, shape (n_rows, n_members), in the smallest type that holds them."""
@@ -109,7 +103,26 @@ class Members:
         return votes
 
 
-def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Members:
+@dataclass(frozen=True)
+class FittedEnsemble:
+    """Members, and the rows that they were fitted on.
+
+    Attributes
+    ----------
+    members : Members
+        The members.
+    labelled : Sample
+        The labelled rows, as the ensemble was given them.
+    unseen : ndarray of bool, shape (n_labelled, n_members), or None
+        Labelled rows that a member was not fitted on, where the ensemble tells.
+    """
+
+    members: Members
+    labelled: Sample
+    unseen: BoolArray | None
+
+
+def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> FittedEnsemble:
     """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
 
     Parameters
@@ -132,7 +145,7 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Membe
     return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
 
 
-def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, prefit: bool, seed: int) -> Members:
+def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, prefit: bool, seed: int) -> FittedEnsemble:
     members = [item[1] if isinstance(item, tuple) else item for item in given]
     if not members:
         raise InvalidInputError("estimator is an empty list; pass an ensemble or a list of classifiers")
@@ -144,7 +157,7 @@ def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, pref
             check_is_fitted(member)
     else:
         members = [_fitted(_seeded(member, seed + k), labelled, classes) for k, member in enumerate(members)]
-    return Members(None, [Member(m, _numbers(m.classes_, classes)) for m in members], labelled, None)
+    return FittedEnsemble(Members(None, [Member(m, _numbers(m.classes_, classes)) for m in members]), labelled, None)
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
@@ -165,7 +178,7 @@ def _fitted(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
     return estimator.fit(labelled.X, y, sample_weight=labelled.weight)
 
 
-def _taken_apart(ensemble: Any, labelled: Sample, classes: np.ndarray, fitted_here: bool) -> Members:
+def _taken_apart(ensemble: Any, labelled: Sample, classes: np.ndarray, fitted_here: bool) -> FittedEnsemble:
     """Members of a fitted ensemble, with the labelled rows that they did not see if it was fitted on these."""
     check_is_fitted(ensemble)
     parts = getattr(ensemble, "estimators_", None)
@@ -183,7 +196,7 @@ def _taken_apart(ensemble: Any, labelled: Sample, classes: np.ndarray, fitted_he
         everything = own is None or np.array_equal(own, np.arange(ensemble.n_features_in_))
         members.append(Member(part, _numbers(labels, classes), None if everything else np.asarray(own)))
     unseen = _unseen(ensemble, len(parts), len(labelled)) if fitted_here else None
-    return Members(ensemble, members, labelled, unseen)
+    return FittedEnsemble(Members(ensemble, members), labelled, unseen)
 
 
 def _numbers(labels: np.ndarray, classes: np.ndarray) -> IntArray:

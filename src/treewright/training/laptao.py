@@ -29,8 +29,8 @@ from treewright.data import (
 from treewright.exceptions import InvalidInputError
 from treewright.graph import check_graph, nearest_mean
 from treewright.search.grow.starts import starting_tree
-from treewright.search.improve.nodes import automatic_alpha
 from treewright.search.improve.stretch import Stretch
+from treewright.search.improve.tao import automatic_alpha
 from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
 from treewright.training.affinities import GraphSettings

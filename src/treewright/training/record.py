@@ -38,8 +38,8 @@ class FitRecord:
 
     Attributes
     ----------
-    status : FitStatus
-        How it ended.
+    status : str
+        How it ended, a :class:`FitStatus`.
     reason : str
         Why it ended so, in words.
     seconds : float
@@ -60,12 +60,15 @@ class FitRecord:
     (0.25, [3.0, 2.0])
     """
 
-    status: FitStatus
+    status: str
     reason: str
     seconds: float
     objective: float | None
     bound: float | None
     trace: np.ndarray[Any, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold
 
     @property
     def gap(self) -> float | None:

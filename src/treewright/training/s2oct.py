@@ -121,15 +121,13 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
     n_rows, n_features = problem.X.shape
     points, totals = reduction.points, problem.totals or _free_totals(problem)
     assert points.y is not None
+    place = np.cumsum(points.y < 0) - 1  # of a point among the unlabelled ones
     bound = settings.bound or default_bound(n_rows, largest_distance(points.X), n_features)
     return S2OCT(
         X=points.X,
         y=points.y,
         weight=points.weight,
-        size=reduction.counts(np.flatnonzero(problem.unlabelled), totals.group_of, len(totals.groups)),
-        low=totals.low,
-        high=totals.high,
-        n_classes=problem.n_classes,
+        totals=totals.of_points(place[reduction.place[problem.unlabelled]], int(np.count_nonzero(points.y < 0))),
         depth=settings.max_depth or default_depth(n_rows),
         penalty=float(settings.penalty),
         bound=float(bound),

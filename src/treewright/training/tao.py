@@ -14,8 +14,8 @@ from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, 
 from treewright.exceptions import InvalidInputError
 from treewright.search.grow.starts import starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
-from treewright.search.improve.nodes import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.search.improve.stretch import Stretch, improve_stretched
+from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, averaged, predict_values, relabelled, route, visited

@@ -21,7 +21,7 @@ def is_number(value: object) -> bool:
 def record_to_dict(record: FitRecord) -> dict[str, Any]:
     """Return a record as plain data, its trace with the names of the columns."""
     return {
-        "status": str(record.status),
+        "status": record.status,
         "reason": record.reason,
         "seconds": float(record.seconds),
         "objective": record.objective,

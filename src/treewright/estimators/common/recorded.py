@@ -21,7 +21,7 @@ def course_of(record: FitRecord) -> dict[str, Any]:
     """Fitted attributes that a record stands for; objective, bound and gap only where there are any."""
     course: dict[str, Any] = {
         "record_": record,
-        "status_": str(record.status),
+        "status_": record.status,
         "reason_": record.reason,
         "solve_time_": record.seconds,
         "trace_": record.trace,
@@ -65,11 +65,11 @@ class RecordedModel:
             warn_user(self._warning(record), ConvergenceWarning)
 
     def _warning(self, record: FitRecord) -> str:
-        text = f"{type(self).__name__} ended with status {str(record.status)!r} after {record.seconds:.1f} s: "
+        text = f"{type(self).__name__} ended with status {record.status!r} after {record.seconds:.1f} s: "
         text += f"{record.reason}."
         if record.objective is not None:
             text += f" The {self._found} has objective {record.objective:.6g}"
             text += "." if record.bound is None else f", no {self._found} is below {record.bound:.6g}."
-        if record.status is FitStatus.TIME_LIMIT:
+        if record.status == FitStatus.TIME_LIMIT:
             text += " A longer time_limit may make it better."
         return text
