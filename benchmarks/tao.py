@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from treewright.budget import Budget
-from treewright.search.grow.starts import cart_start
+from treewright.search.grow.cart import cart_start
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import Direction, alternate_nodes, logistic_node
 from treewright.tree import predict_labels
