@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.bench.instance import Data
 from treewright.bench.specification import DataSet
 from treewright.data import drop_duplicate_rows
 from treewright.data._checks import AnyArray, listing
 from treewright.exceptions import InvalidInputError
-from treewright.tree import FloatArray
 
 __all__ = ["FileSet", "PaperSets", "read_classes", "read_one_class", "read_table_of_numbers", "read_values"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import BoolArray, FloatArray
 from treewright.data import biased_sample, simple_random_sample
 from treewright.data._checks import AnyArray
 from treewright.exceptions import InvalidInputError
-from treewright.tree import BoolArray, FloatArray
 
 __all__ = [
     "Data",
