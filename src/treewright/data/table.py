@@ -24,6 +24,7 @@ from treewright.data._table_files import (
     write_table,
 )
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.names import printable
 from treewright.tree import FloatArray
 
 __all__ = [
@@ -270,7 +271,7 @@ def _levels(column: AnyArray, name: str, reason: str) -> tuple[str, ...]:
     if len(found) > MAX_LEVELS:
         raise InvalidInputError(
             f"the text column {name!r} has {len(found)} different values ({listing(found, limit=3)}), more "
-            f"than {MAX_LEVELS}; leave it out (--drop {name}) or name the columns to use (--features)"
+            f"than {MAX_LEVELS}; leave it out (--drop {printable(name)}) or name the columns to use (--features)"
             + (f"; {reason}" if reason else "")
         )
     return tuple(found)
@@ -291,7 +292,7 @@ def _check_complete(table: Table, name: str) -> None:
         raise InvalidInputError(
             f"column {name!r} has {np.count_nonzero(missing)} missing values, first in row "
             f"{np.argmax(missing) + 1}; fill them in, remove these rows, or fit without the column "
-            f"(--drop {name})"
+            f"(--drop {printable(name)})"
         )
 
 
