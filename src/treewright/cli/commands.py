@@ -25,7 +25,6 @@ from treewright.data.table import (
     Table,
     TableEncoder,
     read_table,
-    replacing,
     table_kind,
     why_text,
     write_table,
@@ -33,6 +32,7 @@ from treewright.data.table import (
 from treewright.estimators._files import plain_parameters
 from treewright.estimators._registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
+from treewright.files import replacing
 from treewright.names import printable
 from treewright.report.text import STATUS_WORDS, fit_report, proof_words, text_table, totals_table
 from treewright.solvers import describe
@@ -83,9 +83,9 @@ def fit(args: argparse.Namespace, console: Console) -> int:
         console.written["predictions"] = args.predictions
     if args.report is not None:
         title = f"{args.model} fitted to {os.path.basename(args.data)}"
-        with replacing(args.report) as temporary:
-            report = fit_report(estimator, y, predicted, title=title, target=args.target)
-            temporary.write_text(report, encoding="utf-8")
+        report = fit_report(estimator, y, predicted, title=title, target=args.target)
+        with replacing(args.report) as file:
+            file.write(report.encode("utf-8"))
         console.written["report"] = args.report
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))

@@ -12,8 +12,6 @@ import gzip
 import importlib.util
 import io
 import os
-import secrets
-import shutil
 import warnings
 import zlib
 from collections import Counter
@@ -28,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.exceptions import InvalidInputError
+from treewright.files import replacing
 from treewright.tree import BoolArray, FloatArray
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "number_text",
     "read_cells",
     "read_table",
-    "replacing",
     "table_kind",
     "write_table",
 ]
@@ -391,8 +389,10 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike], 
         from pyarrow import parquet
 
         table = arrow.table({name: arrow.array(values, from_pandas=True) for name, values in arrays.items()})
-        with replacing(path) as temporary:
-            parquet.write_table(table, temporary)
+        packed = io.BytesIO()
+        parquet.write_table(table, packed)
+        with replacing(path) as file:
+            file.write(packed.getbuffer())
         return
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
@@ -406,25 +406,9 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike], 
     writer.writerow(header)
     writer.writerows(zip(*cells, strict=True))
     content = text.getvalue().encode("utf-8")
-    with replacing(path) as temporary:
-        temporary.write_bytes(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a new file that takes the place of `path` if the block ends well.
-
-    So `path` has its old content or all of the new one, whatever happens.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.parent / f".treewright-{secrets.token_hex(8)}.tmp"
-    try:
-        yield temporary
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content
+    with replacing(path) as file:
+        file.write(content)
 
 
 def number_text(value: float) -> str | None:

@@ -19,7 +19,6 @@ from treewright.data._table_files import (
     number_text,
     read_cells,
     read_table,
-    replacing,
     table_kind,
     write_table,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "number_text",
     "read_cells",
     "read_table",
-    "replacing",
     "table_kind",
     "why_text",
     "write_table",
