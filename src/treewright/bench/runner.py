@@ -243,7 +243,7 @@ def _loaded(data: DataSet, cache: Path | None) -> Data:
             return _checked(pickle.load(file), path)
     found = data.load(*data.paths, **data.parameters)
     cache.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path) as file:
         pickle.dump(found, file, protocol=pickle.HIGHEST_PROTOCOL)
     return found
 
