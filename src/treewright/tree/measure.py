@@ -9,12 +9,10 @@ from treewright.tree.routing import predict_labels
 from treewright.tree.structure import Tree
 
 __all__ = [
-    "class_deviation",
     "leaf_errors",
     "n_split_weights",
     "oct_h_objective",
     "own_leaf_errors",
-    "s2oct_objective",
     "weighted_error",
 ]
 
@@ -97,82 +95,3 @@ def own_leaf_errors(tree: Tree, X: FloatArray, y: IntArray) -> FloatArray:
         raise ValueError("a regression tree has no labels")
     other = tree.labels[tree.leaves] != y[:, None]
     return np.asarray(np.where(other, np.inf, leaf_errors(tree, X)).min(axis=1, initial=np.inf))
-
-
-def class_deviation(label: IntArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
-    r"""Rows of each group that would have to change class for its totals to hold.
-
-    With :math:`n_{gk}` the rows of group g in class k it is
-    :math:`\max(\sum_k [n_{gk} - high_{gk}]^+, \sum_k [low_{gk} - n_{gk}]^+)`.
-
-    Parameters
-    ----------
-    label : ndarray of int, shape (n_points,)
-        Class of each point.
-    size : ndarray of shape (n_points, n_groups)
-        Rows of each group that a point stands for.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Fewest and most rows of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class_deviation(np.array([0, 1, 1]), np.array([[1], [2], [1]]), np.array([[2, 2]]), np.array([[2, 2]])).tolist()
-    [1.0]
-    """
-    counts = np.stack([size[label == k].sum(axis=0) for k in range(low.shape[1])], axis=1).astype(np.float64)
-    above = np.maximum(counts - high, 0.0).sum(axis=1)
-    below = np.maximum(low - counts, 0.0).sum(axis=1)
-    return np.asarray(np.maximum(above, below))
-
-
-def s2oct_objective(
-    tree: Tree,
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    size: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    penalty: float,
-) -> float:
-    r"""Objective of S2OCT: leaf errors of the labelled points and missed class totals of the unlabelled ones.
-
-    .. math:: \sum_{i\ labelled} v_i \min_{l:\ label(l) = y_i} LE(x_i, l) + C \sum_g dev_g .
-
-    It is a function of the splits that the tree lists: one that sends every point the same way is a second chance
-    for a misclassified point (at a hinge error of 2) and is not the same as none.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    X, y : ndarray
-        Points and class numbers, -1 for unlabelled.
-    weight : ndarray of shape (n_points,)
-        Weights of the labelled errors; ignored for unlabelled points.
-    size : ndarray of shape (n_points, n_groups)
-        Unlabelled rows of each group that a point stands for; ignored for labelled points.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Fewest and most unlabelled rows of each class.
-    penalty : float
-        The price C of a row in the wrong class.
-
-    See Also
-    --------
-    leaf_errors : The error of a point at a leaf.
-    class_deviation : The distance to the totals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tree = Tree.stump(weights=[1.0], threshold=0.0, values=[[1.0, 0.0], [0.0, 1.0]])
-    >>> X, y = np.array([[-1.0], [0.5], [2.0], [3.0]]), np.array([0, 1, -1, -1])
-    >>> total = np.array([[1, 1]])  # one row of each class
-    >>> s2oct_objective(tree, X, y, np.ones(4), np.array([[0], [0], [1], [1]]), total, total, penalty=1.0)
-    1.5
-    """
-    counted, free = (y >= 0) & (weight > 0), y < 0
-    error = float(weight[counted] @ own_leaf_errors(tree, X[counted], y[counted]))
-    label = predict_labels(tree, X[free])
-    return error + penalty * float(class_deviation(label, size[free], low, high).sum())

@@ -32,9 +32,10 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data.point_totals import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.fragments import add_routing_rows
 from treewright.formulations.s2oct import paper, repair
@@ -42,9 +43,9 @@ from treewright.formulations.s2oct.constants import default_bound, default_depth
 from treewright.formulations.s2oct.repair import Splits
 from treewright.program import Program, ProgramBuilder
 from treewright.program.builder import Term
-from treewright.tree import Tree, leaf_counts, route
+from treewright.tree import Tree, leaf_counts, predict_labels, route
 from treewright.tree.complete import CompleteTree, swapped
-from treewright.tree.measure import leaf_errors, s2oct_objective
+from treewright.tree.measure import leaf_errors, own_leaf_errors
 
 __all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
 
@@ -61,12 +62,10 @@ class S2OCT:
         Class numbers, -1 for unlabelled.
     weight : ndarray of shape (n_points,)
         Weights of the labelled errors; ignored for unlabelled points.
-    size : ndarray of shape (n_points, n_groups)
-        How many unlabelled rows of each group a point stands for; ignored for labelled points.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Fewest and most unlabelled rows of each class, see :class:`treewright.data.totals.ClassTotals`.
-    n_classes : int
-        Number of classes. Two alternate over the leaves, class 0 first; more are placed by the program.
+    totals : PointTotals
+        Rows of each group that the unlabelled points stand for, in the order in which they are in `X`, and how many
+        of them each class shall have. Two classes alternate over the leaves, class 0 first; more are placed by the
+        program.
     depth : int
         Depth of the tree.
     penalty : float
@@ -89,9 +88,8 @@ class S2OCT:
     >>> from treewright.solvers import get_solver
     >>> X = np.array([[0.0], [5.0], [1.0], [2.0], [3.0], [4.0]])
     >>> y = np.array([0, 1, -1, -1, -1, -1])
-    >>> size = (y < 0).astype(int)[:, None]
-    >>> total = np.array([[2, 2]])
-    >>> model = S2OCT(X, y, np.ones(6), size, total, total, n_classes=2, depth=1, bound=10.0)
+    >>> totals = PointTotals(np.ones((4, 1)), low=[[2, 2]], high=[[2, 2]])
+    >>> model = S2OCT(X, y, np.ones(6), totals, depth=1, bound=10.0)
     >>> result = get_solver("highs").solve(model.build())
     >>> tree = model.decode(result.x)
     >>> model.objective(tree), [int(k) for k in tree.labels[route(tree, X)]]
@@ -101,10 +99,7 @@ class S2OCT:
     X: FloatArray
     y: IntArray
     weight: FloatArray
-    size: FloatArray
-    low: IntArray
-    high: IntArray
-    n_classes: int
+    totals: PointTotals
     depth: int = 2
     penalty: float = 1.0
     bound: float = 10.0
@@ -113,10 +108,9 @@ class S2OCT:
     formulation: Literal["tight", "paper"] = "tight"
 
     def __post_init__(self) -> None:
-        shapes = self.size.shape, self.low.shape, self.high.shape
-        if shapes != ((len(self.X), len(self.low)), (len(self.low), self.n_classes), (len(self.low), self.n_classes)):
+        if self.totals.n_points != len(self.unlabelled):
             raise InvalidInputError(
-                f"size, low, high have shapes {shapes}, expected (n_points, n_groups) and twice (n_groups, n_classes)"
+                f"totals are about {self.totals.n_points} points, but {len(self.unlabelled)} are unlabelled"
             )
         if self.margin not in ("paper", "reached", "tolerance"):
             raise InvalidInputError(f"margin={self.margin!r} is unknown; use 'paper', 'reached' or 'tolerance'")
@@ -141,6 +135,11 @@ class S2OCT:
         """The complete tree that points are placed in."""
         return CompleteTree(self.depth)
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.totals.n_classes
+
     @cached_property
     def labelled(self) -> IntArray:
         """Numbers of the labelled points."""
@@ -150,6 +149,13 @@ class S2OCT:
     def unlabelled(self) -> IntArray:
         """Numbers of the unlabelled points."""
         return np.flatnonzero(self.y < 0)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Unlabelled rows that each point stands for; none where it is labelled."""
+        rows = np.zeros(len(self.X), dtype=np.int64)
+        rows[self.unlabelled] = self.totals.rows
+        return rows
 
     @cached_property
     def present(self) -> IntArray:
@@ -185,7 +191,8 @@ class S2OCT:
         rows = 2 * len(self.labelled) + len(self.unlabelled) * (1 if self.everywhere else 2)
         if self.formulation == "paper":
             rows = 2 * len(self.X)
-        return self.tree.n_branches * rows * (p + n_leaves // 2 + 2)
+        counted = self.totals.size.nnz + self.totals.low.size * (1 if self.n_classes == 2 else 3)
+        return self.tree.n_branches * rows * (p + n_leaves // 2 + 2) + n_leaves * counted
 
     # ------------------------------------------------------------------ build
 
@@ -266,9 +273,9 @@ class S2OCT:
 
     def _add_totals(self, builder: ProgramBuilder, z: IntArray, c: IntArray | None) -> None:
         """Rows of each class in each group, and how many of them would have to change class."""
-        n_groups, n_leaves = self.low.shape[0], self.tree.n_leaves
-        shape = (n_groups, self.n_classes)
-        rows = self.size[self.unlabelled].astype(np.float64)
+        totals, n_leaves = self.totals, self.tree.n_leaves
+        n_groups, shape = totals.n_groups, totals.low.shape
+        rows = sparse.csr_array(totals.size.T)
         count = builder.add_variables("count", shape)
         over, under = builder.add_variables("over", shape), builder.add_variables("under", shape)
         dev = builder.add_variables("dev", n_groups, cost=self.penalty)
@@ -276,20 +283,18 @@ class S2OCT:
         if c is None:
             for k in range(2):  # leaves alternate
                 places = z[:, k::2]
-                table = np.broadcast_to(places.ravel(), (n_groups, places.size))
-                weights = np.repeat(rows.T, places.shape[1], axis=1)
-                builder.add_rows(f"count[{k}]", [(count[:, k], 1.0), (table, -weights)], lower=0, upper=0)
+                weights = sparse.kron(rows, np.ones((1, places.shape[1])), format="csr")
+                builder.add_rows(f"count[{k}]", [(count[:, k], 1.0), (places.ravel(), -weights)], lower=0, upper=0)
         else:
             # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
             q = builder.add_variables("q", (n_groups, self.n_classes, n_leaves))
-            most = np.repeat(rows.sum(axis=0), self.n_classes * n_leaves)
+            most = np.repeat(totals.group_rows, self.n_classes * n_leaves)
             builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
             for t in range(n_leaves):
-                table = np.broadcast_to(z[:, t], (n_groups, len(z)))
-                builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (table, -rows.T)], lower=0, upper=0)
+                builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (z[:, t], -rows)], lower=0, upper=0)
             builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, n_leaves), -1.0)], lower=0, upper=0)
-        builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-self.high.ravel())
-        builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=self.low.ravel())
+        builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-totals.high.ravel())
+        builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=totals.low.ravel())
         builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
         builder.add_rows("dev_under", [(dev, 1.0), (under, -1.0)], lower=0)
 
@@ -357,9 +362,9 @@ class S2OCT:
         place = route(tree, self.X[self.unlabelled]) - complete.n_branches
         z = np.eye(n_leaves)[place]
         c = (label == np.arange(self.n_classes)[:, None]).astype(np.float64)
-        in_leaf = self.size[self.unlabelled].T.astype(np.float64) @ z
+        in_leaf = self.totals.size.T @ z
         count = in_leaf @ c.T
-        over, under = np.maximum(count - self.high, 0.0), np.maximum(self.low - count, 0.0)
+        over, under = np.maximum(count - self.totals.high, 0.0), np.maximum(self.totals.low - count, 0.0)
         return {
             "omega": splits.omega,
             "gamma": splits.gamma,
@@ -372,7 +377,7 @@ class S2OCT:
             "count": count,
             "over": over,
             "under": under,
-            "dev": np.maximum(over.sum(axis=1), under.sum(axis=1)),
+            "dev": self.totals.deviations(count),
         }
 
     def choice(self, tree: Tree) -> tuple[FloatArray, IntArray]:
@@ -413,8 +418,14 @@ class S2OCT:
         return self.as_tree(repair.repaired(self, tree))
 
     def objective(self, tree: Tree) -> float:
-        """Objective of a tree, computed from the tree and the data alone."""
-        return s2oct_objective(tree, self.X, self.y, self.weight, self.size, self.low, self.high, self.penalty)
+        """Objective of a tree, computed from the tree and the data alone.
+
+        It is a function of the splits that the tree lists: one that sends every point the same way is a second chance
+        for a misclassified point (at a hinge error of 2) and is not the same as none.
+        """
+        counted = self.labelled[self.weight[self.labelled] > 0]
+        error = float(self.weight[counted] @ own_leaf_errors(tree, self.X[counted], self.y[counted]))
+        return error + self.penalty * self.totals.missed(predict_labels(tree, self.X[self.unlabelled]))
 
     def lower_bound(self) -> float:
         r"""A bound without solving: labelled points on top of each other, and totals that no selection of points has.
@@ -426,12 +437,11 @@ class S2OCT:
         :math:`\sum_k w_k h_k` is linear in :math:`\epsilon`, so it is at least its smaller end,
         :math:`\min(W, 2 (W - \max_k w_k))` with :math:`W = \sum_k w_k`.
 
-        A point counts with all its rows or not at all, see :func:`unreachable_totals`.
+        A point counts with all its rows or not at all, see :attr:`PointTotals.unreachable`.
         """
         points = self.labelled
         _, place = np.unique(self.X[points], axis=0, return_inverse=True)
         table = np.zeros((len(points), self.n_classes))
         np.add.at(table, (place.reshape(-1), self.y[points]), self.weight[points])
         total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
-        missed = unreachable_totals(self.size[self.unlabelled], self.low, self.high)
-        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * missed)
+        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * self.totals.unreachable)

@@ -112,7 +112,7 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
                 a = omega[b] / size
                 a = np.where(np.abs(a) > 1e-12, a, 0.0)
                 level = X @ a
-                tau = _nearest_gap(model, level[margin_of], model.size[margin_of], gamma[b] / size)
+                tau = _nearest_gap(model, level[margin_of], model.rows[margin_of], gamma[b] / size)
                 f = level - tau
                 trivial = bool(np.all(f > 0) or np.all(f <= 0))
             if trivial:
@@ -126,12 +126,12 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
     return heap - model.tree.n_leaves, moved
 
 
-def _nearest_gap(model: S2OCT, level: FloatArray, size: FloatArray, wish: float) -> float:
+def _nearest_gap(model: S2OCT, level: FloatArray, size: IntArray, wish: float) -> float:
     """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
     room = model.required / model.bound
     order = np.argsort(level, kind="stable")
     ends = np.concatenate([[-np.inf], level[order], [np.inf]])
-    rows = np.concatenate([[0.0], np.cumsum(size[order].sum(axis=1))])
+    rows = np.concatenate([[0.0], np.cumsum(size[order])])
     here = int(np.searchsorted(level[order], wish, side="right"))
     # Position k has k points on the left.
     wide = np.flatnonzero(np.diff(ends) >= 2.0 * room * (1 - 1e-9))
@@ -148,7 +148,7 @@ def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:
     # Classes by need: those with labelled points, heaviest first, then those with a total, then the rest.
     by_class = weight.sum(axis=0)
     present = np.isin(np.arange(model.n_classes), model.present)
-    need = np.lexsort([-by_class, -model.low.sum(axis=0), ~present])
+    need = np.lexsort([-by_class, -model.totals.low.sum(axis=0), ~present])
     for t in np.flatnonzero(label < 0):
         allowed = [k for k in need if k != label[t ^ 1]]
         label[t] = next((k for k in allowed if k not in label), allowed[0])

@@ -142,7 +142,7 @@ def search_s2oct(
     offer(cart_tree(X, y, weight, model.n_classes, model.depth))
     if budget.over or not guided:
         return pool
-    guide = Guide(model.X, model.y, model.weight, model.size[~known], model.low, model.high, seed, budget.share(0.3))
+    guide = Guide(model.X, model.y, model.weight, model.totals, seed, budget.share(0.3))
     pool.guide = guide.labels()
     attempt = _Attempt(model, budget)
     if model.n_classes == 2 and len(np.unique(y)) == 2:
