@@ -29,14 +29,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data.subset_sums import unreachable_totals
 from treewright.formulations.c2rf.vote_order import vote_order
+from treewright.formulations.fragments import add_total_rows
 from treewright.program import Program, ProgramBuilder
+from treewright.solvers import Capability
 
 __all__ = ["C2RF", "merged_votes"]
 
@@ -110,6 +112,7 @@ class C2RF:
     side: Literal["both", "fewer", "more"] = "both"
     no_dictator: bool = False
     ordered: int = 6000
+    needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     # ------------------------------------------------------------------ what follows from the votes
 
@@ -176,7 +179,11 @@ class C2RF:
     # ------------------------------------------------------------------ program
 
     def build(self) -> Program:
-        """Write the program."""
+        """Write the program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
         builder = ProgramBuilder()
         column_of, first = self.columns
         scaled = self.votes[np.ix_(self.free, first)] * np.bincount(column_of, minlength=len(first))
@@ -221,9 +228,8 @@ class C2RF:
         n_groups = self.size.shape[1]
         largest = np.maximum(self.low, self.size.sum(axis=0) - self.high)
         dev = builder.add_variables("dev", n_groups, upper=np.maximum(largest, 0), cost=1.0)
-        columns = np.broadcast_to(z, (n_groups, len(z)))
-        builder.add_rows("too_few", [(columns, rows.T), (dev, 1.0)], lower=self.low - sure)
-        builder.add_rows("too_many", [(columns, rows.T), (dev, -1.0)], upper=self.high - sure)
+        counts = [(np.broadcast_to(z, (n_groups, len(z))), rows.T)]
+        add_total_rows(builder, counts, dev, self.low - sure, self.high - sure)
 
     def _add_order(self, builder: ProgramBuilder, z: IntArray) -> None:
         weight = self.size[self.free].sum(axis=1)
@@ -249,8 +255,8 @@ class C2RF:
 
     def decode(self, x: FloatArray) -> FloatArray:
         """Read the weights of the members off a solution."""
-        column_of, first = self.columns
-        return np.asarray(np.clip(x[: len(first)], self.least, self.most)[column_of])
+        alpha = self.build().value(x, "alpha")
+        return np.asarray(np.clip(alpha, self.least, self.most)[self.columns[0]])
 
     def encode(self, weights: FloatArray) -> FloatArray:
         """Write feasible weights as a point of the program."""
@@ -259,9 +265,9 @@ class C2RF:
         column_of, first = self.columns
         alpha = np.bincount(column_of, weights, len(first)) / np.bincount(column_of, minlength=len(first))
         z = (self.votes[self.free] @ weights > 0).astype(np.float64)
-        if self.side != "both":
-            return np.concatenate([alpha, z, [self.size[self.free].sum(axis=1) @ z]])
-        return np.concatenate([alpha, z, self.deviations(self.counts(weights))])
+        counted = self.size[self.free].sum(axis=1) @ z
+        blocks = {"alpha": alpha, "z": z, "count": counted, "dev": self.deviations(self.counts(weights))}
+        return self.build().point(blocks)
 
     def repair(self, weights: FloatArray) -> FloatArray:
         """Nearby weights within the bounds under which no pattern is tied.

@@ -56,6 +56,7 @@ def alternate(
     Tree
         A tree whose error plus price is at most that of `tree`.
     """
+    tree = tree.numerical()
     size = np.ones(len(X)) if size is None else size
     for _ in range(rounds):
         improved = False
