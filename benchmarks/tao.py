@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from treewright.budget import Budget
 from treewright.search.grow.starts import cart_start
 from treewright.search.improve.leaves import ClassLeaves
-from treewright.search.improve.nodes import Direction, alternate_nodes, logistic_node
+from treewright.search.improve.tao import Direction, alternate_nodes, logistic_node
 from treewright.tree import predict_labels
 
 FULL = {"100 000 x 18": (100_000, 18, 12), "20 000 x 784": (20_000, 784, 60)}

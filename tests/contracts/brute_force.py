@@ -70,7 +70,9 @@ def best_s2oct(model: Any) -> float:
     With these chosen the rest falls apart into one linear program a node: hinge errors of the labelled points that
     pass it to their leaf, under the margins of the unlabelled points that have to keep one there.
     """
-    key = tuple(np.asarray(getattr(model, name)).tobytes() for name in ("X", "y", "weight", "size", "low", "high"))
+    totals = model.totals
+    arrays = (model.X, model.y, model.weight, totals.size.toarray(), totals.low, totals.high)
+    key = tuple(np.asarray(array).tobytes() for array in arrays)
     key += (model.n_classes, model.depth, model.penalty, model.bound, model.margin, model.tolerance)
     if key not in _KNOWN:
         _KNOWN[key] = _best_s2oct(model)
@@ -79,6 +81,7 @@ def best_s2oct(model: Any) -> float:
 
 def _best_s2oct(model: Any) -> float:
     X, y, D, K = model.X, model.y, model.depth, model.n_classes
+    size, low, high = model.totals.size.toarray(), model.totals.low, model.totals.high
     labelled, unlabelled = np.flatnonzero(y >= 0).tolist(), np.flatnonzero(y < 0).tolist()
     nodes, leaves = range(1, 2**D), range(2**D, 2 ** (D + 1))
     margin = model.tolerance if model.margin == "tolerance" else 1.0
@@ -135,11 +138,11 @@ def _best_s2oct(model: Any) -> float:
             for choice in product(*own)
         ]
         for where, sides in placed:
-            counts = np.zeros(model.low.shape)
-            for i, t in zip(unlabelled, where, strict=True):
-                counts[:, label_of[t]] += model.size[i]
-            excess = np.maximum(counts - model.high, 0).sum(axis=1)
-            lack = np.maximum(model.low - counts, 0).sum(axis=1)
+            counts = np.zeros(low.shape)
+            for rows, t in zip(size, where, strict=True):
+                counts[:, label_of[t]] += rows
+            excess = np.maximum(counts - high, 0).sum(axis=1)
+            lack = np.maximum(low - counts, 0).sum(axis=1)
             plans.append((model.penalty * float(np.maximum(excess, lack).sum()), sides, choices))
     best = np.inf
     for deviation, sides, choices in sorted(plans, key=lambda plan: plan[0]):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.contracts.brute_force import best_oct_h, best_s2oct
 from treewright import OCTHClassifier, S2OCTClassifier
+from treewright.data import PointTotals
 from treewright.formulations import OCTH, S2OCT, TreeFormulation
 
 SOLVERS = ["highs", "scip", "gurobi"]
@@ -72,7 +73,8 @@ def _s2oct(
         truth = rng.integers(0, n_classes, n)
         counts = np.stack([size[truth == k].sum(axis=0) for k in range(n_classes)], axis=1)
         low, high = np.maximum(counts - slack, 0), counts + slack
-        return S2OCT(X, y, weight, size, low, high, n_classes, **({"bound": 1.5} | settings))
+        totals = PointTotals(size[n_labelled:], low, high)
+        return S2OCT(X, y, weight, totals, **({"bound": 1.5} | settings))
 
     return make
 

@@ -74,7 +74,7 @@ def test_1_decoding_routes_points_as_the_solution_says(case, solver, seed):
 @every_estimator
 def test_1_predictions_agree_in_the_units_of_the_data(case, monkeypatch):
     seen = {}
-    from treewright.estimators import _program
+    from treewright.estimators.common import program_model as _program
 
     finish = _program.ProgramClassifier._finish
 

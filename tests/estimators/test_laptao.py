@@ -8,8 +8,8 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.linear_model import Ridge
 
 from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier
-from treewright.estimators import _input
-from treewright.estimators import _laptao as module
+from treewright.estimators.common import laptao_model as module
+from treewright.estimators.common import rows as _input
 from treewright.exceptions import InvalidInputError
 from treewright.graph import neighbor_graph
 

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright import LapTAOClassifier, LapTAORegressor, Tree, load_model
-from treewright.estimators import _laptao as module
+from treewright.estimators.common import laptao_model as module
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])

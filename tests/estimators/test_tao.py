@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
 from treewright.cli import main
-from treewright.estimators import _input
-from treewright.estimators import _tao as module
+from treewright.estimators.common import rows as _input
+from treewright.estimators.common import tao_model as module
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.search.improve.nodes import Alternation
+from treewright.search.improve.driver import Alternation
 
 WINE = load_wine(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)

@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from treewright import TAORegressor, load_model
-from treewright.estimators import _input
+from treewright.estimators.common import rows as _input
 from treewright.exceptions import ModelFileError
 
 X, Y = load_diabetes(return_X_y=True)

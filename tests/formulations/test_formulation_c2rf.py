@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data import PointTotals
 from treewright.formulations import C2RF, Formulation
 from treewright.formulations.c2rf.model import merged_votes
 from treewright.formulations.c2rf.vote_order import vote_order
@@ -28,11 +28,19 @@ def all_signs(votes):
 
 def least_deviation(model):
     """The optimum by enumeration; shares nothing with the model but its data."""
-    best = np.inf
+    best, size = np.inf, model.totals.size.toarray()
+    low, high = model.totals.low[:, 1], model.totals.high[:, 1]
     for signs in all_signs(model.votes):
-        count = model.size[signs].sum(axis=0)
-        best = min(best, np.maximum(np.maximum(model.low - count, count - model.high), 0).sum())
+        count = size[signs].sum(axis=0)
+        best = min(best, np.maximum(np.maximum(low - count, count - high), 0).sum())
     return best
+
+
+def positive_totals(size, low, high):
+    """Totals that say how many rows are positive; the others are negative."""
+    size, low, high = np.asarray(size), np.asarray(low), np.asarray(high)
+    rows = size.sum(axis=0)
+    return PointTotals(size, np.column_stack([rows - high, low]), np.column_stack([rows - low, high]))
 
 
 def random_model(seed, n=12, t=4, n_groups=1, **parts):
@@ -42,8 +50,8 @@ def random_model(seed, n=12, t=4, n_groups=1, **parts):
     size[np.arange(n), rng.integers(0, n_groups, n)] = rng.integers(1, 9, n)
     low = rng.integers(0, 1 + size.sum(axis=0).astype(int))
     high = low + rng.integers(0, 3, n_groups)
-    votes, size, _ = merged_votes(votes, size)
-    return C2RF(votes, size, low, high, **parts)
+    votes, totals, _ = merged_votes(votes, positive_totals(size, low, high))
+    return C2RF(votes, totals, **parts)
 
 
 def test_it_is_a_formulation():
@@ -76,9 +84,10 @@ def test_rows_that_are_not_merged_have_the_same_optimum():
     rng = np.random.default_rng(3)
     votes = rng.choice([-1, 1], (25, 3))
     total = np.array([17])
-    rows = C2RF(votes, np.ones((25, 1)), total, total, preprocess=False, tight=False, order_cuts=False)
-    patterns, size, _ = merged_votes(votes, np.ones((25, 1)))
-    merged = C2RF(patterns, size, total, total)
+    totals = positive_totals(np.ones((25, 1)), total, total)
+    rows = C2RF(votes, totals, preprocess=False, tight=False, order_cuts=False)
+    patterns, totals, _ = merged_votes(votes, totals)
+    merged = C2RF(patterns, totals)
     results = [get_solver("highs").solve(model.build(), time_limit=60).objective for model in (rows, merged)]
     assert results == pytest.approx([least_deviation(merged)] * 2, abs=1e-6)
 
@@ -87,8 +96,8 @@ def test_rows_that_are_not_merged_have_the_same_optimum():
 @pytest.mark.parametrize("seed", range(5))
 def test_one_side_asks_for_the_extreme_count(side, seed):
     model = random_model(seed, side=side)
-    counts = [model.size[signs].sum() for signs in all_signs(model.votes)]
-    extreme = min(counts) if side == "fewer" else model.size.sum() - max(counts)
+    counts = [model.totals.rows[signs].sum() for signs in all_signs(model.votes)]
+    extreme = min(counts) if side == "fewer" else model.totals.rows.sum() - max(counts)
     result = get_solver("highs").solve(model.build(), time_limit=60)
     assert result.objective == pytest.approx(extreme, abs=1e-6)
     for kept in (1, 3, 6):
@@ -103,8 +112,8 @@ def test_one_side_without_members_that_decide_alone(side, seed):
     grid = np.array(list(product(range(1, 10), repeat=4)), float)
     shared = grid[2 * grid.max(axis=1) < grid.sum(axis=1)]
     value = model.votes @ shared.T
-    counts = (model.size[:, 0] @ (value > 0))[(value != 0).all(axis=0)]
-    extreme = counts.min() if side == "fewer" else model.size.sum() - counts.max()
+    counts = (model.totals.rows @ (value > 0))[(value != 0).all(axis=0)]
+    extreme = counts.min() if side == "fewer" else model.totals.rows.sum() - counts.max()
     program = model.build()
     result = get_solver("highs").solve(program, time_limit=60)
     assert result.objective == pytest.approx(extreme, abs=1e-6)
@@ -126,9 +135,10 @@ def test_class_numbers_are_merged_like_signs():
     rng = np.random.default_rng(0)
     for n_classes in (2, 3):
         votes = rng.integers(0, n_classes, (60, 3)).astype(np.uint8)
-        patterns, size, number = merged_votes(votes, np.ones((60, 1)))
+        free = PointTotals(np.ones((60, 1)), np.zeros((1, n_classes)), np.full((1, n_classes), 60))
+        patterns, totals, number = merged_votes(votes, free)
         assert np.array_equal(patterns[number], votes)
-        assert len(patterns) == len(np.unique(votes, axis=0)) and size.sum() == 60
+        assert len(patterns) == len(np.unique(votes, axis=0)) and totals.rows.sum() == 60
 
 
 def test_a_member_that_outweighs_the_others_decides_alone():
@@ -157,7 +167,7 @@ def test_any_weights_can_be_repaired_and_written_as_a_feasible_point(side, tight
 
 
 def test_ties_are_broken_by_whole_numbers_of_odd_sum():
-    model = C2RF(np.array([[1, -1], [-1, 1]]), np.ones((2, 1)), np.array([1]), np.array([1]))
+    model = C2RF(np.array([[1, -1], [-1, 1]]), positive_totals(np.ones((2, 1)), [1], [1]))
     weights = model.repair(np.array([7.0, 7.0]))
     assert np.abs(model.votes @ weights).min() >= 1 and model.objective(weights) == 0
 
@@ -166,7 +176,7 @@ def test_ties_are_broken_by_whole_numbers_of_odd_sum():
 @given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 90))
 def test_whole_weights_have_an_odd_sum_within_the_bounds(weights, least, more):
     t = len(weights)
-    model = C2RF(np.ones((1, t), int), np.ones((1, 1)), np.array([1]), np.array([1]), float(least), float(least + more))
+    model = C2RF(np.ones((1, t), int), positive_totals([[1]], [1], [1]), float(least), float(least + more))
     whole = model.whole(np.array(weights))
     assert whole.sum() % 2 == 1 and np.array_equal(whole, np.round(whole))
     assert whole.min() >= least and whole.max() <= least + more
@@ -201,28 +211,15 @@ def test_pairs_are_true_and_imply_all_others(seed, t, n):
 
 def test_signs_that_no_weighting_changes_are_constants():
     votes = np.array([[1, 1, 1], [-1, -1, -1], [1, 1, -1]])
-    model = C2RF(votes, np.ones((3, 1)), np.array([1]), np.array([1]), most=1.5)
+    model = C2RF(votes, positive_totals(np.ones((3, 1)), [1], [1]), most=1.5)
     assert model.fixed.tolist() == [1, -1, 0]
     assert replace(model, preprocess=False).fixed.tolist() == [0, 0, 0]
     # Weights within [1, 1.5]: two may outvote the third by only 1 + 1 - 1.5. If all are 1, they always do by 1.
-    assert C2RF(votes, np.ones((3, 1)), np.array([1]), np.array([1]), most=1.0).fixed.tolist() == [1, -1, 1]
+    assert C2RF(votes, positive_totals(np.ones((3, 1)), [1], [1]), most=1.0).fixed.tolist() == [1, -1, 1]
 
 
 def test_members_of_equal_votes_share_a_column():
     votes = np.array([[1, 1, -1, -1], [-1, -1, 1, -1]])
-    model = C2RF(votes, np.ones((2, 1)), np.array([1]), np.array([1]))
+    model = C2RF(votes, positive_totals(np.ones((2, 1)), [1], [1]))
     assert model.build().variables["alpha"].size == 3
     assert replace(model, preprocess=False).build().variables["alpha"].size == 4
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=0, max_size=7), st.integers(0, 30), st.integers(0, 3))
-def test_unreachable_totals_are_those_of_enumeration(sizes, low, width):
-    low = min(low, sum(sizes))
-    high = min(low + width, sum(sizes))
-    size = np.array(sizes, float).reshape(-1, 1)
-    reachable = {
-        sum(s for s, used in zip(sizes, bits, strict=True) if used) for bits in product([0, 1], repeat=len(sizes))
-    }
-    expected = min(max(low - r, r - high, 0) for r in reachable)
-    assert unreachable_totals(size, np.array([[low]]), np.array([[high]])) == expected

@@ -11,7 +11,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH, TreeFormulation
 from treewright.program import check
 from treewright.search import Incumbent
-from treewright.search.improve.splits import alternate
+from treewright.search.improve.gaps import alternate
 from treewright.search.oct_h import search_oct_h
 from treewright.solvers import get_solver
 from treewright.tree import Tree, route

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from treewright.data.totals import ClassTotals
+from treewright.data import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import S2OCT, TreeFormulation
 from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 from treewright.tree import Tree, route
-from treewright.tree.measure import class_deviation
 
 MARGINS = ["paper", "reached", "tolerance"]
 
@@ -29,7 +28,8 @@ def random_model(seed, n_labelled=8, n_unlabelled=25, n_classes=2, n_groups=1, s
     truth = rng.integers(0, n_classes, n)
     counts = np.stack([size[truth == k].sum(axis=0) for k in range(n_classes)], axis=1)
     settings = {"depth": 2, "bound": 5.0} | settings
-    return S2OCT(X, y, rng.random(n) + 0.5, size, np.maximum(counts - slack, 0), counts + slack, n_classes, **settings)
+    totals = PointTotals(size[n_labelled:], np.maximum(counts - slack, 0), counts + slack)
+    return S2OCT(X, y, rng.random(n) + 0.5, totals, **settings)
 
 
 def random_tree(rng, n_features, n_classes, depth):
@@ -63,7 +63,9 @@ def test_it_is_a_formulation():
 
 def plain_objective(tree, model):
     """The definition, one point and one leaf at a time."""
-    X, y, weight, size, low, high = (getattr(model, k) for k in ("X", "y", "weight", "size", "low", "high"))
+    X, y, weight, low, high = model.X, model.y, model.weight, model.totals.low, model.totals.high
+    size = np.zeros((len(X), len(low)), dtype=int)
+    size[y < 0] = model.totals.size.toarray()
 
     def f(node, x):
         return sum(float(w) * float(v) for w, v in zip(tree.weights[node], x, strict=True)) - float(
@@ -104,21 +106,10 @@ def test_the_objective_is_its_definition(seed, n_classes):
 
 
 def test_a_class_without_a_leaf_costs_infinitely_much_unless_it_has_no_weight():
-    X, y, size, total = np.zeros((1, 1)), np.array([1]), np.zeros((1, 1)), np.zeros((1, 2), dtype=int)
+    X, y, none = np.zeros((1, 1)), np.array([1]), PointTotals(np.zeros((0, 1)), [[0, 0]], [[0, 0]])
     leaf = Tree.leaf([1.0, 0.0], 1)
-    assert S2OCT(X, y, np.ones(1), size, total, total, 2).objective(leaf) == np.inf
-    assert S2OCT(X, y, np.zeros(1), size, total, total, 2).objective(leaf) == 0.0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_deviation_is_that_of_the_class_totals(seed):
-    rng = np.random.default_rng(seed)
-    group, label, size = rng.integers(0, 3, 40), rng.integers(0, 3, 40), np.zeros((40, 3), dtype=int)
-    size[np.arange(40), group] = 1
-    low = rng.integers(0, 6, (3, 3))
-    totals = ClassTotals((0, 1, 2), group, low, low + rng.integers(0, 4, (3, 3)), np.bincount(group))
-    expected = totals.deviation(totals.count(label))
-    assert class_deviation(label, size, totals.low, totals.high).tolist() == expected.tolist()
+    assert S2OCT(X, y, np.ones(1), none).objective(leaf) == np.inf
+    assert S2OCT(X, y, np.zeros(1), none).objective(leaf) == 0.0
 
 
 # ---------------------------------------------------------------------- repair
@@ -193,8 +184,7 @@ def test_repair_never_worsens_a_tree_that_keeps_margins_and_bounds(seed, margin)
 def test_a_shallow_tree_gains_nothing_but_second_chances():
     X = np.array([[-3.0], [-2.0], [2.0], [3.0], [-4.0]])
     y = np.array([0, -1, -1, 1, 1])
-    size, total = (y < 0).astype(int)[:, None], np.array([[1, 1]])
-    model = S2OCT(X, y, np.ones(5), size, total, total, 2, depth=2)
+    model = S2OCT(X, y, np.ones(5), PointTotals([[1], [1]], [[1, 1]], [[1, 1]]), depth=2)
     stump = Tree.stump([0.5], 0.0, [[1.0, 0.0], [0.0, 1.0]])
     fixed = model.repair(stump)
     assert model.objective(stump) == pytest.approx(3.0)  # class 1 at -4 has f = -2
@@ -206,7 +196,7 @@ def test_a_shallow_tree_gains_nothing_but_second_chances():
 def test_repair_moves_a_threshold_to_the_nearest_gap_by_rows():
     X = np.array([[-1.7], [0.0], [0.05], [0.1], [0.2], [0.3], [2.3]])
     y, size = np.full(7, -1), np.array([[1], [1], [1], [1], [9], [1], [1]])
-    model = S2OCT(X, y, np.ones(7), size, np.array([[0, 0]]), np.array([[15, 15]]), 2, depth=1, bound=2.0)
+    model = S2OCT(X, y, np.ones(7), PointTotals(size, [[0, 0]], [[15, 15]]), depth=1, bound=2.0)
     tree = model.repair(Tree.stump([1.0], 0.15, [[1.0, 0.0], [0.0, 1.0]]))
     # Gaps of width 2 m / s = 1 are left of 0 (three points and rows move) and right of 0.3 (two points, ten rows).
     assert (route(tree, X) == 1).tolist() == [True] + [False] * 6
@@ -254,8 +244,7 @@ def test_a_simpler_tree_says_the_same_and_costs_no_more(seed):
 
 def test_only_a_second_chance_that_somebody_takes_is_kept():
     X, y = np.array([[0.0], [0.0], [5.0], [6.0]]), np.array([0, 1, -1, -1])
-    size, total = (y < 0).astype(int)[:, None], np.array([[2, 0]])
-    model = S2OCT(X, y, np.ones(4), size, total, total, 2, depth=2)
+    model = S2OCT(X, y, np.ones(4), PointTotals(np.ones((2, 1)), [[2, 0]], [[2, 0]]), depth=2)
     tree = model.repair(Tree.leaf([1.0, 0.0], 1))
     assert model.simplified(tree).n_leaves == 2  # class 1 at 0 pays 2 for the leaf beside
     assert plain_objective(model.simplified(tree), model) == 2.0
@@ -287,8 +276,7 @@ def test_excluding_mirror_images_costs_nothing_at_depth_three(margin, n_classes)
 def test_the_printed_constant_can_cut_off_the_optimum():
     """Worked by hand in the docstring of the printed program."""
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, -1, -1])
-    size, total = np.array([[0], [1], [1]]), np.array([[0, 2]])
-    tight = S2OCT(X, y, np.ones(3), size, total, total, 2, depth=1, bound=0.6)
+    tight = S2OCT(X, y, np.ones(3), PointTotals([[1], [1]], [[0, 2]], [[0, 2]]), depth=1, bound=0.6)
     assert solve(tight).objective == pytest.approx(1.4)
     assert solve(replace(tight, formulation="paper")).objective == pytest.approx(1.8)
 
@@ -325,8 +313,8 @@ def test_labelled_points_on_top_of_each_other(weights, expected):
     """The bound is the optimum of: minimize sum w_k h_k with h_k + h_l >= 2, and a tree attains it."""
     K = len(weights)
     X, y = np.zeros((K, 1)), np.arange(K)
-    none, totals = np.zeros((K, 1), dtype=int), np.zeros((1, K), dtype=int)
-    model = S2OCT(X, y, np.array(weights), none, totals, totals, K, depth=2)
+    none = np.zeros((1, K), dtype=int)
+    model = S2OCT(X, y, np.array(weights), PointTotals(np.zeros((0, 1)), none, none), depth=2)
     assert model.lower_bound() == pytest.approx(expected)
     attained = solve(model).objective
     assert attained >= expected - 1e-6
@@ -336,22 +324,22 @@ def test_labelled_points_on_top_of_each_other(weights, expected):
 
 def test_totals_that_no_selection_of_points_has():
     X, y = np.arange(4.0)[:, None], np.full(4, -1)
-    size, total = np.full((4, 1), 5), np.array([[7, 13]])
-    model = S2OCT(X, y, np.ones(4), size, total, total, 2, depth=1, penalty=3.0)
+    totals = PointTotals(np.full((4, 1), 5), [[7, 13]], [[7, 13]])
+    model = S2OCT(X, y, np.ones(4), totals, depth=1, penalty=3.0)
     assert model.lower_bound() == pytest.approx(3.0 * 2)  # 5 or 10 instead of 7
     assert solve(model).objective == pytest.approx(6.0)
 
 
 def test_a_shortage_counts_also_where_nothing_is_in_excess():
-    low, high = np.array([[2, 1, 1]]), np.array([[9, 9, 9]])
-    model = S2OCT(np.zeros((1, 1)), np.array([-1]), np.ones(1), np.array([[4]]), low, high, 3, depth=2)
+    totals = PointTotals([[4]], [[2, 1, 1]], [[9, 9, 9]])
+    model = S2OCT(np.zeros((1, 1)), np.array([-1]), np.ones(1), totals, depth=2)
     assert solve(model).objective == pytest.approx(2.0)  # all four rows in class 0: one each of the others is missing
 
 
 def test_bounds_of_groups_add_up():
     size = np.array([[2, 0], [2, 0], [0, 3], [0, 3]])
     low = high = np.array([[1, 3], [2, 4]])
-    model = S2OCT(np.arange(4.0)[:, None], np.full(4, -1), np.ones(4), size, low, high, 2, depth=2)
+    model = S2OCT(np.arange(4.0)[:, None], np.full(4, -1), np.ones(4), PointTotals(size, low, high), depth=2)
     assert model.lower_bound() == pytest.approx(2.0)
 
 
@@ -412,5 +400,5 @@ def test_bad_settings_are_refused(change, text):
 
 def test_shapes_that_do_not_fit_are_refused():
     model = random_model(0)
-    with pytest.raises(InvalidInputError, match="n_points, n_groups"):
-        replace(model, size=model.size[:, 0])
+    with pytest.raises(InvalidInputError, match="24 points, but 25 are unlabelled"):
+        replace(model, totals=model.totals.of(np.arange(24)))

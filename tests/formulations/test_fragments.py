@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from treewright.data.point_totals import PointTotals
 from treewright.formulations.fragments import (
     add_class_totals,
     add_hinge_rows,
@@ -74,17 +75,18 @@ def test_totals_count_the_rows_that_would_have_to_change_class(seed, n_classes):
     label = np.arange(4) % 2 if n_classes == 2 else rng.integers(0, 3, 4)
     low = rng.integers(0, 8, (2, n_classes))
     high = low + rng.integers(0, 4, low.shape)
+    totals = PointTotals(rows, low, high)
     z, c = np.eye(4)[place], (label == np.arange(n_classes)[:, None]).astype(float)
     builder = ProgramBuilder()
     columns = fixed(builder, "c", c) if n_classes > 2 else None
-    add_class_totals(builder, fixed(builder, "z", z), columns, rows, low, high, price=0.5)
+    add_class_totals(builder, fixed(builder, "z", z), columns, totals, price=0.5)
     expected = 0.0
     for g in range(2):
         counts = [rows[label[place] == k, g].sum() for k in range(n_classes)]
         above = sum(max(0.0, n - most) for n, most in zip(counts, high[g], strict=True))
         expected += 0.5 * max(above, sum(max(0.0, least - n) for n, least in zip(counts, low[g], strict=True)))
     assert solve(builder).objective == pytest.approx(expected)
-    blocks = class_totals_blocks(rows.T @ z, c, low, high)
+    blocks = class_totals_blocks(z, c, totals)
     found = check(builder.build(), builder.build().point({"c": c, "z": z, **blocks}))
     assert found.feasible(1e-9)
     assert found.objective == pytest.approx(expected)

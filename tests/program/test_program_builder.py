@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from treewright.program import Cone, ProgramBuilder
 
@@ -99,6 +100,26 @@ def test_names_of_rows():
     assert program.row_lower.tolist() == [1, 1, -np.inf, -np.inf, -np.inf]
     assert program.row_upper.tolist() == [1, 2, 0, 0, 0]
     assert program.summary() == "5 rows, 6 columns (0 integer), 12 non-zeros, 0 cones"
+
+
+def test_a_sparse_table_is_as_good_as_a_full_one():
+    table = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, -3.0]])
+    matrices = []
+    for coefficients in (table, sparse.csr_array(table), sparse.coo_array(table)):
+        builder = ProgramBuilder()
+        x, y = builder.add_variables("x", 3), builder.add_variables("y", 2)
+        columns = x if sparse.issparse(coefficients) else np.broadcast_to(x, (2, 3))
+        builder.add_rows("r", [(y, 1.0), (columns, coefficients)], upper=1.0)
+        matrices.append(builder.build().matrix.toarray().tolist())
+    assert matrices == [[[0, 2, 0, 1, 0], [1, 0, -3, 0, 1]]] * 3
+    with pytest.raises(ValueError, match="table of shape"):
+        builder.add_rows("s", [(x[:2], sparse.csr_array(table))])
+    with pytest.raises(ValueError, match="not finite"):
+        builder.add_rows("s", [(x, sparse.csr_array(np.where(table > 0, np.inf, 0.0)))])
+    with pytest.raises(ValueError, match="columns 0 to 4 are declared"):
+        builder.add_rows("s", [(x + 3, sparse.csr_array(table))])
+    with pytest.raises(ValueError, match="terms of 2 and 1 rows"):
+        builder.add_rows("s", [(x, sparse.csr_array(table)), (y[:1], 1.0)])
 
 
 def test_entries_that_cancel_leave_nothing():

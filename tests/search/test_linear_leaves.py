@@ -7,8 +7,8 @@ from scipy import sparse
 from treewright.search.grow.starts import random_tree
 from treewright.search.improve import ridge as ridge_module
 from treewright.search.improve.leaves import LinearLeaves, MeanLeaves
-from treewright.search.improve.nodes import alternate_nodes
 from treewright.search.improve.ridge import CentredRows
+from treewright.search.improve.tao import alternate_nodes
 from treewright.tree import Tree, passing, predict_values, route
 from treewright.tree.shape import Shape
 

@@ -4,18 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from treewright.budget import Budget
-from treewright.data import parse_totals
+from treewright.data import PointTotals
 from treewright.formulations import S2OCT
 from treewright.search.s2oct.attempts import Pool
 from treewright.search.s2oct.choice import choose, committee, vote_shares
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
-from treewright.search.totals.assignment import assign_within_totals
 from treewright.splits.separation import separate
 from treewright.tree import Tree, route
 from treewright.tree.complete import Planes, leaves_reached, planes_errors
@@ -23,40 +20,10 @@ from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
 def model_of(X, y, count, **settings):
     y = np.asarray(y)
-    size = (y < 0).astype(float)[:, None]
-    total = np.array([[int(size.sum()) - count, count]])
+    n = int(np.sum(y < 0))
+    totals = PointTotals(np.ones((n, 1)), [[n - count, count]], [[n - count, count]])
     settings = {"margin": "tolerance"} | settings
-    return S2OCT(np.asarray(X, float), y, np.ones(len(y)), size, total, total, 2, **settings)
-
-
-# ---------------------------------------------------------------------- labels within totals
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([2, 3]))
-def test_assignment_is_the_best_of_all(seed, n_classes):
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, 20, (6, n_classes)) + rng.random((6, n_classes)) * 0.01
-    drawn = np.bincount(rng.integers(0, n_classes, 6), minlength=n_classes)
-    slack = rng.integers(0, 2, n_classes)
-    low, high = np.maximum(drawn - slack, 0)[None], (drawn + slack)[None]
-    label = assign_within_totals(scores, np.ones((6, 1)), low, high)
-    best = max(
-        sum(scores[i, k] for i, k in enumerate(choice))
-        for choice in product(range(n_classes), repeat=6)
-        if np.all(np.bincount(choice, minlength=n_classes) >= low[0])
-        and np.all(np.bincount(choice, minlength=n_classes) <= high[0])
-    )
-    assert np.all(np.bincount(label, minlength=n_classes) >= low[0])
-    assert np.all(np.bincount(label, minlength=n_classes) <= high[0])
-    assert scores[np.arange(6), label].sum() == pytest.approx(best)
-
-
-def test_assignment_by_group():
-    scores = np.array([[0.0, 5.0], [0.0, 4.0], [0.0, 3.0], [0.0, 2.0]])
-    size = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=float)
-    total = np.array([[1, 1], [2, 0]])
-    assert assign_within_totals(scores, size, total, total).tolist() == [1, 0, 0, 0]
+    return S2OCT(np.asarray(X, float), y, np.ones(len(y)), totals, **settings)
 
 
 # ---------------------------------------------------------------------- hyperplanes
@@ -81,19 +48,6 @@ def test_soft_points_are_met_where_they_can_be():
 
 
 # ---------------------------------------------------------------------- totals
-
-
-def test_deviations_are_those_of_the_totals():
-    rng = np.random.default_rng(0)
-    totals = parse_totals({"n": {"a": 3, "b": (1, 4)}, "s": {"a": 0.5}}, ["a", "b", "c"], 20, ["n", "s"] * 10)
-    X, y = rng.normal(size=(22, 2)), np.concatenate([[0, 1], np.full(20, -1)])
-    size = np.zeros((22, 2))
-    size[np.arange(2, 22), totals.group_of] = 1.0
-    moves = Moves(S2OCT(X, y, np.ones(22), size, totals.low, totals.high, 3), rng, Budget())
-    for _ in range(20):
-        label = rng.integers(0, 3, 20)
-        assert np.array_equal(moves.counts(label), totals.count(label))
-        assert moves.deviations(moves.counts(label)) == totals.total_deviation(totals.count(label))
 
 
 @pytest.mark.parametrize("count", [3, 10, 17])
@@ -130,7 +84,7 @@ def test_guides_keep_the_totals_and_know_classes_without_labels():
     y = np.full(70, -1)
     y[[0, 1, 2, 30, 31, 32]] = truth[[0, 1, 2, 30, 31, 32]]
     total = np.array([[27, 27, 10]])
-    guide = Guide(X, y, np.ones(70), np.ones((64, 1)), total, total, 0, Budget())
+    guide = Guide(X, y, np.ones(70), PointTotals(np.ones((64, 1)), total, total), 0, Budget())
     assert np.bincount(guide.labels()).tolist() == [27, 27, 10]
     assert np.mean(guide.labels() == truth[y < 0]) == 1.0
     assert np.bincount(guide.varied(rng)).tolist() == [27, 27, 10]

@@ -9,8 +9,8 @@ from sklearn.model_selection import StratifiedKFold
 from treewright import TAOClassifier
 from treewright.budget import Budget
 from treewright.search.improve import stretch as module
+from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
-from treewright.search.improve.nodes import Alternation
 from treewright.search.improve.stretch import Stretch, improve_stretched, stretched
 from treewright.tree import Tree, route
 
@@ -95,13 +95,13 @@ def test_the_price_of_a_split_follows_the_number_of_points(monkeypatch):
 
     class Noting(Alternation):
         def improve(self, budget):
-            prices.append((self.alpha, len(self.everyone)))
+            prices.append((self.solver.alpha, len(self.everyone)))
             return super().improve(budget)
 
     monkeypatch.setattr(module, "Alternation", Noting)
     tree, stretch = Tree.stump([1.0, 0.0, 0.0], 0.5, np.zeros((2, 1))), Stretch(0.25, 0, passes=2, most=30)
     state = improve_stretched(tree, X, X[:, :1], np.ones(40), lambda X, Y, w: MeanLeaves(Y, w), 0.8, stretch, Budget())
-    assert state.alpha == 0.8 and len(prices) == 2
+    assert state.solver.alpha == 0.8 and len(prices) == 2
     for price, n in prices:
         # n points of weight 40 / n: the spread of a sum of their chances is that of 40 points times the root of 40 / n.
         assert price == pytest.approx(0.8 * np.sqrt(40 / n)) and 60 < n <= 70

@@ -11,7 +11,7 @@ from treewright.search.grow import starts as tao_starts
 from treewright.search.grow.oblique import tree_from_sklearn
 from treewright.search.grow.starts import cart_start, random_tree
 from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
-from treewright.search.improve.nodes import alternate_nodes, normal_price
+from treewright.search.improve.tao import alternate_nodes, normal_price
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.tree import Tree, passing, predict_labels, predict_values, route
 from treewright.tree.shape import Shape

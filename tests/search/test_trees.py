@@ -9,7 +9,7 @@ from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
 from treewright.search.grow.oblique import best_stump, cart_tree, grow, tree_from_sklearn
-from treewright.search.improve.splits import alternate
+from treewright.search.improve.gaps import alternate
 from treewright.tree import Tree, predict_labels, predict_values, route
 from treewright.tree.measure import n_split_weights, weighted_error
 

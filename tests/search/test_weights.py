@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from treewright.budget import Budget
+from treewright.data import PointTotals
 from treewright.formulations import C2RF
 from treewright.formulations.c2rf.model import merged_votes
 from treewright.search import Incumbent
@@ -15,18 +16,23 @@ from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares,
 from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
 
 
+def exactly(size, total):
+    return PointTotals(size, total, total)
+
+
 def random_model(seed, n=40, t=4):
     rng = np.random.default_rng(seed)
-    votes, size, _ = merged_votes(rng.choice([-1, 1], (n, t), p=[0.35, 0.65]), rng.integers(1, 9, (n, 1)).astype(float))
-    total = np.array([int(rng.integers(0, size.sum()))])
-    return C2RF(votes, size, total, total)
+    votes, size = rng.choice([-1, 1], (n, t), p=[0.35, 0.65]), rng.integers(1, 9, (n, 1))
+    count = int(rng.integers(0, size.sum()))
+    votes, totals, _ = merged_votes(votes, exactly(size, [[size.sum() - count, count]]))
+    return C2RF(votes, totals)
 
 
 def least_deviation(model):
     grid = np.array(list(product(range(1, 8), repeat=model.n_members)), float)
     value = model.votes @ grid.T
-    counts = (model.size.T @ (value > 0))[0][(value != 0).all(axis=0)]
-    return np.abs(counts - model.low[0]).min()
+    counts = (model.totals.rows @ (value > 0))[(value != 0).all(axis=0)]
+    return np.abs(counts - model.totals.low[0, 1]).min()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -72,7 +78,7 @@ def test_nearest_weights_keep_every_row_and_come_nearer(seed):
 
 def test_nearest_weights_are_equal_ones_where_these_do():
     votes = np.array([[1, 1, -1], [-1, -1, 1], [1, 1, 1]])
-    model = C2RF(votes, np.ones((3, 1)), np.array([2]), np.array([2]))
+    model = C2RF(votes, exactly(np.ones((3, 1)), [[1, 2]]))
     near = nearest_weights(model, np.array([50.0, 40.0, 3.0]), np.ones(3), Budget(60))
     assert near / near.mean() == pytest.approx(np.ones(3), abs=1e-6)
 
@@ -94,10 +100,11 @@ def test_an_optimum_near_the_wished_weights_is_no_worse_and_no_farther(seed):
 
 def test_wished_weights_that_are_optimal_are_kept_nearly():
     rng = np.random.default_rng(1)
-    votes, size, _ = merged_votes(rng.choice([-1, 1], (500, 9)), np.ones((500, 1)))
+    votes = rng.choice([-1, 1], (500, 9))
     wished = rng.uniform(0.5, 1.5, 9)
-    count = np.array([int(size[votes @ wished > 0].sum())])
-    model = C2RF(votes, size, count, count)
+    count = int((votes @ wished > 0).sum())
+    votes, totals, _ = merged_votes(votes, exactly(np.ones((500, 1)), [[500 - count, count]]))
+    model = C2RF(votes, totals)
     start = model.repair(np.array([100.0] + [1.0] * 8))
     far = Incumbent(model)
     search_c2rf(far, model, [start], Budget(60), seed=3)
@@ -109,17 +116,18 @@ def test_wished_weights_that_are_optimal_are_kept_nearly():
 
 def test_weights_mimic_labels_that_some_weights_have():
     rng = np.random.default_rng(2)
-    votes, size, _ = merged_votes(rng.choice([-1, 1], (300, 7)), np.ones((300, 1)))
+    votes, totals, _ = merged_votes(rng.choice([-1, 1], (300, 7)), exactly(np.ones((300, 1)), [[150, 150]]))
+    size = totals.rows
     hidden = rng.uniform(1, 6, 7)
     labels = votes @ hidden > 0
-    found = mimicking_weights(votes, size[:, 0], labels, np.ones(7), 1.0, 100.0)
+    found = mimicking_weights(votes, size, labels, np.ones(7), 1.0, 100.0)
     assert found.min() >= 1.0 and found.max() <= 100.0
     wrong = [float(size[(votes @ w > 0) != labels].sum()) for w in (found, np.ones(7))]
     assert wrong[0] < wrong[1]
 
     def loss(weights):
         margin = np.where(labels, 1, -1) * (votes @ (weights / 100)) * 4 / np.sqrt(7)
-        return size[:, 0] @ np.log1p(np.exp(-margin))
+        return size @ np.log1p(np.exp(-margin))
 
     others = [np.exp(rng.uniform(0, np.log(100), 7)) for _ in range(300)] + [hidden, hidden * 100 / hidden.max()]
     assert loss(found) <= min(map(loss, others)) * (1 + 1e-6)
@@ -158,7 +166,7 @@ def test_a_cut_meets_the_totals_near_the_wished_weights(n_classes, n_groups, see
     votes = np.where(rng.random((n, t)) < 0.6, truth[:, None], rng.integers(0, n_classes, (n, t)))
     size = np.eye(n_groups)[rng.integers(0, n_groups, n)]
     total = np.stack([np.bincount(truth[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
-    found = cut_votes(votes, size, total, total, np.ones(t), 0.0, Budget(60), seed)
+    found = cut_votes(votes, exactly(size, total), np.ones(t), 0.0, Budget(60), seed)
     scores = np.log(vote_shares(votes, found.weights, n_classes))
     label = (scores + found.prices[size.argmax(axis=1)]).argmax(axis=1)
     counts = np.stack([np.bincount(label[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
@@ -170,7 +178,7 @@ def test_a_cut_meets_the_totals_near_the_wished_weights(n_classes, n_groups, see
 
 def test_intervals_that_the_majority_meets_have_no_price():
     votes = np.array([[1, 1, 1], [0, 0, 0], [0, 1, 1]])
-    prices = vote_prices(votes, np.ones((3, 1)), np.array([[0, 1]]), np.array([[3, 2]]), np.ones(3))
+    prices = vote_prices(votes, PointTotals(np.ones((3, 1)), [[0, 1]], [[3, 2]]), np.ones(3))
     assert np.all(prices == 0)
 
 
@@ -182,7 +190,7 @@ def test_a_cut_is_no_worse_than_the_plain_vote():
         patterns, number = np.unique(votes, axis=0, return_inverse=True)
         size = np.bincount(number.ravel()).astype(float)[:, None]
         total = np.bincount(truth, minlength=3)[None]
-        found = cut_votes(patterns, size, total, total, np.ones(2), 0.0, Budget(60), seed)
+        found = cut_votes(patterns, exactly(size, total), np.ones(2), 0.0, Budget(60), seed)
         plain = np.bincount(vote_shares(votes, np.ones(2), 3).argmax(axis=1), minlength=3)
         assert found.deviation <= np.maximum(plain - total[0], 0).sum()
 
@@ -194,9 +202,9 @@ def test_several_classes_without_prices():
     # Totals that some weighting has: the search should come near to it, and never below the bound.
     hidden = np.exp(rng.uniform(0, np.log(100), 9))
     free = np.zeros((1, 3), int)
-    table = VoteTable(votes, np.ones((400, 1)), free, free + 400)
+    table = VoteTable(votes, PointTotals(np.ones((400, 1)), free, free + 400))
     total = np.bincount(table.ballots(hidden).argmax(axis=1), minlength=3)[None]
-    table = VoteTable(votes, np.ones((400, 1)), total, total)
+    table = VoteTable(votes, exactly(np.ones((400, 1)), total))
     weights, deviation = search_vote_weights(table, np.ones(9), 1.0, 100.0, 0.0, Budget(60))
     assert deviation == table.deviation(table.ballots(weights)) <= 4
     assert table.lower_bound() <= deviation
@@ -205,6 +213,6 @@ def test_several_classes_without_prices():
 def test_agreed_rows_bound_the_deviation_of_several_classes():
     votes = np.array([[0, 0], [1, 1], [0, 2]])
     total = np.array([[0, 1, 9]])
-    table = VoteTable(votes, np.array([[5.0], [1.0], [4.0]]), total, total)
+    table = VoteTable(votes, exactly([[5], [1], [4]], total))
     # Five rows are class 0 whatever the weights, and at most four class 2.
     assert table.lower_bound() == 5.0

@@ -1,6 +1,7 @@
 """What a model is given: validated rows, class totals, scalings, and the papers' sampling protocols."""
 
 from treewright.data.merge import MergedRows, distinct_rows, merge_rows
+from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
 from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling
@@ -9,6 +10,7 @@ from treewright.data.totals import ClassTotals, parse_totals
 __all__ = [
     "ClassTotals",
     "MergedRows",
+    "PointTotals",
     "Problem",
     "Scaling",
     "biased_sample",

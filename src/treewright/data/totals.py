@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray, as_column, freeze, listing, missing_mask, show, uniform
 from treewright.data._totals_input import Asked, plain_totals, read_group
+from treewright.data.point_totals import PointTotals, class_deviations
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["ClassTotals", "parse_totals"]
@@ -98,19 +99,15 @@ class ClassTotals:
             raise InvalidInputError(f"y_pred has shape {y.shape}, there are {len(self.group_of)} unlabelled rows")
         if y.size and (y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= self.n_classes):
             raise InvalidInputError(f"y_pred must be class numbers from 0 to {self.n_classes - 1}")
-        cell = self.group_of * self.n_classes + y.astype(np.int64)
-        return np.bincount(cell, minlength=self.low.size).reshape(self.low.shape)
+        return self.of_points(np.arange(len(y)), len(y)).counts(y.astype(np.int64))
+
+    def of_points(self, point_of: ArrayLike, n_points: int) -> PointTotals:
+        """Return the totals of points that stand for these rows: unlabelled row i belongs to ``point_of[i]``."""
+        return PointTotals.from_parts(point_of, self.group_of, n_points, self.low, self.high)
 
     def deviation(self, counts: ArrayLike) -> IntArray:
-        """Fewest rows of each group that would have to change class for the totals to hold.
-
-        A row that changes class mends one row of excess or one of shortage or both, so this is
-        ``max(sum of (counts - high)+, sum of (low - counts)+)`` over the classes.
-        """
-        c = np.asarray(counts, dtype=np.int64)
-        above = np.maximum(c - self.high, 0).sum(axis=1)
-        below = np.maximum(self.low - c, 0).sum(axis=1)
-        return np.maximum(above, below)
+        """Fewest rows of each group that would have to change class, see :func:`class_deviations`."""
+        return class_deviations(np.asarray(counts, dtype=np.int64), self.low, self.high)
 
     def total_deviation(self, counts: ArrayLike) -> int:
         """Fewest rows in all groups that would have to change class for the totals to hold."""

@@ -212,9 +212,10 @@ class S2OCTClassifier(ProgramClassifier):
                 on_progress=self._progress_printer(),
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)
-        self._finish(problem, outcome, scaling, budget)
-        self.trees_ = [self.tree_, *(scaling.invert_tree(tree) for tree in trees)]
-        self._set_transduction(problem, merged, model, guess)
+        tree = self._tree_of(problem, outcome, scaling)
+        members = [tree, *(scaling.invert_tree(other) for other in trees)]
+        fitted = {"tree_": tree, "trees_": members, **self._transduced(problem, merged, model, guess)}
+        self._finish(problem, outcome, scaling, budget, fitted)
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -265,17 +266,15 @@ class S2OCTClassifier(ProgramClassifier):
     def _model(self, problem: Problem, merged: MergedRows) -> S2OCT:
         n_rows, n_features = problem.X.shape
         totals = problem.totals or _free_totals(problem)
-        size = np.zeros((len(merged.X), len(totals.groups)))
-        np.add.at(size, (merged.inverse[problem.unlabelled], totals.group_of), 1.0)
+        # Number of each merged point among the unlabelled ones.
+        place = np.cumsum(merged.y < 0) - 1
+        n_points = int(np.count_nonzero(merged.y < 0))
         bound = self.bound or default_bound(n_rows, largest_distance(merged.X), n_features)
         return S2OCT(
             X=merged.X,
             y=merged.y,
             weight=merged.weight,
-            size=size,
-            low=totals.low,
-            high=totals.high,
-            n_classes=problem.n_classes,
+            totals=totals.of_points(place[merged.inverse[problem.unlabelled]], n_points),
             depth=self.max_depth or default_depth(n_rows),
             penalty=float(self.penalty),
             bound=float(bound),
@@ -298,14 +297,15 @@ class S2OCTClassifier(ProgramClassifier):
         others = [model.simplified(t) for k, t in enumerate(pool.trees) if k != first]
         return chosen, others[: self.n_trees - 1], committee(pool, model)
 
-    def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
+    @staticmethod
+    def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:
+        """Labels of all rows, and the totals they reach."""
         label_of_point = np.zeros(len(merged.X), dtype=np.int64)
         label_of_point[model.y < 0] = guess
         numbers = np.where(problem.labelled, problem.y, label_of_point[merged.inverse])
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = (
-            [] if problem.totals is None else problem.totals.table(numbers[problem.unlabelled], problem.classes)
-        )
+        totals = problem.totals
+        reached = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
+        return {"transduction_": problem.classes[numbers], "totals_": reached}
 
     # ------------------------------------------------------------------ model files
 

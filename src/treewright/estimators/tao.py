@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from treewright.arrays import FloatArray
 from treewright.data import make_problem, target_spread, unit_scaling
+from treewright.data._checks import refuse_dates
 from treewright.estimators.common.rows import weighted_rows
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
@@ -169,8 +170,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
         with budget.stop_on_interrupt():
             tree, price = self._optimize(rows, codes[:, None].astype(np.float64), weight, make_leaves, budget)
         tree = relabelled(tree.with_leaves(np.zeros((tree.n_nodes, problem.n_classes)), None), rows, codes, weight)
-        self.classes_ = problem.classes
-        self._close(budget, tree, weighted_error(tree, rows, codes, weight) + price)
+        objective = weighted_error(tree, rows, codes, weight) + price
+        self._close(budget, tree, objective, classes_=problem.classes)
         return self
 
 
@@ -325,6 +326,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         """
         budget = self._start_clock()
         rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data.point_totals import PointTotals
 from treewright.program import ProgramBuilder
 from treewright.program.builder import Term
 from treewright.tree.complete import CompleteTree
@@ -154,13 +156,7 @@ def add_total_rows(
 
 
 def add_class_totals(
-    builder: ProgramBuilder,
-    places: IntArray,
-    c: IntArray | None,
-    rows: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    price: float,
+    builder: ProgramBuilder, places: IntArray, c: IntArray | None, totals: PointTotals, price: float
 ) -> None:
     r"""Add the rows of each class in each group, and how many would have to change class, at a price each.
 
@@ -174,41 +170,39 @@ def add_class_totals(
         Columns of the places of points in leaves.
     c : ndarray of int, shape (n_classes, n_leaves), or None
         Columns of the labels; None for two classes that alternate over the leaves.
-    rows : ndarray of shape (n_points, n_groups)
-        Rows of each group that a point stands for.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Fewest and most rows.
+    totals : PointTotals
+        Rows that the points stand for, and allowed counts.
     price : float
         Price of a row.
     """
-    shape, n_groups = low.shape, len(low)
+    shape, n_groups = totals.low.shape, totals.n_groups
+    rows = sparse.csr_array(totals.size.T)
     count = builder.add_variables("count", shape)
     over, under = builder.add_variables("over", shape), builder.add_variables("under", shape)
     dev = builder.add_variables("dev", n_groups, cost=price)
     flat = count.ravel()
     if c is None:
+        weights = sparse.kron(rows, np.ones((1, places.shape[1] // 2)), format="csr")
         for k in range(2):
-            columns = np.broadcast_to(places[:, k::2].ravel(), (n_groups, places[:, k::2].size))
-            weights = np.repeat(rows.T, places.shape[1] // 2, axis=1)
-            builder.add_rows(f"count[{k}]", [(count[:, k], 1.0), (columns, -weights)], lower=0, upper=0)
+            terms: list[Term] = [(count[:, k], 1.0), (places[:, k::2].ravel(), -weights)]
+            builder.add_rows(f"count[{k}]", terms, lower=0, upper=0)
     else:
         # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
         q = builder.add_variables("q", (*shape, places.shape[1]))
-        most = np.repeat(rows.sum(axis=0), c.size)
+        most = np.repeat(totals.group_rows, c.size)
         builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
         for t in range(places.shape[1]):
-            columns = np.broadcast_to(places[:, t], (n_groups, len(places)))
-            builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (columns, -rows.T)], lower=0, upper=0)
+            builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (places[:, t], -rows)], lower=0, upper=0)
         builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, -1), -1.0)], lower=0, upper=0)
-    builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-high.ravel())
-    builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=low.ravel())
+    builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-totals.high.ravel())
+    builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=totals.low.ravel())
     builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
     builder.add_rows("dev_under", [(dev, 1.0), (under, -1.0)], lower=0)
 
 
-def class_totals_blocks(in_leaf: FloatArray, c: FloatArray, low: IntArray, high: IntArray) -> dict[str, FloatArray]:
-    """Values of the blocks of :func:`add_class_totals`, given the rows of each group in each leaf and 0/1 labels."""
+def class_totals_blocks(z: FloatArray, c: FloatArray, totals: PointTotals) -> dict[str, FloatArray]:
+    """Values of the blocks of :func:`add_class_totals`, given those of places and labels."""
+    in_leaf = totals.size.T @ z
     count = in_leaf @ c.T
-    over, under = np.maximum(count - high, 0.0), np.maximum(low - count, 0.0)
-    dev = np.maximum(over.sum(axis=1), under.sum(axis=1))
-    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": dev}
+    over, under = np.maximum(count - totals.high, 0.0), np.maximum(totals.low - count, 0.0)
+    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": totals.deviations(count)}

@@ -17,7 +17,7 @@ from treewright.program.program import Cone, Program
 
 __all__ = ["ProgramBuilder"]
 
-Term = tuple[ArrayLike, ArrayLike]
+Term = tuple[ArrayLike, ArrayLike | sparse.sparray]
 
 
 class ProgramBuilder:
@@ -89,6 +89,7 @@ class ProgramBuilder:
         terms : sequence of (columns, coefficients)
             `columns` has one axis (one entry a row) or two (several entries a row); `coefficients` broadcasts
             to it. Entries that name the same column twice in a row are summed, zero coefficients are dropped.
+            Where rows have few of many columns, `coefficients` is a sparse table of all rows and these columns.
         lower, upper : array-like
             Bounds, broadcast to the number of rows.
         """
@@ -96,14 +97,13 @@ class ProgramBuilder:
             raise ValueError(f"row block {name!r} is declared twice")
         if not terms:
             raise ValueError(f"row block {name!r} has no terms")
-        shaped = [self._as_block(name, columns, coefficients) for columns, coefficients in terms]
-        n_rows = shaped[0][0].shape[0]
+        shaped = [self._as_entries(name, columns, coefficients) for columns, coefficients in terms]
+        n_rows = shaped[0][0]
         entries = []
-        for columns, coefficients in shaped:
-            if columns.shape[0] != n_rows:
-                raise ValueError(f"row block {name!r} has terms of {n_rows} and {columns.shape[0]} rows")
-            row, position = np.nonzero(coefficients)
-            entries.append((row + self._n_rows, columns[row, position], coefficients[row, position]))
+        for n, (row, column, value) in shaped:
+            if n != n_rows:
+                raise ValueError(f"row block {name!r} has terms of {n_rows} and {n} rows")
+            entries.append((row + self._n_rows, column, value))
         bounds = [np.broadcast_to(np.asarray(b, dtype=np.float64), (n_rows,)).copy() for b in (lower, upper)]
         if np.isnan(bounds).any():
             raise ValueError(f"row block {name!r} has a bound that is not a number")
@@ -150,10 +150,26 @@ class ProgramBuilder:
             rows=dict(self._rows),
         )
 
-    def _as_block(self, name: str, columns: ArrayLike, coefficients: ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Columns as (rows, entries) and coefficients broadcast to the same shape."""
+    def _as_entries(
+        self, name: str, columns: ArrayLike, coefficients: ArrayLike | sparse.sparray
+    ) -> tuple[int, tuple[IntArray, IntArray, FloatArray]]:
+        """Number of rows of a term, and row, column and value of its entries."""
         cols = np.asarray(columns, dtype=np.int64)
-        coefs = np.asarray(coefficients, dtype=np.float64)
+        if not isinstance(coefficients, sparse.sparray):
+            cols, coefs = self._as_block(name, cols, np.asarray(coefficients, dtype=np.float64))
+            row, position = np.nonzero(coefs)
+            return len(cols), (row, cols[row, position], coefs[row, position])
+        table = coefficients.tocoo()
+        if cols.shape != table.shape[1:]:
+            raise ValueError(f"row block {name!r} has a table of shape {table.shape} for columns of {cols.shape}")
+        self._as_block(name, cols, np.zeros(len(cols)))
+        if not np.isfinite(table.data).all():
+            raise ValueError(f"row block {name!r} has coefficients that are not finite")
+        row, position = (np.asarray(c, dtype=np.int64) for c in table.coords)
+        return table.shape[0], (row, cols[position], table.data.astype(np.float64))
+
+    def _as_block(self, name: str, cols: IntArray, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Columns as (rows, entries) and coefficients broadcast to the same shape."""
         if cols.ndim == 1:
             cols = cols[:, None]
             if coefs.ndim == 1:

@@ -11,7 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search.grow.oblique import cart_tree, grow
-from treewright.search.improve.splits import alternate
+from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.tree import Tree, passing
 

@@ -16,7 +16,7 @@ _CHUNK = 500_000
 """Pairs of points looked at together."""
 
 
-def nearest_gap(level: FloatArray, size: FloatArray, wish: float, width: float) -> tuple[int, FloatArray]:
+def nearest_gap(level: FloatArray, size: FloatArray | IntArray, wish: float, width: float) -> tuple[int, FloatArray]:
     """Find the gap of at least `width` between sorted levels that is nearest to a threshold, by who changes sides.
 
     Parameters

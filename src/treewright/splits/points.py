@@ -23,6 +23,7 @@ class Points:
     def __init__(self, X: Any) -> None:
         self.X = X
         self.sparse = sparse.issparse(X)
+        self.least_gap = LEAST_GAP[X.dtype.itemsize]
 
     def take(self, rows: IntArray) -> Any:
         """Some of the points."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data import ClassTotals, PointTotals
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
 from treewright.search.c2rf.lines import near_optimum, search_c2rf
@@ -92,33 +91,29 @@ def reweight(
         n_groups = 1 if totals is None else len(totals.groups)
         nothing = np.zeros((n_groups, task.n_classes))
         return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
-    size = np.eye(len(totals.groups))[totals.group_of]
+    rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
     if task.threshold:
-        return _with_prices(task, totals, size, budget, seed)
+        return _with_prices(task, rows, budget, seed)
     prices = np.zeros(totals.low.shape)
     if task.n_classes == 2:
-        outcome = _by_program(task, totals, size, solver, budget, gap, threads, seed, on_progress)
+        outcome = _by_program(task, rows, solver, budget, gap, threads, seed, on_progress)
     else:
-        outcome = _several_classes(task, totals, size, budget, seed)
+        outcome = _several_classes(task, rows, budget, seed)
     return Reweighted(outcome, prices, prices[0])
 
 
-def _with_prices(task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int) -> Reweighted:
-    votes, merged, _ = merged_votes(task.votes, size)
-    bound = unreachable_totals(merged, totals.low, totals.high)
-    found = cut_votes(votes, merged, totals.low, totals.high, task.wished, bound, budget, seed)
+def _with_prices(task: Reweighting, rows: PointTotals, budget: Budget, seed: int) -> Reweighted:
+    votes, totals, _ = merged_votes(task.votes, rows)
+    bound = float(totals.unreachable)
+    found = cut_votes(votes, totals, task.wished, bound, budget, seed)
     outcome = _found(found.weights, found.deviation, bound, budget)
-    everything = merged.sum(axis=1, keepdims=True)
-    low, high = totals.low.sum(axis=0, keepdims=True), totals.high.sum(axis=0, keepdims=True)
-    pooled = found.prices if len(totals.groups) == 1 else vote_prices(votes, everything, low, high, found.weights)
+    pooled = found.prices if totals.n_groups == 1 else vote_prices(votes, totals.pooled(), found.weights)
     return Reweighted(outcome, found.prices, pooled[0])
 
 
-def _several_classes(
-    task: Reweighting, totals: ClassTotals, size: FloatArray, budget: Budget, seed: int
-) -> Outcome[FloatArray]:
-    votes, merged, _ = merged_votes(task.votes, size)
-    table = VoteTable(votes, merged, totals.low, totals.high)
+def _several_classes(task: Reweighting, rows: PointTotals, budget: Budget, seed: int) -> Outcome[FloatArray]:
+    votes, totals, _ = merged_votes(task.votes, rows)
+    table = VoteTable(votes, totals)
     bound = table.lower_bound()
     wished = task.wished if task.start is None else task.start
     weights, deviation = search_vote_weights(table, wished, *task.bounds, bound, budget, seed)
@@ -127,8 +122,7 @@ def _several_classes(
 
 def _by_program(
     task: Reweighting,
-    totals: ClassTotals,
-    size: FloatArray,
+    totals: PointTotals,
     solver: Solver,
     budget: Budget,
     gap: float,
@@ -139,12 +133,10 @@ def _by_program(
     """Two classes without prices: the paper's problem."""
     votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
     if task.preprocess:
-        votes, size, _ = merged_votes(votes, size)
+        votes, totals, _ = merged_votes(votes, totals)
     model = C2RF(
         votes,
-        size,
-        low=np.maximum(totals.low[:, 1], totals.size - totals.high[:, 0]),
-        high=np.minimum(totals.high[:, 1], totals.size - totals.low[:, 0]),
+        totals,
         least=task.bounds[0],
         most=task.bounds[1],
         preprocess=task.preprocess,
@@ -187,7 +179,7 @@ def _orderable(budget: Budget) -> int:
 
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:
     """The easier model, where there is one."""
-    if len(model.low) > 1 or model.n_members < 3 or best.solution is None:
+    if model.totals.n_groups > 1 or model.n_members < 3 or best.solution is None:
         return None
     return Relaxation(*model.one_sided(best.solution, max(500, _RELAXED_CELLS // model.n_members)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from treewright.estimators.common.files import is_number
 from treewright.estimators.common.solved import SolvedModel
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
-from treewright.solvers import relative_gap
+from treewright.solvers import Status, relative_gap
 from treewright.training.optimize import Outcome
 from treewright.tree import Tree, leaf_counts, predict_labels
 
@@ -36,19 +37,27 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         given = self._given_tree(n_features)
         return [] if given is None else [scaling.apply_tree(given)]
 
-    def _finish(self, problem: Problem, outcome: Outcome[Tree], scaling: Scaling, budget: Budget) -> None:
-        """Set the fitted attributes; the tree is turned back to the units of the data."""
+    @staticmethod
+    def _tree_of(problem: Problem, outcome: Outcome[Tree], scaling: Scaling) -> Tree:
+        """The tree turned back to the units of the data, with the labelled rows of its leaves."""
         tree = scaling.invert_tree(outcome.solution)
         counts = leaf_counts(tree, problem.X, problem.y, problem.weight, problem.n_classes)
         assert outcome.solution.labels is not None
         # Where labelled rows contradict a leaf's class, as totals can force, the leaf is sure of its class.
         counts[counts.argmax(axis=1) != outcome.solution.labels] = 0.0
-        self._set_outcome(outcome, problem.classes)
-        self.tree_ = tree.with_leaves(counts, outcome.solution.labels)
-        reason = outcome.reason
-        differing = self._rows_routed_otherwise(problem, outcome.solution, scaling)
+        return tree.with_leaves(counts, outcome.solution.labels)
+
+    def _finish(
+        self, problem: Problem, outcome: Outcome[Tree], scaling: Scaling, budget: Budget, fitted: dict[str, Any]
+    ) -> None:
+        """Set the fitted attributes, ``tree_`` in `fitted` among them, and then warn of what the user should know."""
+        before = predict_labels(outcome.solution, scaling.apply(problem.X))
+        differing = int(np.count_nonzero(before != predict_labels(fitted["tree_"], problem.X)))
         if differing:
-            self.status_, reason = "local", "objective and bound are those of the tree on scaled features"
+            reason = "objective and bound are those of the tree on scaled features"
+            outcome = replace(outcome, status=Status.LOCAL, reason=reason)
+        self._set_fitted(outcome, problem.classes, budget, fitted)
+        if differing:
             warnings.warn(
                 f"{differing} training rows are classified otherwise in the original units than in the scaled ones, "
                 "for which objective_ and bound_ hold: a feature varies too little for its size (1e15 + 0.1, say). "
@@ -56,12 +65,7 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
                 UserWarning,
                 stacklevel=3,
             )
-        self._close(budget, reason)
-
-    def _rows_routed_otherwise(self, problem: Problem, scaled_tree: Tree, scaling: Scaling) -> int:
-        """Training rows that the tree in the units of the data classifies otherwise than the scaled one."""
-        before = predict_labels(scaled_tree, scaling.apply(problem.X))
-        return int(np.count_nonzero(before != predict_labels(self.tree_, problem.X)))
+        self._warn_unless_optimal(outcome.reason)
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"bound": float(self.bound_)}

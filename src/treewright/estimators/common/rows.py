@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from copy import copy
 from typing import Any
 
@@ -10,19 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, distinct_rows, make_problem, merge_rows
-from treewright.data._checks import missing_mask
+from treewright.data._checks import missing_mask, refuse_dates
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
     "fit_rows",
     "labelled_rows",
+    "new_rows",
     "partly_known_targets",
     "prepared_rows",
+    "publish",
     "seed_where_unset",
     "semi_supervised_problem",
     "weighted_rows",
@@ -43,8 +46,26 @@ def fit_rows(
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
     other = copy(estimator)
+    refuse_dates(X, "X")
     rows = validate_data(other, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
     return rows, {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+
+
+def new_rows(estimator: Any, X: ArrayLike, accept_sparse: str | bool = False) -> Any:
+    """Validate rows that a fitted estimator is to say something of."""
+    check_is_fitted(estimator)
+    refuse_dates(X, "X")
+    return validate_data(estimator, X, dtype=np.float64, reset=False, accept_sparse=accept_sparse)
+
+
+def publish(estimator: Any, noted: dict[str, Any], fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
+    """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it.
+
+    So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself. `stale` are
+    attributes that only some fits have.
+    """
+    kept = {name: value for name, value in vars(estimator).items() if name not in NOTED and name not in stale}
+    estimator.__dict__ = kept | noted | fitted
 
 
 def semi_supervised_problem(
@@ -120,6 +141,7 @@ def partly_known_targets(
     """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
     if sparse.issparse(y):
         raise TypeError("y is sparse; sparse targets are not supported, use an array")
+    refuse_dates(y, "y")
     array = np.asarray(y)
     if array.dtype.kind == "O":  # None and pandas' NA become NaN
         gone = missing_mask(array.reshape(-1)).reshape(array.shape)

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import Scaling
 from treewright.estimators.common.files import is_number, read_model, write_model
+from treewright.estimators.common.rows import new_rows
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.solvers import Status
 from treewright.tree import Tree, decision_path, predict_values, route
@@ -122,9 +123,7 @@ class TreeModel(BaseEstimator):
         check_is_fitted(self)
 
     def _check_rows(self, X: ArrayLike) -> Any:
-        check_is_fitted(self)
-        takes_sparse = self.__sklearn_tags__().input_tags.sparse
-        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse="csr" if takes_sparse else False)
+        return new_rows(self, X, "csr" if self.__sklearn_tags__().input_tags.sparse else False)
 
     def _given_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""

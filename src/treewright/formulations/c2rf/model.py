@@ -32,9 +32,11 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
+from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data.point_totals import PointTotals
+from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.vote_order import vote_order
 from treewright.formulations.fragments import add_total_rows
 from treewright.program import Program, ProgramBuilder
@@ -43,25 +45,24 @@ from treewright.solvers import Capability
 __all__ = ["C2RF", "merged_votes"]
 
 
-def merged_votes(votes: IntArray, size: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """Patterns of votes, the rows of each group that they stand for, and the pattern of each row.
+def merged_votes(votes: IntArray, totals: PointTotals) -> tuple[IntArray, PointTotals, IntArray]:
+    """Patterns of votes, the totals of the rows that they stand for, and the pattern of each row.
 
     Votes are -1 and 1, or class numbers.
 
     Examples
     --------
-    >>> patterns, size, number = merged_votes(np.array([[1, 1], [1, -1], [1, 1]]), np.ones((3, 1)))
-    >>> patterns.tolist(), size.ravel().tolist(), number.tolist()
-    ([[1, -1], [1, 1]], [1.0, 2.0], [1, 0, 1])
+    >>> totals = PointTotals(np.ones((3, 1)), [[1, 2]], [[1, 2]])
+    >>> patterns, merged, number = merged_votes(np.array([[1, 1], [1, -1], [1, 1]]), totals)
+    >>> patterns.tolist(), merged.rows.tolist(), number.tolist()
+    ([[1, -1], [1, 1]], [1, 2], [1, 0, 1])
     """
     # Rows of bytes compare faster than rows of numbers, and two values need only bits.
     packed = np.packbits(votes > 0, axis=1) if votes.max(initial=0) <= 1 else votes
     width = packed.dtype.itemsize * packed.shape[1]
     keys = np.ascontiguousarray(packed).view(np.dtype((np.void, width))).ravel()
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    merged = np.zeros((len(first), size.shape[1]))
-    np.add.at(merged, number, size)
-    return votes[first], merged, number.astype(np.int64)
+    return votes[first], totals.merged(number, len(first)), number.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,8 @@ class C2RF:
     ----------
     votes : ndarray of shape (n_patterns, n_members)
         Entries 1 (a vote for class 1) and -1.
-    size : ndarray of shape (n_patterns, n_groups)
-        How many rows of each group a pattern stands for.
-    low, high : ndarray of int, shape (n_groups,)
-        Fewest and most rows of class 1.
+    totals : PointTotals
+        Rows of each group that the patterns stand for, and how many of them each of the two classes shall have.
     least, most : float
         l and u, the bounds of the weights.
     preprocess, branching, order_cuts, tight : bool
@@ -92,7 +91,7 @@ class C2RF:
     --------
     >>> from treewright.solvers import get_solver
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
-    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([5]), high=np.array([5]))
+    >>> model = C2RF(votes, PointTotals([[3], [2], [5]], low=[[5, 5]], high=[[5, 5]]))
     >>> result = get_solver("highs").solve(model.build())
     >>> weights = model.decode(result.x)
     >>> float(result.objective), model.objective(weights), (votes @ weights > 0).tolist()
@@ -100,9 +99,7 @@ class C2RF:
     """
 
     votes: IntArray
-    size: FloatArray
-    low: IntArray
-    high: IntArray
+    totals: PointTotals
     least: float = 1.0
     most: float = 100.0
     preprocess: bool = True
@@ -114,12 +111,24 @@ class C2RF:
     ordered: int = 6000
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
+    def __post_init__(self) -> None:
+        if (self.totals.n_points, self.totals.n_classes) != (len(self.votes), 2):
+            raise InvalidInputError(
+                f"totals are about {self.totals.n_points} points and {self.totals.n_classes} classes, there are "
+                f"{len(self.votes)} patterns and 2 classes"
+            )
+
     # ------------------------------------------------------------------ what follows from the votes
 
     @property
     def n_members(self) -> int:
         """Number of members t."""
         return int(self.votes.shape[1])
+
+    @cached_property
+    def wanted(self) -> tuple[IntArray, IntArray]:
+        """Fewest and most rows of class 1 in each group."""
+        return self.totals.interval(1)
 
     @cached_property
     def reach(self) -> tuple[FloatArray, FloatArray]:
@@ -156,11 +165,11 @@ class C2RF:
         """Return a one-sided relaxation in which only the heaviest undecided patterns count, all others as wished."""
         if len(self.free) <= n_patterns:
             return self
-        heaviest = self.free[np.argsort(-self.size[self.free].sum(axis=1), kind="stable")[:n_patterns]]
-        size = np.where((self.fixed != 0)[:, None], self.size, 0.0)
-        size[heaviest] = self.size[heaviest]
-        kept = np.flatnonzero(size.any(axis=1))
-        return replace(self, votes=self.votes[kept], size=size[kept])
+        heaviest = self.free[np.argsort(-self.totals.rows[self.free], kind="stable")[:n_patterns]]
+        kept = self.fixed != 0
+        kept[heaviest] = True
+        kept &= self.totals.rows > 0
+        return replace(self, votes=self.votes[kept], totals=self.totals.of(kept))
 
     def one_sided(self, weights: FloatArray, n_patterns: int) -> tuple[C2RF, Callable[[float], float]]:
         """Return the one-sided relaxation that may prove `weights` optimal, and what its bounds say of the objective.
@@ -168,10 +177,11 @@ class C2RF:
         For one group and three members or more. It is without members that decide alone: then the count is that of
         their own votes, and these deviations are known. The side is that on which other weightings are.
         """
-        alone = float(self.deviations((self.votes > 0).T @ self.size).sum(axis=1).min())
+        alone = float(self.totals.deviation(self.totals.counts(self.votes.T > 0)).min())
         shared = weights if self.dictator(weights) is None else self.whole(np.ones(self.n_members))
-        side: Literal["fewer", "more"] = "fewer" if self.counts(shared)[0] > self.high[0] else "more"
-        away = -float(self.high[0]) if side == "fewer" else float(self.low[0] - self.size.sum())
+        (low,), (high,) = self.wanted
+        side: Literal["fewer", "more"] = "fewer" if self.positive(shared)[0] > high else "more"
+        away = -float(high) if side == "fewer" else float(low - self.totals.rows.sum())
         relaxed = replace(self, side=side, no_dictator=True).restricted(n_patterns)
         # Counts are whole, so a bound may be rounded up.
         return relaxed, lambda bound: min(alone, away + float(np.ceil(bound - 1e-6)))
@@ -218,21 +228,21 @@ class C2RF:
             builder.add_rows("positive", [(columns, scaled), (z, -(1.0 - lowest))], lower=lowest)
 
     def _add_counts(self, builder: ProgramBuilder, z: IntArray) -> None:
-        sure, rows = self.size[self.fixed > 0].sum(axis=0), self.size[self.free]
+        sure, decided = self.totals.of(self.fixed > 0).group_rows, self.totals.of(self.free)
         if self.side != "both":
             sign = 1.0 if self.side == "fewer" else -1.0
             count = builder.add_variables("count", 1, lower=-np.inf, cost=sign)
-            builder.add_rows("counted", [(count, 1.0), (z[None, :], -rows.sum(axis=1)[None, :])], lower=0.0, upper=0.0)
-            builder.add_offset(float(sure.sum() if self.side == "fewer" else (self.size.sum(axis=0) - sure).sum()))
+            builder.add_rows("counted", [(count, 1.0), (z[None, :], -decided.rows[None, :])], lower=0.0, upper=0.0)
+            rest = self.totals.rows.sum() - sure.sum()
+            builder.add_offset(float(sure.sum() if self.side == "fewer" else rest))
             return
-        n_groups = self.size.shape[1]
-        largest = np.maximum(self.low, self.size.sum(axis=0) - self.high)
-        dev = builder.add_variables("dev", n_groups, upper=np.maximum(largest, 0), cost=1.0)
-        counts = [(np.broadcast_to(z, (n_groups, len(z))), rows.T)]
-        add_total_rows(builder, counts, dev, self.low - sure, self.high - sure)
+        low, high = self.wanted
+        largest = np.maximum(low, self.totals.group_rows - high)
+        dev = builder.add_variables("dev", len(low), upper=np.maximum(largest, 0), cost=1.0)
+        add_total_rows(builder, [(z, sparse.csr_array(decided.size.T))], dev, low - sure, high - sure)
 
     def _add_order(self, builder: ProgramBuilder, z: IntArray) -> None:
-        weight = self.size[self.free].sum(axis=1)
+        weight = self.totals.rows[self.free]
         looked_at = np.sort(np.argsort(-weight, kind="stable")[: self.ordered])
         order = vote_order(self.votes[self.free[looked_at]])
         z = z[looked_at]
@@ -265,8 +275,12 @@ class C2RF:
         column_of, first = self.columns
         alpha = np.bincount(column_of, weights, len(first)) / np.bincount(column_of, minlength=len(first))
         z = (self.votes[self.free] @ weights > 0).astype(np.float64)
-        counted = self.size[self.free].sum(axis=1) @ z
-        blocks = {"alpha": alpha, "z": z, "count": counted, "dev": self.deviations(self.counts(weights))}
+        blocks = {
+            "alpha": alpha,
+            "z": z,
+            "count": self.totals.rows[self.free] @ z,
+            "dev": self.totals.deviations(self.totals.counts(self.votes @ weights > 0)),
+        }
         return self.build().point(blocks)
 
     def repair(self, weights: FloatArray) -> FloatArray:
@@ -295,23 +309,19 @@ class C2RF:
         j = int(np.argmax(weights))
         return j if 2.0 * weights[j] > weights.sum() else None
 
-    def counts(self, weights: FloatArray) -> FloatArray:
+    def positive(self, weights: FloatArray) -> IntArray:
         """Rows of class 1 in each group."""
-        return np.asarray(self.size[self.votes @ weights > 0].sum(axis=0))
-
-    def deviations(self, counts: FloatArray) -> FloatArray:
-        """Rows by which counts of shape (..., n_groups) miss the totals."""
-        return np.asarray(np.maximum(np.maximum(counts - self.high, self.low - counts), 0.0))
+        return self.totals.counts(self.votes @ weights > 0)[:, 1]
 
     def objective(self, weights: FloatArray) -> float:
         """Rows that would have to change class, counted."""
-        return float(self.deviations(self.counts(weights)).sum())
+        return float(self.totals.missed(self.votes @ weights > 0))
 
     def lower_bound(self) -> float:
         """A bound without solving: signs that no weighting changes, and counts that no set of patterns has."""
         lowest, highest = self.reach
-        fewest = self.size[lowest >= 1].sum(axis=0)
-        most = self.size.sum(axis=0) - self.size[highest <= -1].sum(axis=0)
-        forced = np.maximum(np.maximum(fewest - self.high, self.low - most), 0.0).sum()
-        missed = unreachable_totals(self.size, self.low[:, None], self.high[:, None])
-        return float(max(forced, missed))
+        fewest = self.totals.of(lowest >= 1).group_rows
+        most = self.totals.group_rows - self.totals.of(highest <= -1).group_rows
+        low, high = self.wanted
+        forced = np.maximum(np.maximum(fewest - high, low - most), 0).sum()
+        return float(max(forced, self.totals.unreachable))

@@ -34,7 +34,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data.point_totals import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.fragments import (
     add_class_totals,
@@ -52,7 +52,6 @@ from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
 from treewright.tree import Tree, counted, predict_labels, route
 from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
-from treewright.tree.measure import class_deviation
 from treewright.tree.shape import Shape
 
 __all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
@@ -70,12 +69,10 @@ class S2OCT:
         Class numbers, -1 for unlabelled.
     weight : ndarray of shape (n_points,)
         Weights of the labelled errors; ignored for unlabelled points.
-    size : ndarray of shape (n_points, n_groups)
-        How many unlabelled rows of each group a point stands for; ignored for labelled points.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Fewest and most unlabelled rows of each class, see :class:`treewright.data.totals.ClassTotals`.
-    n_classes : int
-        Number of classes. Two alternate over the leaves, class 0 first; more are placed by the program.
+    totals : PointTotals
+        Rows of each group that the unlabelled points stand for, in the order in which they are in `X`, and how many
+        of them each class shall have. Two classes alternate over the leaves, class 0 first; more are placed by the
+        program.
     depth : int
         Depth of the tree.
     penalty : float
@@ -98,9 +95,8 @@ class S2OCT:
     >>> from treewright.solvers import get_solver
     >>> X = np.array([[0.0], [5.0], [1.0], [2.0], [3.0], [4.0]])
     >>> y = np.array([0, 1, -1, -1, -1, -1])
-    >>> size = (y < 0).astype(int)[:, None]
-    >>> total = np.array([[2, 2]])
-    >>> model = S2OCT(X, y, np.ones(6), size, total, total, n_classes=2, depth=1, bound=10.0)
+    >>> totals = PointTotals(np.ones((4, 1)), low=[[2, 2]], high=[[2, 2]])
+    >>> model = S2OCT(X, y, np.ones(6), totals, depth=1, bound=10.0)
     >>> result = get_solver("highs").solve(model.build())
     >>> tree = model.decode(result.x)
     >>> model.objective(tree), [int(k) for k in tree.labels[route(tree, X)]]
@@ -110,10 +106,7 @@ class S2OCT:
     X: FloatArray
     y: IntArray
     weight: FloatArray
-    size: FloatArray
-    low: IntArray
-    high: IntArray
-    n_classes: int
+    totals: PointTotals
     depth: int = 2
     penalty: float = 1.0
     bound: float = 10.0
@@ -123,10 +116,9 @@ class S2OCT:
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     def __post_init__(self) -> None:
-        shapes = self.size.shape, self.low.shape, self.high.shape
-        if shapes != ((len(self.X), len(self.low)), (len(self.low), self.n_classes), (len(self.low), self.n_classes)):
+        if self.totals.n_points != len(self.unlabelled):
             raise InvalidInputError(
-                f"size, low, high have shapes {shapes}, expected (n_points, n_groups) and twice (n_groups, n_classes)"
+                f"totals are about {self.totals.n_points} points, but {len(self.unlabelled)} are unlabelled"
             )
         if self.margin not in ("paper", "reached", "tolerance"):
             raise InvalidInputError(f"margin={self.margin!r} is unknown; use 'paper', 'reached' or 'tolerance'")
@@ -151,6 +143,11 @@ class S2OCT:
         """The complete tree that points are placed in."""
         return CompleteTree(self.depth)
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.totals.n_classes
+
     @cached_property
     def labelled(self) -> IntArray:
         """Numbers of the labelled points."""
@@ -165,6 +162,13 @@ class S2OCT:
     def _charged(self) -> IntArray:
         """Numbers of the labelled points whose errors count."""
         return np.flatnonzero((self.y >= 0) & (self.weight > 0))
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Unlabelled rows that each point stands for; none where it is labelled."""
+        rows = np.zeros(len(self.X), dtype=np.int64)
+        rows[self.unlabelled] = self.totals.rows
+        return rows
 
     @cached_property
     def present(self) -> IntArray:
@@ -200,7 +204,8 @@ class S2OCT:
         rows = 2 * len(self.labelled) + len(self.unlabelled) * (1 if self.everywhere else 2)
         if self.formulation == "paper":
             rows = 2 * len(self.X)
-        return self.tree.n_branches * rows * (p + n_leaves // 2 + 2)
+        counted = self.totals.size.nnz + self.totals.low.size * (1 if self.n_classes == 2 else 3)
+        return self.tree.n_branches * rows * (p + n_leaves // 2 + 2) + n_leaves * counted
 
     # ------------------------------------------------------------------ build
 
@@ -223,8 +228,7 @@ class S2OCT:
             add_rising_labels(builder, c, step=1)
         self._add_labelled(builder, omega, gamma, c)
         z = self._add_unlabelled(builder, omega, gamma)
-        rows = self.size[self.unlabelled].astype(np.float64)
-        add_class_totals(builder, z, c, rows, self.low, self.high, self.penalty)
+        add_class_totals(builder, z, c, self.totals, self.penalty)
         return builder.build()
 
     def _add_labelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray, c: IntArray | None) -> None:
@@ -317,7 +321,6 @@ class S2OCT:
         h = np.where(complete.right_of[:, chosen].T, np.maximum(0.0, 1.0 - f_labelled), h)
         z = np.eye(complete.n_leaves)[leaves_reached(f_unlabelled)]
         c = (planes.labels == np.arange(self.n_classes)[:, None]).astype(np.float64)
-        in_leaf = self.size[self.unlabelled].T.astype(np.float64) @ z
         return {
             "omega": planes.omega,
             "gamma": planes.gamma,
@@ -326,7 +329,7 @@ class S2OCT:
             "h": h,
             "z": z,
             "side": (f_unlabelled > 0).astype(np.float64),
-            **class_totals_blocks(in_leaf, c, self.low, self.high),
+            **class_totals_blocks(z, c, self.totals),
         }
 
     def choice(self, planes: Planes) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -365,9 +368,8 @@ class S2OCT:
         """
         points = self._charged
         error, _ = Planes.from_tree(tree, tree.depth).own_errors(self.X[points], self.y[points])
-        label = predict_labels(tree, self.X[self.unlabelled])
-        missed = class_deviation(label, self.size[self.unlabelled], self.low, self.high)
-        return float(self.weight[points] @ error) + self.penalty * float(missed.sum())
+        missed = self.totals.missed(predict_labels(tree, self.X[self.unlabelled]))
+        return float(self.weight[points] @ error) + self.penalty * missed
 
     def simplified(self, tree: Tree) -> Tree:
         """Drop the splits one side of which no point reaches and no labelled point is charged for.
@@ -396,12 +398,11 @@ class S2OCT:
         :math:`\sum_k w_k h_k` is linear in :math:`\epsilon`, so it is at least its smaller end,
         :math:`\min(W, 2 (W - \max_k w_k))` with :math:`W = \sum_k w_k`.
 
-        A point counts with all its rows or not at all, see :func:`unreachable_totals`.
+        A point counts with all its rows or not at all, see :attr:`PointTotals.unreachable`.
         """
         points = self.labelled
         _, place = np.unique(self.X[points], axis=0, return_inverse=True)
         table = np.zeros((len(points), self.n_classes))
         np.add.at(table, (place.reshape(-1), self.y[points]), self.weight[points])
         total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
-        missed = unreachable_totals(self.size[self.unlabelled], self.low, self.high)
-        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * missed)
+        return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * self.totals.unreachable)

@@ -41,8 +41,8 @@ def refuse(model: S2OCT) -> None:
         text
         for holds, text in [
             (model.n_classes == 2, f"two classes (there are {model.n_classes})"),
-            (model.low.shape[0] == 1, f"one group (there are {model.low.shape[0]})"),
-            (bool(np.all(model.low == model.high)), "an exact total (low and high differ)"),
+            (model.totals.n_groups == 1, f"one group (there are {model.totals.n_groups})"),
+            (bool(np.all(model.totals.low == model.totals.high)), "an exact total (low and high differ)"),
             (model.margin == "paper", f"margin='paper' (it is {model.margin!r})"),
         ]
         if not holds
@@ -105,9 +105,10 @@ def _add_unlabelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamm
             builder.add_rows(f"P2k[{j},{b + 1}]", [(delta[:, j], 1.0), (z[:, b], 1.0)], upper=1)
         terms: list[Term] = [(delta[:, j], 1.0), (z[:, on_right], -1.0), (z[:, on_left], 1.0)]
         builder.add_rows(f"P2l[{j}]", terms, lower=len(on_left) - (tree.depth - 1))
-    rows = np.repeat(model.size[points, 0].astype(np.float64), delta.shape[1])[None, :]
+    rows = np.repeat(model.totals.rows.astype(np.float64), delta.shape[1])[None, :]
     counts: list[Term] = [(delta.reshape(1, -1), rows)]
-    add_total_rows(builder, counts, xi, model.low[0, 0], model.high[0, 0], ("P2n_below", "P2n_above"))
+    low, high = model.totals.low[0, 0], model.totals.high[0, 0]
+    add_total_rows(builder, counts, xi, low, high, ("P2n_below", "P2n_above"))
 
 
 def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
@@ -117,7 +118,7 @@ def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
     alpha, _, error = model.choice(planes)
     place = leaves_reached(f[model.unlabelled])
     delta = (place[:, None] == np.arange(0, model.tree.n_leaves, 2)).astype(np.float64)
-    reached = float(model.size[model.unlabelled, 0] @ delta.sum(axis=1))
+    reached = float(model.totals.rows @ delta.sum(axis=1))
     return {
         "omega": planes.omega,
         "gamma": planes.gamma,
@@ -127,7 +128,7 @@ def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
         "beta": alpha * error[:, None],
         "z": (f[model.unlabelled] > 0).astype(np.float64),
         "delta": delta,
-        "xi": np.array([abs(reached - float(model.low[0, 0]))]),
+        "xi": np.array([abs(reached - float(model.totals.low[0, 0]))]),
     }
 
 

@@ -82,7 +82,7 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
                 a = omega[b] / size
                 a = np.where(np.abs(a) > 1e-12, a, 0.0)
                 level = X @ a
-                tau = _nearest_gap(model, level[margin_of], model.size[margin_of], gamma[b] / size)
+                tau = _nearest_gap(model, level[margin_of], model.rows[margin_of], gamma[b] / size)
                 f = level - tau
                 trivial = bool(np.all(f > 0) or np.all(f <= 0))
             if trivial:
@@ -96,10 +96,10 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
     return heap - model.tree.n_leaves, moved
 
 
-def _nearest_gap(model: S2OCT, level: FloatArray, size: FloatArray, wish: float) -> float:
+def _nearest_gap(model: S2OCT, level: FloatArray, size: IntArray, wish: float) -> float:
     """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
     room = model.required / model.bound
-    k, ends = nearest_gap(level, size.sum(axis=1), wish, 2.0 * room * (1 - 1e-9))
+    k, ends = nearest_gap(level, size, wish, 2.0 * room * (1 - 1e-9))
     lowest, highest = ends[k] + room, ends[k + 1] - room
     return float((ends[k] + ends[k + 1]) / 2 if lowest > highest else np.clip(wish, lowest, highest))
 
@@ -112,7 +112,7 @@ def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:
     # Classes by need: those with labelled points, heaviest first, then those with a total, then the rest.
     by_class = weight.sum(axis=0)
     present = np.isin(np.arange(model.n_classes), model.present)
-    need = np.lexsort([-by_class, -model.low.sum(axis=0), ~present])
+    need = np.lexsort([-by_class, -model.totals.low.sum(axis=0), ~present])
     for t in np.flatnonzero(label == FREE):
         allowed = [k for k in need if k != label[t ^ 1]]
         label[t] = next((k for k in allowed if k not in label), allowed[0])

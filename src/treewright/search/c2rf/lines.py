@@ -64,8 +64,9 @@ def search_c2rf(
 
     Examples
     --------
+    >>> from treewright.data import PointTotals
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
-    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([8]), high=np.array([8]))
+    >>> model = C2RF(votes, PointTotals([[3], [2], [5]], low=[[2, 8]], high=[[2, 8]]))
     >>> best = Incumbent(model)
     >>> search_c2rf(best, model, [], Budget(10.0))
     >>> best.objective
@@ -82,7 +83,7 @@ def search_c2rf(
             return
         best.offer(weights)
         elite.append(weights)
-    idle, rows = 0, float(model.size.sum())
+    idle, rows = 0, float(model.totals.rows.sum())
     while idle < _IDLE and not (budget.over or best.proven):
         elite = sorted(elite, key=lines.distance)[:_ELITE]
         found = lines.descended(lines.start(elite, idle))
@@ -116,8 +117,9 @@ def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: B
 
     Examples
     --------
+    >>> from treewright.data import PointTotals
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
-    >>> model = C2RF(votes, np.array([[3.0], [2.0], [5.0]]), low=np.array([5]), high=np.array([5]))
+    >>> model = C2RF(votes, PointTotals([[3], [2], [5]], low=[[5, 5]], high=[[5, 5]]))
     >>> near = near_optimum(model, np.array([100.0, 1.0, 1.0]), np.ones(3), Budget(10.0))
     >>> model.objective(near), bool(near.max() / near.min() < 10)
     (0.0, True)
@@ -131,7 +133,7 @@ def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: B
     for other in [weights, *_heavy_members(model), *(lines.fresh() for _ in range(_DIRECTIONS))]:
         if budget.over:
             return best
-        base = lines.nearly(wished, other, target + _NEARLY * float(model.size.sum()))
+        base = lines.nearly(wished, other, target + _NEARLY * float(model.totals.rows.sum()))
         if base is not None:
             bases.append((_spread(base, wished), base))
     for spread, base in sorted(bases, key=lambda pair: pair[0])[:_BASES]:
@@ -150,7 +152,7 @@ def _spread(weights: FloatArray, wished: FloatArray) -> float:
 
 def _heavy_members(model: C2RF) -> Iterable[FloatArray]:
     """Weightings in which one member decides, those of the most extreme counts first."""
-    counts = (model.votes > 0).T @ model.size.sum(axis=1)
+    counts = (model.votes > 0).T @ model.totals.rows
     order = np.argsort(-np.abs(counts - np.median(counts)), kind="stable")
     for member in order[: 4 * _ELITE]:
         weights = np.full(model.n_members, model.least)
@@ -167,11 +169,12 @@ class _Lines:
 
     def distance(self, weights: FloatArray) -> float:
         """Rows that would have to change class."""
-        return float(self.model.deviations(self.counts(self.votes @ weights)).sum())
+        return float(self.model.totals.missed(self.votes @ weights > 0))
 
-    def counts(self, value: FloatArray) -> FloatArray:
-        """Positive rows of each group, for the weighted votes of the patterns."""
-        return np.asarray(self.model.size[value > 0].sum(axis=0))
+    def surplus(self, weights: FloatArray) -> float:
+        """Positive rows beyond the middle of what is wanted, all groups together."""
+        low, high = self.model.wanted
+        return float((self.model.positive(weights) - (low + high) / 2).sum())
 
     def better(self, first: FloatArray, second: FloatArray | None) -> FloatArray:
         """Whichever is nearer to the totals."""
@@ -194,12 +197,8 @@ class _Lines:
 
     def opposite(self, weights: FloatArray, elite: list[FloatArray]) -> list[FloatArray]:
         """Some weightings on the other side of the totals, or any where there is no such side."""
-        surplus = (self.counts(self.votes @ weights) - (self.model.low + self.model.high) / 2).sum()
-        others = [
-            other
-            for other in elite
-            if (self.counts(self.votes @ other) - (self.model.low + self.model.high) / 2).sum() * surplus <= 0
-        ]
+        surplus = self.surplus(weights)
+        others = [other for other in elite if self.surplus(other) * surplus <= 0]
         pool = others or elite
         chosen = self.rng.choice(len(pool), min(3, len(pool)), replace=False)
         return [pool[int(k)] for k in chosen]
@@ -253,15 +252,15 @@ class _Lines:
         weights = model.whole(base)
         value = self.votes @ weights
         for _ in range(_MOVES):
-            now = float(model.deviations(self.counts(value)).sum())
+            now = float(model.totals.missed(value > 0))
             if now <= target or self.budget.over:
                 return weights if now <= target else None
             step, least = None, now
             for size in _TUNING:
                 moved = value[:, None] + size * self.votes
-                counts = (model.size.T @ (moved > 0)).T
+                missed = model.totals.deviation(model.totals.counts(moved.T > 0))
                 allowed = (weights + size >= model.least) & (weights + size <= model.most)
-                deviation = np.where(allowed, model.deviations(counts).sum(axis=1), np.inf)
+                deviation = np.where(allowed, missed, np.inf)
                 if deviation.min() < least:
                     step, least = (int(np.argmin(deviation)), size), float(deviation.min())
             j, size = step or (int(self.rng.integers(len(weights))), float(self.rng.choice([-2.0, 2.0])))
@@ -289,9 +288,9 @@ class _Lines:
         when = start[crossing] / (start[crossing] - end[crossing])
         order = np.argsort(when, kind="stable")
         crossing, when = crossing[order], when[order]
-        change = np.where((end[crossing] > 0)[:, None], 1.0, -1.0) * self.model.size[crossing]
-        counts = np.vstack([np.zeros((1, change.shape[1])), np.cumsum(change, axis=0)]) + self.counts(start)
+        ends = (end[crossing] > 0).astype(np.int64)
+        missed = self.model.totals.missed_along((start > 0).astype(np.int64), crossing, ends)
         edges = np.concatenate([[0.0], when, [1.0]])
         speed = np.abs(end[crossing] - start[crossing])
         margin = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
-        return edges, np.where(margin >= room, self.model.deviations(counts).sum(axis=1), np.inf)
+        return edges, np.where(margin >= room, missed, np.inf)

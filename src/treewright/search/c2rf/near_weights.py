@@ -37,24 +37,23 @@ def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
 
     Examples
     --------
+    >>> from treewright.data import PointTotals
     >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
-    >>> model = C2RF(votes, np.ones((3, 1)), low=np.array([1]), high=np.array([1]))
+    >>> model = C2RF(votes, PointTotals(np.ones((3, 1)), low=[[2, 1]], high=[[2, 1]]))
     >>> w = cut_without_threshold(model, np.ones(3))
     >>> bool(w[2] > w[0] + w[1])
     True
     """
     numbers = (model.votes > 0).astype(np.int64)
-    rows = model.size.sum(axis=0).astype(np.int64)
-    low, high = np.column_stack([rows - model.high, model.low]), np.column_stack([rows - model.low, model.high])
-    prices = vote_prices(numbers, model.size, low, high, wished)
+    prices = vote_prices(numbers, model.totals, wished)
     scores = np.log(vote_shares(numbers, wished, 2))
     # A pattern of several groups is labelled for its largest.
-    positive = (scores + prices[model.size.argmax(axis=1)]).argmax(axis=1) == 1
-    return mimicking_weights(model.votes, model.size.sum(axis=1), positive, wished, model.least, model.most)
+    positive = (scores + prices[model.totals.largest_group]).argmax(axis=1) == 1
+    return mimicking_weights(model.votes, model.totals.rows, positive, wished, model.least, model.most)
 
 
 def mimicking_weights(
-    votes: IntArray, size: FloatArray, positive: np.ndarray, wished: FloatArray, least: float, most: float
+    votes: IntArray, size: IntArray, positive: np.ndarray, wished: FloatArray, least: float, most: float
 ) -> FloatArray:
     r"""Weights without threshold whose labels come near to given ones, such as those of a cut.
 
@@ -122,8 +121,9 @@ def nearest_weights(model: C2RF, weights: FloatArray, wished: FloatArray, budget
 
     Examples
     --------
+    >>> from treewright.data import PointTotals
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
-    >>> model = C2RF(votes, np.ones((3, 1)), low=np.array([2]), high=np.array([2]))
+    >>> model = C2RF(votes, PointTotals(np.ones((3, 1)), low=[[1, 2]], high=[[1, 2]]))
     >>> near = nearest_weights(model, np.array([90.0, 3.0, 80.0]), np.ones(3), Budget(5.0))
     >>> (votes @ near > 0).tolist(), bool(near.max() / near.min() < 3)
     ([True, True, False], True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.data import PointTotals
 from treewright.search.totals.transport import divide_groups
 
 __all__ = ["VoteCut", "cut_votes", "vote_prices", "vote_shares", "wished_weights"]
@@ -112,9 +113,7 @@ def wished_weights(votes: IntArray, y: IntArray, weight: FloatArray, unseen: np.
 
 def cut_votes(
     votes: IntArray,
-    size: FloatArray,
-    low: IntArray,
-    high: IntArray,
+    totals: PointTotals,
     wished: FloatArray,
     floor: float,
     budget: Budget,
@@ -126,10 +125,8 @@ def cut_votes(
     ----------
     votes : ndarray of shape (n_patterns, n_members)
         Distinct votes, class numbers.
-    size : ndarray of shape (n_patterns, n_groups)
-        Rows of each group that a pattern stands for.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Allowed counts.
+    totals : PointTotals
+        Rows of each group that the patterns stand for, and the allowed counts.
     wished : ndarray of shape (n_members,)
         Weights to stay near to.
     floor : float
@@ -142,8 +139,8 @@ def cut_votes(
     Examples
     --------
     >>> votes = np.array([[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 1, 1]])
-    >>> total = np.array([[9, 3]])
-    >>> found = cut_votes(votes, np.array([[5.0], [1.0], [4.0], [2.0]]), total, total, np.ones(3), 0.0, Budget(5.0))
+    >>> totals = PointTotals([[5], [1], [4], [2]], low=[[9, 3]], high=[[9, 3]])
+    >>> found = cut_votes(votes, totals, np.ones(3), 0.0, Budget(5.0))
     >>> found.deviation, (np.log(vote_shares(votes, found.weights, 2)) + found.prices[0]).argmax(axis=1).tolist()
     (0.0, [0, 1, 0, 1])
     """
@@ -153,7 +150,7 @@ def cut_votes(
     for step in _STEPS:
         for _ in range(draws if step else 1):
             weights = wished * np.exp(step * rng.standard_normal(len(wished)))
-            found = _cut(votes, size, low, high, weights / weights.mean())
+            found = _cut(votes, totals, weights / weights.mean())
             if best is None or found.deviation < best.deviation:
                 best = found
             if best.deviation <= floor or budget.over:
@@ -162,47 +159,45 @@ def cut_votes(
     return best
 
 
-def vote_prices(votes: IntArray, size: FloatArray, low: IntArray, high: IntArray, weights: FloatArray) -> FloatArray:
+def vote_prices(votes: IntArray, totals: PointTotals, weights: FloatArray) -> FloatArray:
     """Prices under which given weights come nearest to the totals, shape (n_groups, n_classes); see :func:`cut_votes`.
 
     Examples
     --------
-    >>> votes, total = np.array([[0, 0], [1, 1]]), np.array([[0, 2]])
-    >>> prices = vote_prices(votes, np.ones((2, 1)), total, total, np.ones(2))
+    >>> votes, totals = np.array([[0, 0], [1, 1]]), PointTotals(np.ones((2, 1)), low=[[0, 2]], high=[[0, 2]])
+    >>> prices = vote_prices(votes, totals, np.ones(2))
     >>> (np.log(vote_shares(votes, np.ones(2), 2)) + prices[0]).argmax(axis=1).tolist()
     [1, 1]
     """
-    return _cut(votes, size, low, high, weights).prices
+    return _cut(votes, totals, weights).prices
 
 
-def _cut(votes: IntArray, size: FloatArray, low: IntArray, high: IntArray, weights: FloatArray) -> VoteCut:
-    scores = np.log(vote_shares(votes, weights, low.shape[1]))
-    if low.shape[1] == 2:
-        prices = _thresholds(scores[:, 1] - scores[:, 0], size, low, high)
-    else:
-        prices = _prices(scores, size, low, high)
+def _cut(votes: IntArray, totals: PointTotals, weights: FloatArray) -> VoteCut:
+    scores = np.log(vote_shares(votes, weights, totals.n_classes))
+    prices = _thresholds(scores[:, 1] - scores[:, 0], totals) if totals.n_classes == 2 else _prices(scores, totals)
     # With few members ties are so many that the plain vote may be nearer to the totals than any cut of it.
-    found = [(_deviation(scores, size, low, high, some), k) for k, some in enumerate((prices, np.zeros_like(prices)))]
+    found = [(_deviation(scores, totals, some), k) for k, some in enumerate((prices, np.zeros_like(prices)))]
     deviation, k = min(found)
-    return VoteCut(weights, np.zeros_like(prices) if k else prices, deviation)
+    return VoteCut(weights, np.zeros_like(prices) if k else prices, float(deviation))
 
 
-def _thresholds(margin: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
+def _thresholds(margin: FloatArray, totals: PointTotals) -> FloatArray:
     """Prices of two classes: a cut of each group half-way between two patterns."""
-    order = np.argsort(-margin, kind="stable")
-    margin, size = margin[order], size[order]
-    prices = np.zeros(low.shape)
-    for g in range(len(low)):
-        own = size[:, g] > 0
-        value, count = margin[own], np.concatenate([[0.0], np.cumsum(size[own, g])])
-        rows = count[-1]
-        fewest, most = max(low[g, 1], rows - high[g, 0]), min(high[g, 1], rows - low[g, 0])
+    pattern, group, times = totals.parts
+    order = np.lexsort((-margin[pattern], group))
+    pattern, times = pattern[order], times[order]
+    ends_of = np.searchsorted(group[order], np.arange(totals.n_groups + 1))
+    prices = np.zeros(totals.low.shape)
+    low, high = totals.interval(1)
+    for g in range(totals.n_groups):
+        own = slice(ends_of[g], ends_of[g + 1])
+        value, count = margin[pattern[own]], np.concatenate([[0], np.cumsum(times[own])])
         natural = count[np.count_nonzero(value > 0)]
-        if fewest <= natural <= most or not len(value):
+        if low[g] <= natural <= high[g] or not len(value):
             continue
         ends = np.concatenate([[value[0] + 2.0], value, [value[-1] - 2.0]])
         apart = -np.diff(ends) > _TIED
-        missed = np.where(apart, np.maximum(np.maximum(count - most, fewest - count), 0.0), np.inf)
+        missed = np.where(apart, np.maximum(np.maximum(count - high[g], low[g] - count), 0), np.inf)
         # Of equally good cuts the one nearest to the majority.
         cut = (ends[:-1] + ends[1:]) / 2
         k = int(np.lexsort((np.abs(cut), missed))[0])
@@ -210,19 +205,16 @@ def _thresholds(margin: FloatArray, size: FloatArray, low: IntArray, high: IntAr
     return prices
 
 
-def _prices(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
+def _prices(scores: FloatArray, totals: PointTotals) -> FloatArray:
     """Prices of several classes, by the transport of rows."""
-    pattern, group = np.nonzero(size)
-    times = size[pattern, group].astype(np.int64)
+    pattern, group, times = totals.parts
     pattern, group = np.repeat(pattern, times), np.repeat(group, times)
     rank = np.random.default_rng(0).permutation(len(pattern))
-    return divide_groups(scores[pattern], rank, group, low, high)[1]
+    return divide_groups(scores[pattern], rank, group, totals.low, totals.high)[1]
 
 
-def _deviation(scores: FloatArray, size: FloatArray, low: IntArray, high: IntArray, prices: FloatArray) -> float:
-    total = 0.0
-    for g in range(len(low)):
-        label = (scores + prices[g]).argmax(axis=1)
-        count = np.bincount(label, size[:, g], low.shape[1])
-        total += max(np.maximum(count - high[g], 0).sum(), np.maximum(low[g] - count, 0).sum())
-    return float(total)
+def _deviation(scores: FloatArray, totals: PointTotals, prices: FloatArray) -> int:
+    """Rows that would have to change class, if each row takes the class of the largest score and price."""
+    pattern, group, _ = totals.parts
+    label = (scores[pattern] + prices[group]).argmax(axis=1)
+    return totals.each_part.missed(label)

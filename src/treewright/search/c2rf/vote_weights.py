@@ -11,7 +11,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data.subset_sums import unreachable_totals
+from treewright.data import PointTotals
 
 __all__ = ["VoteTable", "search_vote_weights"]
 
@@ -28,15 +28,12 @@ class VoteTable:
     ----------
     votes : ndarray of shape (n_patterns, n_members)
         Distinct votes, class numbers.
-    size : ndarray of shape (n_patterns, n_groups)
-        Rows of each group that a pattern stands for.
-    low, high : ndarray of int, shape (n_groups, n_classes)
-        Allowed counts.
+    totals : PointTotals
+        Rows of each group that the patterns stand for, and the allowed counts.
     """
 
-    def __init__(self, votes: IntArray, size: FloatArray, low: IntArray, high: IntArray) -> None:
-        self.votes, self.size, self.low, self.high = votes, size, low, high
-        self.n_classes = low.shape[1]
+    def __init__(self, votes: IntArray, totals: PointTotals) -> None:
+        self.votes, self.totals, self.n_classes = votes, totals, totals.n_classes
 
     def ballots(self, weights: FloatArray) -> FloatArray:
         """Sum of the weights of the votes for each class, shape (n_patterns, n_classes)."""
@@ -44,25 +41,18 @@ class VoteTable:
 
     def deviation(self, ballots: FloatArray) -> float:
         """Rows that would have to change class, if each pattern takes the class of the most weight."""
-        label = ballots.argmax(axis=1)
-        count = np.stack([np.bincount(label, rows, self.n_classes) for rows in self.size.T])
-        above = np.maximum(count - self.high, 0).sum(axis=1)
-        below = np.maximum(self.low - count, 0).sum(axis=1)
-        return float(np.maximum(above, below).sum())
+        return float(self.totals.missed(ballots.argmax(axis=1)))
 
     def lower_bound(self) -> float:
         """A bound for all weights: what all members agree on stays, and counts that no set of patterns has."""
-        agreed = (self.votes == self.votes[:, :1]).all(axis=1)
-        sure = np.stack(
-            [np.bincount(self.votes[agreed, 0], rows[agreed], self.n_classes) for rows in self.size.T]
-        ).reshape(self.low.shape)
+        totals, agreed = self.totals, (self.votes == self.votes[:, :1]).all(axis=1)
+        sure = totals.of(agreed).counts(self.votes[agreed, 0])
         possible = np.stack(
-            [self.size[(self.votes == k).any(axis=1)].sum(axis=0) for k in range(self.n_classes)], axis=1
+            [totals.of((self.votes == k).any(axis=1)).group_rows for k in range(self.n_classes)], axis=1
         )
-        above = np.maximum(sure - self.high, 0).sum(axis=1)
-        below = np.maximum(self.low - possible, 0).sum(axis=1)
-        missed = unreachable_totals(self.size, self.low, self.high)
-        return float(max(np.maximum(above, below).sum(), missed))
+        above = np.maximum(sure - totals.high, 0).sum(axis=1)
+        below = np.maximum(totals.low - possible, 0).sum(axis=1)
+        return float(max(np.maximum(above, below).sum(), totals.unreachable))
 
 
 def search_vote_weights(
@@ -87,8 +77,8 @@ def search_vote_weights(
 
     Examples
     --------
-    >>> total = np.array([[0, 3, 4]])
-    >>> table = VoteTable(np.array([[0, 1, 2], [2, 1, 1]]), np.array([[4.0], [3.0]]), total, total)
+    >>> totals = PointTotals([[4], [3]], low=[[0, 3, 4]], high=[[0, 3, 4]])
+    >>> table = VoteTable(np.array([[0, 1, 2], [2, 1, 1]]), totals)
     >>> weights, deviation = search_vote_weights(table, np.ones(3), 1.0, 100.0, 0.0, Budget(5.0))
     >>> deviation
     0.0

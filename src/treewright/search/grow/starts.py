@@ -19,7 +19,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.grow.oblique import tree_from_sklearn
 from treewright.splits.l1_logistic import l1_logistic
-from treewright.splits.points import LEAST_GAP, Points
+from treewright.splits.points import Points
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
 
@@ -152,9 +152,7 @@ def balanced_tree(
         if len(rows) >= _ROOM * leaves:
             return normal, _halving(points.levels(rows, normal), weight[rows])
         level = points.levels(some, normal)
-        threshold, _ = best_threshold(
-            level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), LEAST_GAP[X.dtype.itemsize]
-        )
+        threshold, _ = best_threshold(level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap)
         return (normal, threshold) if np.isfinite(threshold) else None
 
     with Parallel(n_jobs=n_jobs, backend="threading") as parallel:

@@ -21,8 +21,9 @@ from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import Leaves
-from treewright.search.improve.nodes import Alternation
+from treewright.search.improve.tao import SparseNodes
 from treewright.tree import Tree
 
 __all__ = ["Stretch", "improve_stretched", "stretched"]
@@ -129,7 +130,7 @@ def improve_stretched(
     budget : Budget
         Ends the work early.
     splits, n_jobs
-        As for :func:`~treewright.search.improve.nodes.alternate_nodes`.
+        As for :func:`~treewright.search.improve.tao.alternate_nodes`.
     starts : dict or None
         What the node solver remembers of trees like this one, None for nothing.
 
@@ -153,12 +154,12 @@ def improve_stretched(
 
     def on(X: Any, targets: FloatArray, weight: FloatArray, tree: Tree, alpha: float) -> Alternation:
         leaves = make_leaves(X, targets, weight)
-        return Alternation(tree, X, leaves, alpha, splits=splits, n_jobs=n_jobs)
+        return Alternation(tree, X, leaves, SparseNodes(alpha, splits, starts=memory), n_jobs)
 
+    memory = {} if starts is None else dict(starts)
     n, rng = len(weight), np.random.default_rng(stretch.seed)
     state = on(X, targets, weight, tree, alpha)
     leaf, join = state.leaf, _joiner(X, min(n, stretch.most))
-    memory = {} if starts is None else dict(starts)
     for _ in range(stretch.passes):
         if budget.over:
             break
@@ -166,7 +167,6 @@ def improve_stretched(
         whose = np.concatenate([np.arange(n), origin])
         share = float(weight.sum() / weight[whose].sum())
         state = on(join(copies), targets[whose], weight[whose] * share, tree, alpha * float(np.sqrt(share)))
-        state.starts = memory
         state.improve(budget)
         tree, leaf = state.tree(), state.leaf[:n]
     return on(X, targets, weight, tree, alpha)

@@ -16,9 +16,10 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import target_spread
 from treewright.search.grow.oblique import tree_from_sklearn
+from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import MeanLeaves
-from treewright.search.improve.nodes import Alternation
 from treewright.search.improve.stretch import Stretch, improve_stretched
+from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
 from treewright.splits.points import Points
 from treewright.tree import Tree
@@ -66,6 +67,7 @@ class AlternatingStep:
         self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
         self.stretch = stretch
         self.state: Alternation | None = None
+        self.nodes: SparseNodes
         self.targets: FloatArray
         self.alpha = relative_alpha
 
@@ -76,7 +78,8 @@ class AlternatingStep:
         if self.state is None:
             self.alpha = self.relative_alpha * target_spread(targets, self.weight) ** 2
             start = self.make_start(targets, self.alpha)
-            self.state = Alternation(start, self.X, leaves, self.alpha, splits=self.splits, n_jobs=self.n_jobs)
+            self.nodes = SparseNodes(self.alpha, self.splits)
+            self.state = Alternation(start, self.X, leaves, self.nodes, self.n_jobs)
             passes = self.first_passes
         else:
             self.state.retarget(leaves)
@@ -100,7 +103,7 @@ class AlternatingStep:
             budget,
             splits=self.splits,
             n_jobs=self.n_jobs,
-            starts=self.state.starts,
+            starts=self.nodes.starts,
         )
         return self._fitted(state)
 

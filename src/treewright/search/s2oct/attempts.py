@@ -26,7 +26,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
 from treewright.search.grow.oblique import cart_tree, grow
-from treewright.search.improve.splits import alternate
+from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
@@ -141,7 +141,7 @@ def search_s2oct(
     offer(cart_tree(X, y, weight, model.n_classes, model.depth))
     if budget.over or not guided:
         return pool
-    guide = Guide(model.X, model.y, model.weight, model.size[~known], model.low, model.high, seed, budget.share(0.3))
+    guide = Guide(model.X, model.y, model.weight, model.totals, seed, budget.share(0.3))
     pool.guide = guide.labels()
     attempt = _Attempt(model, budget)
     if model.n_classes == 2 and len(np.unique(y)) == 2:

@@ -7,7 +7,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.formulations import S2OCT
 from treewright.search.s2oct.attempts import Pool
-from treewright.search.totals.assignment import assign_within_totals
+from treewright.search.totals.points import divide_points
 from treewright.tree import Tree
 from treewright.tree.measure import n_split_weights
 
@@ -35,14 +35,13 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
         return int(np.argmax([_margin(tree, model.X[model.y < 0]) for tree in pool.trees]))
     votes = vote_shares(pool.labels, model.n_classes, pool.guide)
     rows = np.arange(len(votes))
-    weight = model.size[model.y < 0].sum(axis=1)
-    return int(np.argmax([weight @ votes[rows, labels] for labels in pool.labels]))
+    return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
 
 
 def committee(pool: Pool, model: S2OCT) -> IntArray:
     """Labels of the unlabelled points by the vote of all trees, within the totals."""
     votes = vote_shares(pool.labels, model.n_classes, pool.guide)
-    return assign_within_totals(votes, model.size[model.y < 0], model.low, model.high)
+    return divide_points(votes, model.totals)
 
 
 def vote_shares(labels: list[IntArray], n_classes: int, guide: IntArray | None) -> FloatArray:

@@ -18,7 +18,8 @@ from sklearn.svm import SVC
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.totals.assignment import assign_within_totals
+from treewright.data import PointTotals
+from treewright.search.totals.points import divide_points
 
 __all__ = ["Guide"]
 
@@ -37,8 +38,8 @@ class Guide:
         Class numbers, -1 unlabelled.
     weight : ndarray
         Weights of the labelled points.
-    size, low, high : ndarray
-        Rows that each unlabelled point stands for by group, and the totals.
+    totals : PointTotals
+        Rows that the unlabelled points stand for, and the allowed counts.
     seed : int
         Seed of the classifiers.
     budget : Budget
@@ -50,14 +51,11 @@ class Guide:
         X: FloatArray,
         y: IntArray,
         weight: FloatArray,
-        size: FloatArray,
-        low: IntArray,
-        high: IntArray,
+        totals: PointTotals,
         seed: int,
         budget: Budget,
     ) -> None:
-        self.size, self.low, self.high = size, low, high
-        self.n_classes = low.shape[1]
+        self.totals, self.n_classes = totals, totals.n_classes
         known = y >= 0
         spread = X.std(axis=0)
         Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -71,14 +69,14 @@ class Guide:
 
     def labels(self) -> IntArray:
         """The most likely labels within the totals."""
-        return assign_within_totals(self.mean, self.size, self.low, self.high)
+        return divide_points(self.mean, self.totals)
 
     def varied(self, rng: np.random.Generator) -> IntArray:
         """Labels from a random mixture of the scores, for variety."""
         share = rng.dirichlet(np.ones(len(self.scores) + 1))
         mixed = share[0] * self.mean + sum(s * score for s, score in zip(share[1:], self.scores, strict=True))
         mixed = mixed + 0.05 * rng.normal(size=mixed.shape)
-        return assign_within_totals(mixed, self.size, self.low, self.high)
+        return divide_points(mixed, self.totals)
 
     def _first_scores(self, budget: Budget) -> list[FloatArray]:
         if len(np.unique(self._y)) < 2 or not len(self._unlabelled):
@@ -101,7 +99,7 @@ class Guide:
         points = np.vstack([self._labelled, self._unlabelled])
         first = scores
         for _ in range(rounds):
-            guessed = assign_within_totals(scores, self.size, self.low, self.high)
+            guessed = divide_points(scores, self.totals)
             both = np.concatenate([self._y, guessed])
             model = SVC() if small else LogisticRegression(max_iter=100)
             scores = self._scored(model, points, both, weight)

@@ -7,7 +7,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
-from treewright.search.totals.assignment import assign_within_totals
+from treewright.search.totals.points import divide_points
 from treewright.splits.separation import separate
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
@@ -34,26 +34,13 @@ class Moves:
         self.model, self.rng, self.budget = model, rng, budget
         known = model.y >= 0
         self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
-        self.hidden, self.size = model.X[~known], model.size[~known]
+        self.hidden, self.totals = model.X[~known], model.totals
 
     # ------------------------------------------------------------------ totals
 
-    def deviations(self, counts: FloatArray) -> FloatArray:
-        """Rows that would have to change class, for counts of shape (..., n_groups, n_classes)."""
-        above = np.maximum(counts - self.model.high, 0).sum(axis=-1)
-        below = np.maximum(self.model.low - counts, 0).sum(axis=-1)
-        return np.asarray(np.maximum(above, below).sum(axis=-1))
-
-    def counts(self, label: IntArray) -> FloatArray:
-        """Rows of each group and class."""
-        table = np.zeros((self.size.shape[1], self.model.n_classes))
-        for k in range(table.shape[1]):
-            table[:, k] = self.size[label == k].sum(axis=0)
-        return table
-
     def deviation(self, planes: Planes) -> float:
         """Rows that would have to change class."""
-        return float(self.deviations(self.counts(planes.labels[leaves_reached(planes.values(self.hidden))])))
+        return float(self.totals.missed(planes.labels[leaves_reached(planes.values(self.hidden))]))
 
     def mended_labels(self, planes: Planes) -> IntArray:
         """Labels within the totals that differ from those of the tree at the points nearest to a lowest split."""
@@ -66,14 +53,14 @@ class Moves:
         rows = np.arange(len(leaf))
         scores[rows, planes.labels[2 * (leaf // 2)]] = -distance
         scores[rows, planes.labels[2 * (leaf // 2) + 1]] = distance
-        return assign_within_totals(scores, self.size, self.model.low, self.model.high)
+        return divide_points(scores, self.totals)
 
     def meet_totals(self, planes: Planes, rounds: int = 30) -> Planes:
         """Move hyperplanes until the totals are met or nothing helps."""
         idle = 0
         for attempt in range(rounds):
             values = planes.values(self.hidden)
-            now = float(self.deviations(self.counts(planes.labels[leaves_reached(values)])))
+            now = self.totals.missed(planes.labels[leaves_reached(values)])
             if now == 0 or idle > 3 or self.budget.over:
                 break
             found = self._best_move(planes, values, wild=attempt > 0)
@@ -174,15 +161,15 @@ class Moves:
         rows should change, as many as are needed (or a few times that, to overshoot); the next ones should stay.
         """
         label = planes.labels[leaves_reached(values)]
-        counts = self.counts(label)
-        lacking = np.maximum(self.model.low - counts, 0) - np.maximum(counts - self.model.high, 0)
+        counts = self.totals.counts(label)
+        lacking = np.maximum(self.totals.low - counts, 0) - np.maximum(counts - self.totals.high, 0)
         if_left, if_right = labels_on_either_side(planes, node, values[here])
         goes_left = values[here, node] <= 0
         other = np.where(goes_left, if_right, if_left)
-        group = self.size[here].argmax(axis=1)
+        group = self.totals.largest_group[here]
         useful = lacking[group, other] > lacking[group, label[here]]
         order = np.argsort(np.abs(values[here, node]), kind="stable")
-        needed = int(self.deviations(counts)) * times
+        needed = int(self.totals.deviation(counts)) * times
         flip = order[useful[order]][:needed]
         if not len(flip):
             return None
@@ -211,9 +198,8 @@ class Moves:
         order = np.argsort(when, kind="stable")
         flips, when = flips[order], when[order]
         was_right = start[flips] > 0
-        old = np.where(was_right, if_right[flips], if_left[flips])
         new = np.where(was_right, if_left[flips], if_right[flips])
-        deviation = self._deviation_after(planes.labels[leaf], self.size[here][flips], old, new)
+        deviation = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[flips], new)
         edges = np.concatenate([[0.0], when, [1.0]])
         # A step too short to stand between two points leaves their sides to rounding.
         speed = np.abs(start[flips] - end[flips])
@@ -230,16 +216,6 @@ class Moves:
             node, (1 - theta) * planes.omega[node] + theta * omega, (1 - theta) * planes.gamma[node] + theta * gamma
         )
         return moved, float(deviation[k])
-
-    def _deviation_after(self, label: IntArray, size: FloatArray, old: IntArray, new: IntArray) -> FloatArray:
-        """Deviation after each of a sequence of points has changed its label, shape (n_changes + 1,)."""
-        change = np.zeros((len(old) + 1, *self.model.low.shape))
-        rows = np.arange(1, len(old) + 1)
-        change[0] = self.counts(label)
-        for g in range(change.shape[1]):
-            np.add.at(change[:, g], (rows, old), -size[:, g])
-            np.add.at(change[:, g], (rows, new), size[:, g])
-        return self.deviations(np.cumsum(change, axis=0))
 
     # ------------------------------------------------------------------ margins
 

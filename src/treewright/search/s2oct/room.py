@@ -16,7 +16,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray
 from treewright.search.s2oct.moves import Moves
-from treewright.search.totals.assignment import assign_within_totals
+from treewright.search.totals.points import divide_points
 from treewright.splits.separation import separate
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
@@ -130,7 +130,7 @@ def _sides(
     scores[fixed] = -10.0 * most
     now = np.where(here, np.where(f > 0, if_right, if_left), planes.labels[leaves_reached(values)])
     scores[rows[fixed], now[fixed]] = 1e3 * most
-    label = assign_within_totals(scores, moves.size, moves.model.low, moves.model.high)
+    label = divide_points(scores, moves.totals)
     side = np.where(forced != 0, forced, np.where(f > 0, 1.0, -1.0))
     side[counted & (label == if_right)] = 1.0
     side[counted & (label == if_left)] = -1.0

@@ -1,0 +1,200 @@
+r"""One way to improve a tree: all nodes of a depth at once, the deepest first, never worse.
+
+With all other nodes fixed, a point that passes a branch node pays the loss of the leaf that it reaches on either side.
+Only the difference matters, its *stake*. What split a node then takes, and what a normal costs, is the node solver's
+affair (:class:`NodeSolver`); what leaves say and lose is that of the leaves (:class:`~.leaves.Leaves`). Points of two
+nodes of one depth do not meet below, so these nodes are independent. Any order in which children come before their
+parents gives the same tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.search.improve.leaves import Leaves
+from treewright.splits.points import Points
+from treewright.tree import Tree
+from treewright.tree.shape import Shape
+
+__all__ = ["Alternation", "Node", "NodeSolver"]
+
+
+class Node(NamedTuple):
+    """A branch node while all others are fixed.
+
+    Attributes
+    ----------
+    number : int
+        Its number in the tree.
+    normal, threshold
+        The split that it has.
+    rows : ndarray of int
+        The points that pass it.
+    stake : ndarray
+        What each of them loses on the left less what it loses on the right.
+    goes_left : ndarray of bool
+        Where they go now.
+    lowest : bool
+        Whether both children are leaves, which are refitted afterwards.
+    """
+
+    number: int
+    normal: FloatArray
+    threshold: float
+    rows: IntArray
+    stake: FloatArray
+    goes_left: BoolArray
+    lowest: bool
+
+
+class NodeSolver(Protocol):
+    """What finds the split of a node, and what it charges for normals."""
+
+    def price(self, normals: FloatArray) -> float:
+        """What the normals of all nodes cost together; a row of zeros costs nothing."""
+
+    def better(self, points: Points, node: Node, budget: Budget) -> tuple[FloatArray, float] | None:
+        """Normal and threshold of lower loss plus price than the node has; None where none is found."""
+
+
+class _Change(NamedTuple):
+    """A better split for a node."""
+
+    node: int
+    normal: FloatArray
+    threshold: float
+    goes_left: BoolArray
+
+
+class Alternation:
+    """A tree while it changes, and where its points are.
+
+    Parameters
+    ----------
+    tree : Tree
+        Where to start; its splits are numerical. Its values do not matter.
+    X : ndarray (C order) or csr_array of shape (n_points, n_features)
+        Points, float64 or float32.
+    leaves : Leaves
+        Targets, weights and the loss.
+    solver : NodeSolver
+        Finds splits, and charges for them.
+    n_jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    leaf : ndarray of int, shape (n_points,)
+        Leaf of each point, as a node number of the tree.
+    loss, price : float
+        The two parts of the objective: loss of the points, price of normals and leaves.
+
+    Examples
+    --------
+    >>> from treewright.search.improve.leaves import MeanLeaves
+    >>> from treewright.search.improve.tao import SparseNodes
+    >>> X = np.array([[0.1], [0.2], [0.8], [0.9]])
+    >>> leaves = MeanLeaves(np.array([[0.0], [0.0], [1.0], [1.0]]), np.ones(4))
+    >>> state = Alternation(Tree.stump([1.0], 0.85, [[0.0], [0.0]]), X, leaves, SparseNodes(alpha=0.1))
+    >>> state.improve(Budget()), round(state.objective, 6)
+    (True, 0.1)
+    >>> state.retarget(MeanLeaves(np.array([[0.0], [2.0], [2.0], [2.0]]), np.ones(4)))
+    >>> state.improve(Budget()), state.leaf.tolist()
+    (True, [1, 2, 2, 2])
+    """
+
+    def __init__(self, tree: Tree, X: Any, leaves: Leaves, solver: NodeSolver, n_jobs: int = 1) -> None:
+        tree = tree.numerical()
+        self.shape, self.points, self.leaves = Shape.of(tree), Points(X), leaves
+        self.solver, self.n_jobs = solver, n_jobs
+        long = np.sqrt(np.einsum("ij,ij->i", tree.weights, tree.weights))
+        still = long == 0
+        long = np.where(still, 1.0, long)
+        self.normals, self.threshold = tree.weights / long[:, None], tree.threshold / long
+        # What a zero normal is compared with: all points go one way.
+        self.threshold[still] = np.where(tree.threshold[still] >= 0, 1.0, -1.0)
+        n = X.shape[0]
+        self.everyone = np.arange(n)
+        self.leaf = self._walk(self.everyone, np.zeros(n, dtype=np.int64))
+        self.loss = self.price = np.inf
+        self._refit()
+
+    @property
+    def objective(self) -> float:
+        """Loss plus price."""
+        return self.loss + self.price
+
+    def tree(self) -> Tree:
+        """The tree as it is now."""
+        values, labels = self.leaves.table()
+        slopes = self.leaves.slopes
+        return Tree(self.shape.left, self.shape.right, self.normals, self.threshold, values, labels, slopes=slopes)
+
+    def _refit(self) -> None:
+        """Refit the leaves and sum up the objective, which must not have risen."""
+        before = self.objective
+        self.leaves.refit(self.shape, self.leaf)
+        self.losses = self.leaves.loss(self.everyone, self.leaf)
+        self.loss = float(self.losses.sum())
+        self.price = self.solver.price(self.normals) + self.leaves.price
+        assert self.objective <= before + 1e-9 * max(1.0, before), "the objective rose"
+
+    def retarget(self, leaves: Leaves) -> None:
+        """Give the points other targets; splits and what the node solver remembers stay."""
+        self.leaves = leaves
+        self.loss = self.price = np.inf
+        self._refit()
+
+    def improve(self, budget: Budget) -> bool:
+        """Make a pass over the tree, the deepest nodes first; whether anything changed."""
+        changed = False
+        with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
+            for level in range(len(self.shape.branches) - 1, -1, -1):
+                changed |= self._improve_level(level, budget, parallel)
+        return changed
+
+    def _walk(self, rows: IntArray, start: IntArray) -> IntArray:
+        return self.points.walk(self.shape, self.normals, self.threshold, rows, start)
+
+    def _improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
+        """Improve the branches of one level; whether any changed."""
+        shape = self.shape
+        at = shape.at_level[level][self.leaf]
+        order = np.argsort(at, kind="stable")
+        order = order[(at[order] >= 0) & (shape.left[at[order]] >= 0)]  # others are in leaves of this level or above
+        at = at[order]
+        goes_left = shape.at_level[level + 1][self.leaf[order]] == shape.left[at]
+        other = self._walk(order, np.where(goes_left, shape.right[at], shape.left[at]))
+        lost = self.leaves.loss(order, other)
+        stake = np.where(goes_left, self.losses[order] - lost, lost - self.losses[order])  # left minus right
+        bounds = np.searchsorted(at, [shape.branches[level], shape.branches[level] + 1])
+        parts = [slice(low, high) for low, high in bounds.T]
+        jobs = zip(shape.branches[level].tolist(), parts, strict=True)
+        found = parallel(
+            delayed(self._change)(node, order[part], stake[part], goes_left[part], budget) for node, part in jobs
+        )
+        moved = False
+        for change, part in zip(found, parts, strict=True):
+            if change is not None:
+                moved = True
+                self.normals[change.node], self.threshold[change.node] = change.normal, change.threshold
+                crossed = change.goes_left != goes_left[part]
+                self.leaf[order[part][crossed]] = other[part][crossed]
+        if moved:
+            self._refit()
+        return moved
+
+    def _change(
+        self, number: int, rows: IntArray, stake: FloatArray, goes_left: BoolArray, budget: Budget
+    ) -> _Change | None:
+        """What the solver would change at a node, and where its points go then."""
+        children = [self.shape.left[number], self.shape.right[number]]
+        lowest = bool(np.all(self.shape.left[children] < 0))
+        here = self.normals[number], float(self.threshold[number])
+        found = self.solver.better(self.points, Node(number, *here, rows, stake, goes_left, lowest), budget)
+        return None if found is None else _Change(number, *found, self.points.levels(rows, found[0]) <= found[1])

@@ -1,0 +1,196 @@
+"""One label a point within class totals, where points may stand for several rows and for rows of several groups.
+
+Rows are divided first, see :mod:`treewright.search.totals.transport`. Where every point is one row, that is all, and
+exact. A point of many rows takes the class of most of its rows, which moves the counts by part of a point here and
+there; single points then change class as long as that brings the counts nearer to the totals, those first that lose
+the least score for it. To divide points exactly is as hard as to find a subset of given sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.data import PointTotals
+from treewright.search.totals.transport import divide_groups
+
+__all__ = ["divide_points"]
+
+_EXACT_GROUPS = 300
+"""Groups that are divided exactly one by one; more of them are divided at once, with prices that are nearly right."""
+
+_SWEEPS = 12
+"""Rounds over the classes in which such prices are sought."""
+
+_MENDED_CELLS = 30_000_000
+"""Changes of points that are looked at in mending; a second or so."""
+
+
+def divide_points(scores: FloatArray, totals: PointTotals) -> IntArray:
+    """Label points so that counts are within the totals and the scores of the rows add up to as much as possible.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_points, n_classes)
+        How well each class fits, finite, for instance log-probabilities.
+    totals : PointTotals
+        Rows of each group that the points stand for, and the allowed counts.
+
+    Returns
+    -------
+    ndarray of int, shape (n_points,)
+        Class numbers. Totals are met wherever points are single rows and there are few groups, and the sum of scores
+        is then the largest. Otherwise no change of a single point comes nearer to the totals, unless points are so
+        many that mending is broken off.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.1, 0.9], [0.4, 0.6], [0.3, 0.7]])
+    >>> divide_points(scores, PointTotals([[1], [1], [1]], low=[[2, 1]], high=[[2, 1]])).tolist()
+    [1, 0, 0]
+    >>> divide_points(scores, PointTotals([[5], [1], [1]], low=[[6, 1]], high=[[6, 1]])).tolist()
+    [0, 0, 1]
+    """
+    point, group, times = totals.parts
+    row = np.repeat(np.arange(len(point)), times)
+    table = (
+        scores if len(row) == len(scores) and np.array_equal(point[row], np.arange(len(row))) else scores[point[row]]
+    )
+    of_row = _divided_rows(table, group[row], *_possible(totals))
+    if table is scores:
+        labels = of_row
+    else:
+        cell = point[row] * totals.n_classes + of_row
+        votes = np.bincount(cell, minlength=scores.size).reshape(scores.shape)
+        labels = np.where(votes == votes.max(axis=1, keepdims=True), scores, -np.inf).argmax(axis=1)
+    return _mended(scores, labels, totals)
+
+
+def _possible(totals: PointTotals) -> tuple[IntArray, IntArray]:
+    """Allowed counts that some division of the rows has: tight, and where none is allowed those of least deviation."""
+    low, high, rows = totals.low.copy(), totals.high.copy(), totals.group_rows
+    needed, allowed = low.sum(axis=1) > rows, high.sum(axis=1) < rows
+    low[needed], high[needed] = 0, totals.low[needed]
+    low[allowed], high[allowed] = totals.high[allowed], rows[allowed, None]
+    tight_low = np.maximum(low, rows[:, None] - (high.sum(axis=1, keepdims=True) - high))
+    return tight_low, np.minimum(high, rows[:, None] - (low.sum(axis=1, keepdims=True) - low))
+
+
+def _divided_rows(scores: FloatArray, group: IntArray, low: IntArray, high: IntArray) -> IntArray:
+    """Labels of rows within the totals of their groups; among rows that tie, the first change class."""
+    if scores.shape[1] == 2:
+        return _cut(scores[:, 1] - scores[:, 0], group, low[:, 1], high[:, 1])
+    labels = np.asarray(scores.argmax(axis=1))
+    counts = np.bincount(group * low.shape[1] + labels, minlength=low.size).reshape(low.shape)
+    wrong = np.any((counts < low) | (counts > high), axis=1)
+    if np.count_nonzero(wrong) > _EXACT_GROUPS:
+        return np.asarray((scores + _near_prices(scores, group, low, high)[group]).argmax(axis=1))
+    rows = np.flatnonzero(wrong[group])
+    if len(rows):
+        number = np.cumsum(wrong) - 1
+        labels[rows] = divide_groups(scores[rows], np.arange(len(rows)), number[group[rows]], low[wrong], high[wrong])[
+            0
+        ]
+    return labels
+
+
+def _cut(margin: FloatArray, group: IntArray, low: IntArray, high: IntArray) -> IntArray:
+    """Two classes: in each group the rows of the highest margins are class 1, as many as have a positive one."""
+    wanted = np.clip(np.bincount(group[margin > 0], minlength=len(low)), low, high)
+    order = np.lexsort((-margin, group))
+    place = np.arange(len(order)) - np.searchsorted(group[order], np.arange(len(low)))[group[order]]
+    labels = np.zeros(len(margin), dtype=np.int64)
+    labels[order[place < wanted[group[order]]]] = 1
+    return labels
+
+
+def _near_prices(scores: FloatArray, group: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+    """Prices of all groups by which counts nearly meet the totals: each class in turn, the others fixed."""
+    by_group = np.argsort(group, kind="stable")
+    scores, group = scores[by_group], group[by_group]
+    first = np.searchsorted(group, np.arange(len(low)))
+    rows = np.bincount(group, minlength=len(low))
+    prices = np.where(high > 0, 0.0, -np.inf)
+    for _ in range(_SWEEPS):
+        before = prices.copy()
+        for k in range(scores.shape[1]):
+            prices[:, k] = -np.inf
+            needed = (scores + prices[group]).max(axis=1) - scores[:, k]
+            price = _prices(needed, group, first, rows, low[:, k], high[:, k])
+            prices[:, k] = np.where(high[:, k] > 0, price, -np.inf)
+        if np.array_equal(prices, before):
+            break
+    return prices
+
+
+def _prices(
+    needed: FloatArray, group: IntArray, first: IntArray, rows: IntArray, low: IntArray, high: IntArray
+) -> FloatArray:
+    """The price nearest to 0, for each group, that attracts between `low` and `high` rows, each at its own."""
+    sure = np.bincount(group[needed < 0], minlength=len(rows))
+    possible = np.bincount(group[needed <= 0], minlength=len(rows))
+    wanted = np.where(possible < low, low, high)
+    ordered = np.append(needed[np.lexsort((needed, group))], 0.0)
+    below = ordered[np.maximum(first + np.clip(wanted, 1, None) - 1, 0)]
+    above = ordered[first + np.minimum(wanted, np.maximum(rows - 1, 0))]
+    right = (possible >= low) & (sure <= high)
+    return np.where(right, 0.0, (below + above) / 2)
+
+
+def _mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArray:
+    """Change single points, in each round one a group at most, until none comes nearer to the totals."""
+    labels, looked_at = labels.copy(), 0
+    while looked_at < _MENDED_CELLS:
+        points, classes, saved = _savings(labels, totals)
+        looked_at += saved.size
+        useful = saved > 0
+        if not useful.any():
+            break
+        loss = scores[points, labels[points]][:, None] - scores[np.ix_(points, classes)]
+        loss = np.where(useful, loss / np.maximum(saved, 1), np.inf)
+        best = loss.argmin(axis=1)
+        least = loss[np.arange(len(points)), best]
+        chosen = _apart(points[np.isfinite(least)], least[np.isfinite(least)], totals)
+        where = np.searchsorted(points, chosen)
+        labels[chosen] = classes[best[where]]
+    return labels
+
+
+def _savings(labels: IntArray, totals: PointTotals) -> tuple[IntArray, IntArray, IntArray]:
+    """Points and classes whose change may come nearer to the totals, and by how many rows each does."""
+    counts, low, high = totals.counts(labels), totals.low, totals.high
+    excess, lack = np.maximum(counts - high, 0), np.maximum(low - counts, 0)
+    above, below = excess.sum(axis=1), lack.sum(axis=1)
+    missed = np.maximum(above, below)
+    # A change helps only if it takes from a class in excess, or from any with rows to spare where rows are lacking
+    # more; and likewise for the class it goes to.
+    gives = (excess > 0) | ((below > above)[:, None] & (counts > low))
+    takes = (lack > 0) | ((above > below)[:, None] & (counts < high))
+    point, group, times = totals.parts
+    points = np.unique(point[(gives & (missed > 0)[:, None])[group, labels[point]]])
+    classes = np.flatnonzero((takes & (missed > 0)[:, None]).any(axis=0))
+    if not len(points) or not len(classes):
+        return points[:0], classes, np.zeros((0, len(classes)), dtype=np.int64)
+    mine = np.isin(point, points)
+    point, g, t = point[mine], group[mine], times[mine]
+    a = labels[point]
+    less, more = counts[g, a] - t, counts[g][:, classes] + t[:, None]
+    new_above = (above[g] - excess[g, a] + np.maximum(less - high[g, a], 0))[:, None]
+    new_above = new_above - excess[g][:, classes] + np.maximum(more - high[g][:, classes], 0)
+    new_below = (below[g] - lack[g, a] + np.maximum(low[g, a] - less, 0))[:, None]
+    new_below = new_below - lack[g][:, classes] + np.maximum(low[g][:, classes] - more, 0)
+    saved = missed[g][:, None] - np.maximum(new_above, new_below)
+    saved[classes == a[:, None]] = 0
+    return points, classes, np.add.reduceat(saved, np.flatnonzero(np.diff(point, prepend=-1)), axis=0)
+
+
+def _apart(points: IntArray, cost: FloatArray, totals: PointTotals) -> IntArray:
+    """Points of which no two have a group in common: those that are the cheapest in all their groups."""
+    rank = np.empty(totals.n_points, dtype=np.int64)
+    rank[points] = np.argsort(np.argsort(cost, kind="stable"))
+    point, group, _ = totals.of(points).parts
+    mine = rank[points[point]]
+    first = np.full(totals.n_groups, len(points))
+    np.minimum.at(first, group, mine)
+    late = np.bincount(point[mine > first[group]], minlength=len(points))
+    return points[late == 0]
