@@ -32,6 +32,8 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         "warm_start": ["boolean", Tree, TreeClassifier],
     }
 
+    _ends = (*TreeClassifier._ends, "optimal")
+
     def _given_starts(self, n_features: int, scaling: Scaling) -> list[Tree]:
         """Trees that ``warm_start`` names, in the units of the model."""
         given = self._given_tree(n_features)
@@ -68,7 +70,7 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         self._warn_unless_optimal(outcome.reason)
 
     def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {"bound": float(self.bound_)}
+        return super()._fitted_state() | {"bound": float(self.bound_), "gap": float(self._gap_asked)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         if not is_number(state["bound"]):
@@ -78,3 +80,11 @@ class ProgramClassifier(SolvedModel, TreeClassifier):
         if self.bound_ > self.objective_ + 1e-6 * max(1.0, abs(self.objective_)):
             raise ModelFileError(f"fit.bound is {self.bound_}, above the objective {self.objective_}")
         self.gap_ = relative_gap(self.objective_, self.bound_)
+        self._gap_asked = state.get("gap", self.gap)
+        if not is_number(self._gap_asked) or not 0 <= self._gap_asked < 1:
+            raise ModelFileError(f"fit.gap is {self._gap_asked!r}, expected a number from 0 to 1")
+        if self.status_ == "optimal" and self.gap_ > self._gap_asked:
+            raise ModelFileError(
+                f"fit.status is 'optimal', but objective {self.objective_} and bound {self.bound_} are farther apart "
+                f"than a gap of {self._gap_asked}"
+            )

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, distinct_rows, make_problem, merge_rows
-from treewright.data._checks import missing_mask, refuse_dates
+from treewright.data._checks import missing_mask, plain, refuse_dates, show
+from treewright.estimators.common.files import is_number
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
+    "class_weighted",
     "fit_rows",
     "labelled_rows",
     "new_rows",
@@ -76,10 +78,10 @@ def semi_supervised_problem(
         return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
     except InvalidInputError:
         # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
-        plain = np.asarray(y)
-        if totals is not None or groups is not None or plain.dtype.kind not in "if" or len(np.unique(plain)) != 2:
+        given = np.asarray(y)
+        if totals is not None or groups is not None or given.dtype.kind not in "if" or len(np.unique(given)) != 2:
             raise
-        if unlabeled not in np.unique(plain):
+        if unlabeled not in np.unique(given):
             raise
         warnings.warn(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
@@ -113,11 +115,25 @@ def seed_where_unset(estimator: Any, seed: int) -> None:
     estimator.set_params(**{key: seed for key in names if given[key] is None})
 
 
+def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
+    """Weights of rows times those of their classes, as in scikit-learn; factors that are no weights are refused."""
+    if isinstance(class_weight, dict):
+        for label, factor in class_weight.items():
+            if not is_number(plain(factor)) or factor < 0:
+                raise InvalidInputError(
+                    f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
+                )
+    return np.asarray(weight * compute_sample_weight(class_weight, labels))
+
+
 def weighted_rows(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
     """Rows of positive weight, their weights and targets."""
     used = np.flatnonzero(weight > 0)
     if not len(used):
         raise InvalidInputError("all weights are zero; at least one row must count")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise InvalidInputError(f"the weights sum to infinity, the largest is {show(weight.max())}; divide all")
     return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
 
 

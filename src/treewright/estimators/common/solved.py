@@ -34,6 +34,7 @@ class SolvedModel(TimedModel):
     bound_: float
     status_: str
     solve_time_: float
+    _gap_asked: float
     _solved_noun: ClassVar[str] = "tree"
     """What the model is about, in messages."""
 
@@ -70,6 +71,7 @@ class SolvedModel(TimedModel):
             "status_": str(outcome.status),
             "trace_": outcome.trace,
             "solve_time_": budget.elapsed,
+            "_gap_asked": float(self.gap),  # what "optimal" means, whatever the parameter is set to later
         }
         self._publish(course | fitted)
 

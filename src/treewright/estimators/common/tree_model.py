@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,10 @@ from treewright.data import Scaling
 from treewright.estimators.common.files import is_number, read_model, write_model
 from treewright.estimators.common.rows import new_rows
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.solvers import Status
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
 
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
-
-_STATUSES = tuple(str(status) for status in Status)
 
 
 class TreeModel(BaseEstimator):
@@ -32,6 +29,8 @@ class TreeModel(BaseEstimator):
     tree_: Tree
     n_features_in_: int
     warm_start: Any
+    _ends: ClassVar[tuple[str, ...]] = ("interrupted", "local", "time_limit")
+    """Values that ``status_`` may have."""
 
     def apply(self, X: ArrayLike) -> IntArray:
         """Return the leaf that each row reaches, as a node number of ``tree_``.
@@ -169,8 +168,8 @@ class TreeModel(BaseEstimator):
         trace = state["trace"]
         if state["solve_time"] < 0:
             raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
-        if state["status"] not in _STATUSES:
-            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(_STATUSES)}")
+        if state["status"] not in self._ends:
+            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(self._ends)}")
         if not isinstance(trace, list) or not all(
             isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
         ):

@@ -25,14 +25,15 @@ from joblib import Parallel, delayed
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
-from treewright.search.grow.oblique import cart_tree, grow
+from treewright.search.grow.cart import cart_tree
+from treewright.search.grow.oblique import grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
+from treewright.splits.directions import logistic_direction
 from treewright.splits.separation import separate
-from treewright.splits.thresholds import logistic_direction
 from treewright.tree import Tree, predict_labels
 from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
