@@ -12,7 +12,7 @@ from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
-from treewright.solvers import Progress, Solver, Status, relative_gap
+from treewright.solvers import Progress, Solver, Status, relative_gap, require
 
 __all__ = ["Outcome", "Relaxation", "optimize"]
 
@@ -99,7 +99,7 @@ def optimize(
     search : callable
         Offers solutions to an Incumbent within a budget; must offer at least one whatever the budget.
     solver : Solver
-        Takes over where the search ends without proof.
+        Takes over where the search ends without proof; refused before the search if it cannot take the model.
     budget : Budget
         Time for all of it, and the stop flag.
     gap : float
@@ -114,9 +114,10 @@ def optimize(
         Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
         searched on from.
     """
+    require(solver.name, solver.capabilities, model.needs)
     trace = _Trace(budget, on_progress)
     best = Incumbent(model, on_better=trace.improved)
-    cells = getattr(model, "program_cells", None) or 0
+    cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
@@ -155,7 +156,7 @@ class _Run(Generic[S]):
         """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
         best = self.best
         self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
-        cells = getattr(model, "program_cells", None) or 0
+        cells = model.program_cells
         if self.budget.interrupted:
             self.ended, self.reason = Status.INTERRUPTED, ""
         elif cells > _MOST_CELLS:
