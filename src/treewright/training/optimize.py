@@ -10,6 +10,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
+from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
 from treewright.solvers import Progress, Solver, Status, relative_gap, require
@@ -165,7 +166,12 @@ class _Run(Generic[S]):
         elif self.budget.remaining <= _CELL_SECONDS * cells:
             self.ended, self.reason = Status.TIME_LIMIT, ""
         else:
-            self._solve(model, as_bound)
+            try:
+                self._solve(model, as_bound)
+            except (MemoryError, SolverError) as error:
+                # What the search found is at hand, and no solver's failure takes it away.
+                what = "memory ran out in branch and bound" if isinstance(error, MemoryError) else str(error)
+                self.ended, self.reason = Status.LOCAL, what
 
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
         best, budget = self.best, self.budget
