@@ -19,8 +19,8 @@ from treewright.exceptions import ModelFileError
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import Pool, search_s2oct
-from treewright.search.s2oct.choice import choose, committee
+from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.s2oct.choice import Pool, committee, members
 from treewright.training.optimize import Outcome, optimize
 from treewright.tree import Tree, predict_labels, visited
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
@@ -48,7 +48,8 @@ class S2OCTClassifier(ProgramClassifier):
     Parameters
     ----------
     max_depth : int or None, default=None
-        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on.
+        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
+        for each class takes.
     penalty : float, default=1.0
         The price C of an unlabelled row that would have to change class.
     bound : float or None, default=None
@@ -274,7 +275,7 @@ class S2OCTClassifier(ProgramClassifier):
             y=merged.y,
             weight=merged.weight,
             totals=totals.of_points(place[merged.inverse[problem.unlabelled]], n_points),
-            depth=self.max_depth or default_depth(n_rows),
+            depth=self.max_depth or default_depth(n_rows, problem.n_classes),
             penalty=float(self.penalty),
             bound=float(bound),
             margin=self.margin,  # type: ignore[arg-type]
@@ -290,13 +291,9 @@ class S2OCTClassifier(ProgramClassifier):
         if not as_good:
             tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
             return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
-        first = choose(pool, model, self.prefer)
-        tree = pool.trees[first].collapsed(visited(pool.trees[first], model.X))
-        if self.n_trees == 1:
-            return replace(outcome, solution=tree), [], pool.labels[first]
-        others = [t.collapsed(visited(t, model.X)) for k, t in enumerate(pool.trees) if k != first]
-        others = others[: self.n_trees - 1]
-        return replace(outcome, solution=tree), others, committee(pool, model)
+        chosen = members(pool, model, self.prefer, self.n_trees)
+        tree, *others = (pool.trees[k].collapsed(visited(pool.trees[k], model.X)) for k in chosen)
+        return replace(outcome, solution=tree), others, committee(pool, model, chosen)
 
     def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
         label_of_point = np.zeros(len(merged.X), dtype=np.int64)

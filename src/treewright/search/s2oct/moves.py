@@ -6,10 +6,10 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.formulations import S2OCT
+from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
 from treewright.splits.separation import separate
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["Moves"]
 
@@ -22,19 +22,17 @@ class Moves:
 
     Parameters
     ----------
-    model : S2OCT
-        The model.
+    survey : Survey
+        The points.
     rng : numpy Generator
         Randomness of the directions.
     budget : Budget
         Ends the work early.
     """
 
-    def __init__(self, model: S2OCT, rng: np.random.Generator, budget: Budget) -> None:
-        self.model, self.rng, self.budget = model, rng, budget
-        known = model.y >= 0
-        self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
-        self.hidden, self.totals = model.X[~known], model.totals
+    def __init__(self, survey: Survey, rng: np.random.Generator, budget: Budget) -> None:
+        self.survey, self.model, self.rng, self.budget = survey, survey.model, rng, budget
+        self.X, self.hidden, self.totals = survey.X, survey.hidden, survey.totals
 
     # ------------------------------------------------------------------ totals
 
@@ -72,8 +70,7 @@ class Moves:
 
     def cost(self, planes: Planes, deviation: float) -> tuple[float, float]:
         """Labelled error plus price of the deviation, and the labelled error."""
-        error, _ = planes_errors(planes, self.X, self.y)
-        wrong = float(self.weight @ error)
+        wrong = self.survey.error(planes)
         return wrong + self.model.penalty * deviation, wrong
 
     def shifted(self, planes: Planes, node: int) -> Planes:
@@ -132,10 +129,7 @@ class Moves:
                 )
             )
         targets = [target for target in found if target is not None]
-        return targets if self._all_right(planes) else targets + self._shifts(planes, node, values[here, node])
-
-    def _all_right(self, planes: Planes) -> bool:
-        return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= 1e-6)
+        return targets if self.survey.all_right(planes) else targets + self._shifts(planes, node, values[here, node])
 
     @staticmethod
     def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
