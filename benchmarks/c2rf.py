@@ -1,40 +1,33 @@
-"""C2RF against the plain forest and its cut, by the paper's protocol, in one run.
+"""C2RF against the plain forest and its cut, by the paper's protocol.
 
-Usage: python benchmarks/c2rf.py --data FOLDER --out FILE.jsonl [--samples 5] [--jobs 2] [--printed 120]
-       python benchmarks/c2rf.py --summary FILE.jsonl
-
-FOLDER holds ``*.tsv.gz`` tables as for benchmarks/s2oct.py. 1 % of the rows are labelled, biased (85 % of class A) or
-at random; the paper's forest (20 trees of depth 2, each on 20 % of the labelled rows) and one of 200 trees are
-fitted on them. One row of output is one method on one sample. Ties at a cut are broken at random. The printed programs
-run on the first biased sample of each data set, for `--printed` seconds each.
+1 % of the rows are labelled, biased (85 % of class A) or at random; the paper's forest (20 trees of depth 2, each on
+20 % of the labelled rows) and one of 200 trees are fitted on them. "Forest" is the majority of the members of C2RF's
+own forest, "forest, cut" the highest shares of their votes as many as are known to be class A, ties at random. The
+printed Algorithm 1 runs on the first biased sample of each data set; part c2rf-ablation has all four printed programs.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
-import warnings
-from pathlib import Path
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from s2oct import read
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import matthews_corrcoef
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 
+import treewright.bench as bench
 from treewright import C2RFClassifier, paper_forest
-from treewright.data import biased_sample, simple_random_sample
+from treewright.bench import TIME_LIMIT, Column, GroupTable, Instance, Method, Outcome, Row, Sample, Where
 
-DATA = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
-PRINTED: dict[str, dict[str, Any]] = {
+NAMES = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
+OURS, PRINTED = "C2RF, paper's model", "Algorithm 1 as printed"
+PROGRAMS: dict[str, dict[str, Any]] = {
+    PRINTED: {"preprocess": True, "branching": True},
     "P1 as printed": {"preprocess": False, "branching": False},
     "only PP": {"preprocess": True, "branching": False},
     "only BR": {"preprocess": False, "branching": True},
-    "Algorithm 1 as printed": {"preprocess": True, "branching": True},
 }
-
 
 # Tables 3 and 4 of the paper: accuracy and MCC of the forest, accuracy and MCC of p-C2RF; medians, per cent.
 PUBLISHED = {
@@ -59,195 +52,140 @@ PUBLISHED = {
 }
 
 
-class Instance:
-    """A data set with a labelled sample of 1 % and the number of unlabelled rows of class A."""
-
-    def __init__(self, path: Path, sample: str, seed: int) -> None:
-        name, self.X, self.truth = read(path)
-        self.name = name.split("_", 1)[1]
-        if sample == "biased":
-            self.known = biased_sample(self.truth, 0.01, weights={1: 0.85, 0: 0.15}, random_state=seed)
-        else:
-            self.known = simple_random_sample(len(self.truth), 0.01, random_state=seed)
-        self.y = np.where(self.known, self.truth, -1)
-        self.positive = int(self.truth[~self.known].sum())
-        self.noise = np.random.default_rng(seed).random(int((~self.known).sum()))
-
-    def measures(self, label: np.ndarray) -> dict[str, float]:
-        """Accuracy, MCC on both scales and the deviation, on the unlabelled rows."""
-        hidden = self.truth[~self.known]
-        mcc = float(matthews_corrcoef(hidden, label))
-        return {
-            "accuracy": float(np.mean(label == hidden)),
-            "mcc": mcc,
-            "mcc_percent": 50.0 * (1.0 + mcc),
-            "deviation": float(abs(label.sum() - self.positive)),
-        }
-
-    def cut(self, score: np.ndarray) -> np.ndarray:
-        """Class A for the highest scores, as many as are known; ties at random."""
-        label = np.zeros(len(score), dtype=int)
-        label[np.lexsort((self.noise, -score))[: self.positive]] = 1
-        return label
+def small_forest(instance: Instance) -> BaggingClassifier:
+    return paper_forest(random_state=instance.draw)
 
 
-def ours(instance: Instance, forest: Any, **parameters: Any) -> tuple[dict[str, Any], C2RFClassifier]:
-    """One fit, and what it says of its proof."""
-    model = C2RFClassifier(forest, random_state=0, **parameters)
-    model.fit(instance.X, instance.y, totals={0: len(instance.noise) - instance.positive, 1: instance.positive})
-    result = instance.measures((model.transduction_ == 1)[~instance.known].astype(int))
-    assert result["deviation"] == model.objective_, "the deviation that is counted is not the one that is claimed"
-    return result | {"status": model.status_, "bound": model.bound_, "fit_seconds": model.solve_time_}, model
+def large_forest(instance: Instance) -> RandomForestClassifier:
+    return RandomForestClassifier(200, random_state=instance.draw)
 
 
-def run(path: Path, sample: str, seed: int, limit: float, printed: float, variants: set[str]) -> list[dict[str, Any]]:
-    """All methods on one sample."""
-    instance = Instance(path, sample, seed)
-    head = {"data": instance.name, "m": len(instance.noise), "sample": sample, "seed": seed}
-    rows: list[dict[str, Any]] = []
-
-    def add(forest: str, method: str, result: dict[str, Any]) -> None:
-        rows.append(head | {"forest": forest, "method": method} | result)
-
-    warnings.simplefilter("ignore")
-    hidden = instance.X[~instance.known]
-    for name, forest in {
-        "paper": paper_forest(random_state=seed),
-        "200 trees": RandomForestClassifier(200, random_state=seed),
-    }.items():
-        result, model = ours(instance, forest, time_limit=limit)
-        add(name, "C2RF, threshold", result)
-        votes = np.mean([member.predict(hidden) for member in model.estimators_], axis=0)
-        add(name, "forest", instance.measures((votes > 0.5).astype(int)))
-        add(name, "forest, cut", instance.measures(instance.cut(votes)))
-        if name == "paper":
-            add(name, "C2RF, paper's model", ours(instance, forest, time_limit=limit, threshold=False)[0])
-            for method, switches in PRINTED.items() if sample == "biased" and seed == 0 and printed > 0 else ():
-                if method in variants:
-                    began = time.perf_counter()
-                    result, _ = ours(
-                        instance,
-                        forest,
-                        time_limit=printed,
-                        threshold=False,
-                        formulation="paper",
-                        order_cuts=False,
-                        **switches,
-                    )
-                    add(name, method, result | {"seconds": time.perf_counter() - began})
-    return rows
+def measures(label: np.ndarray, instance: Instance) -> dict[str, Any]:
+    found = bench.accuracy_of(label, instance)
+    deviation = float(abs(np.sum(label) - instance.given["totals"][1]))
+    return {**found, "mcc_percent": 50.0 * (1.0 + found["mcc"]), "deviation": deviation}
 
 
-def summary(path: Path) -> str:
-    """The tables of the docs from a file of results."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    lines = []
-    for sample in dict.fromkeys(row["sample"] for row in rows):
-        own = [row for row in rows if row["sample"] == sample]
-        n = len({(row["data"], row["seed"]) for row in own})
-        lines += [
-            f"{n} {sample} samples",
-            "",
-            "| forest | method | fits | accuracy | MCC | MCC, % | mean deviation | proven |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        for forest, method in dict.fromkeys((row["forest"], row["method"]) for row in own):
-            some = [row for row in own if (row["forest"], row["method"]) == (forest, method)]
-            mean = {k: np.mean([row[k] for row in some]) for k in ("accuracy", "mcc", "mcc_percent", "deviation")}
-            proven = f"{np.mean([row['status'] == 'optimal' for row in some]):.0%}" if "status" in some[0] else ""
-            lines.append(
-                f"| {forest} | {method} | {len(some)} | {mean['accuracy']:.2%} | {mean['mcc']:.3f} | "
-                f"{mean['mcc_percent']:.2f} | {mean['deviation']:.1f} | {proven} |"
-            )
-        lines.append("")
-    return "\n".join([*lines, *_by_data(rows)])
+def all_measures(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
+    """What the labels come to, whether the objective is the deviation that is counted, and what the forest comes to."""
+    own, model, also = measures(outcome.answer, instance), outcome.model, {}
+    own["contradictions"] = [f"a deviation of {own['deviation']}"] if own["deviation"] != model.objective_ else []
+    if model.threshold:
+        # Members of these forests predict numbers of classes, and both classes are labelled.
+        votes = np.mean([member.predict(instance.X_test) for member in model.estimators_], axis=0)
+        labels = {"forest": (votes > 0.5).astype(int), "forest, cut": bench.cut_at_total(votes, instance)}
+        also = {name: {**measures(label, instance), "status": None} for name, label in labels.items()}
+    return {**own, "also": also}
 
 
-def _by_data(rows: list[dict[str, Any]]) -> list[str]:
-    """Medians of each data set beside the paper's Tables 3 and 4."""
-    lines = []
-    for sample, published in PUBLISHED.items():
-        lines += [
-            f"Paper's forest, medians over the {sample} samples, accuracy / MCC in %",
-            "",
-            "| data | forest, published | C2RF, published | forest | C2RF, paper's model | C2RF, threshold |",
-            "|---|---|---|---|---|---|",
-        ]
-        own = [row for row in rows if row["sample"] == sample and row["forest"] == "paper"]
-        for data in dict.fromkeys(row["data"] for row in own):
-            cells = ["{:.2f} / {:.2f}".format(*pair) for pair in np.reshape(published[data], (2, 2)).tolist()]
-            for method in ("forest", "C2RF, paper's model", "C2RF, threshold"):
-                some = [row for row in own if row["data"] == data and row["method"] == method]
-                accuracy = 100 * np.median([row["accuracy"] for row in some])
-                cells.append(f"{accuracy:.2f} / {np.median([row['mcc_percent'] for row in some]):.2f}")
-            lines.append(f"| {data} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return lines + _times(rows)
+FORESTS = {"paper": small_forest, "200 trees": large_forest}
 
 
-def _times(rows: list[dict[str, Any]]) -> list[str]:
-    """Seconds to proof, ours over all biased samples and the printed programs on the first."""
-    own = [row for row in rows if row["sample"] == "biased" and row["forest"] == "paper"]
-    lines = [
-        "Seconds to proof, paper's forest and model, biased samples; printed programs on the first sample",
-        "",
-        "| data | ours, first sample | ours, median | ours, largest | Algorithm 1 as printed | P1 as printed |",
-        "|---|---|---|---|---|---|",
-    ]
-    ratios, both = [], []
-    for data in dict.fromkeys(row["data"] for row in own):
-        ours = [row for row in own if row["data"] == data and row["method"] == "C2RF, paper's model"]
-        seconds = [row["fit_seconds"] for row in ours]
-        first = next(row["fit_seconds"] for row in ours if row["seed"] == 0)
-        cells = [f"{first:.1f}", f"{np.median(seconds):.1f}", f"{max(seconds):.1f}"]
-        for method in ("Algorithm 1 as printed", "P1 as printed"):
-            told = [row for row in own if row["data"] == data and row["method"] == method]
-            cells.append("; ".join(f"{row['fit_seconds']:.1f}, {row['status']}" for row in told))
-            if told and method.startswith("Algorithm"):
-                ratios.append(told[0]["fit_seconds"] / first)
-                both.append((told[0]["fit_seconds"], first))
-        lines.append(f"| {data} | " + " | ".join(cells) + " |")
-    if ratios:
-        theirs, mine = np.median(both, axis=0)
-        lines += [
-            "",
-            f"First samples, same solver, same run: median {theirs:.1f} s for Algorithm 1 as printed (a time limit "
-            f"counts as the time), {mine:.1f} s for ours, {theirs / mine:.0f} times; "
-            f"median of the ratios {np.median(ratios):.1f}.",
-        ]
-    return lines
+def method(name: str, forest: str = "paper", **parameters: Any) -> Method:
+    parameters = {"time_limit": TIME_LIMIT, "random_state": 0, **parameters}
+    options: dict[str, Any] = {"given": ("totals",), "answer": bench.transduction}
+    return Method(name, C2RFClassifier, parameters, forest, {"estimator": FORESTS[forest]}, **options)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("results/c2rf.jsonl"))
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--printed", type=float, default=120.0, help="seconds for each printed program; 0 for none")
-    parser.add_argument("--no-p1", action="store_true", help="of the printed programs only Algorithm 1")
-    parser.add_argument("--ablation", action="store_true", help="all four printed variants")
-    parser.add_argument("--samples", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="samples at a time, one core each")
-    parser.add_argument("--match", default="", help="only data sets whose name contains this")
-    parser.add_argument("--summary", type=Path)
-    options = parser.parse_args()
-    if options.summary:
-        print(summary(options.summary))
-        return
-    names = {path: path.name.removesuffix(".tsv.gz").split("_", 1)[1] for path in sorted(options.data.glob("*.tsv.gz"))}
-    paths = [path for path, name in names.items() if name in DATA and options.match in name]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    tasks = [(p, kind, seed) for kind in ("biased", "simple") for seed in range(options.samples) for p in paths]
-    variants = set(PRINTED) if options.ablation else {"P1 as printed", "Algorithm 1 as printed"}
-    variants -= {"P1 as printed"} if options.no_p1 else set()
-    with options.out.open("w") as file:
-        work = (delayed(run)(*task, options.limit, options.printed, variants) for task in tasks)
-        for rows in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
-            for row in rows:
-                file.write(json.dumps(row) + "\n")
-            file.flush()
-    print(summary(options.out))
+def printed(name: str) -> Method:
+    own = {"threshold": False, "formulation": "paper", "order_cuts": False, "time_limit": 120.0, **PROGRAMS[name]}
+    return replace(method(name, "paper", **own), where=Where(samples=("biased",), draws=1))
 
+
+# ---------------------------------------------------------------------- summary
+
+
+def overview(sample: str) -> GroupTable:
+    columns = (
+        bench.count("fits"),
+        bench.mean("accuracy", "accuracy", ".2%"),
+        bench.mean("MCC", "mcc", ".3f"),
+        bench.mean("MCC, %", "mcc_percent", ".2f"),
+        bench.mean("mean deviation", "deviation", ".1f"),
+        bench.share("proven", "status", "optimal"),
+    )
+
+    def title(rows: list[Row]) -> str:
+        return f"{len({(row['data'], row['draw']) for row in rows})} {sample} samples"
+
+    by = {"setting": "forest", "method": "method"}
+    return GroupTable(by, columns, title, bench.finished_with(sample=sample), order=("paper", "200 trees"))
+
+
+def published(sample: str, title: str, first: int) -> Column:
+    def value(group: list[Row], rows: list[Row]) -> str:
+        return "{:.2f} / {:.2f}".format(*PUBLISHED[sample][group[0]["data"]][first : first + 2])
+
+    return Column(title, value)
+
+
+def medians(name: str) -> Column:
+    percent = bench.median("", lambda row: 100 * row["accuracy"])
+    return bench.joined(name, percent, bench.median("", "mcc_percent")).of(method=name)
+
+
+def by_data(sample: str) -> GroupTable:
+    theirs = published(sample, "forest, published", 0), published(sample, "C2RF, published", 2)
+    columns = (*theirs, *map(medians, ("forest", OURS, "C2RF, threshold")))
+    title = f"Paper's forest, medians over the {sample} samples, accuracy / MCC in %"
+    return GroupTable({"data": "data"}, columns, title, bench.finished_with(sample=sample, setting="paper"))
+
+
+def times(*programs: str) -> GroupTable:
+    columns = (
+        bench.mean("ours, first sample", "fit_seconds", ".1f").of(method=OURS, draw=0),
+        bench.median("ours, median", "fit_seconds", ".1f").of(method=OURS),
+        bench.most("ours, largest", "fit_seconds", ".1f").of(method=OURS),
+        *(bench.each(name, "{fit_seconds:.1f}, {status}").of(method=name) for name in programs),
+    )
+    title = "Seconds to proof, paper's forest and model, biased samples; printed programs on the first sample"
+    return GroupTable({"data": "data"}, columns, title, bench.finished_with(sample="biased", setting="paper"))
+
+
+def ratios(rows: list[Row]) -> str:
+    """How much faster than the printed algorithm."""
+    first = bench.finished_with(sample="biased", setting="paper", draw=0)(rows)
+    own = {(row["data"], row["method"]): row["fit_seconds"] for row in first}
+    both = np.array([(own[d, PRINTED], own[d, OURS]) for d, m in own if m == PRINTED and (d, OURS) in own])
+    if not len(both):
+        return ""
+    theirs, mine = np.median(both, axis=0)
+    return (
+        f"First samples, same solver, same run: median {theirs:.1f} s for Algorithm 1 as printed (a time limit counts "
+        f"as the time), {mine:.1f} s for ours, {theirs / mine:.0f} times; median of the ratios "
+        f"{np.median(both[:, 0] / both[:, 1]):.1f}."
+    )
+
+
+BIASED = Sample("biased", bench.partly_labelled, {"share": 0.01, "biased": True}, draws=5)
+SIMPLE = Sample("simple", bench.partly_labelled, {"share": 0.01}, draws=5)
+DATA = bench.PaperSets("C2RF", bench.read_one_class, NAMES)
+TABLES = (*map(overview, PUBLISHED), *map(by_data, PUBLISHED))
+MODELS = (method("C2RF, threshold"), method(OURS, threshold=False), method("C2RF, threshold", "200 trees"))
+MAIN = bench.Specification(
+    name="c2rf",
+    data=(DATA,),
+    samples=(BIASED, SIMPLE),
+    methods=(*MODELS, printed(PRINTED)),
+    metrics=(all_measures,),
+    summary=(*TABLES, times(PRINTED), ratios, bench.contradictions),
+    time_limit=60.0,
+)
+ABLATION = replace(
+    MAIN,
+    name="c2rf-ablation",
+    samples=(replace(BIASED, draws=1),),
+    methods=(MODELS[1], *map(printed, PROGRAMS)),
+    summary=(times(*PROGRAMS), ratios, bench.contradictions),
+)
+SMALL: dict[str, Any] = {
+    "data": (replace(DATA, names=("waveform_21",)),),
+    "samples": (replace(BIASED, draws=1),),
+    "time_limit": 2.0,
+    "methods": MODELS,
+}
+
+SPECIFICATIONS = (MAIN.with_quick(**SMALL), ABLATION.with_quick(**SMALL))
 
 if __name__ == "__main__":
-    main()
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

@@ -1,71 +1,70 @@
 """S2OCT beyond the paper's comparison: three classes with all totals, and data of the size of adult and connect_4.
 
-Usage: python benchmarks/s2oct_more.py --data FOLDER [--limit 60]
-
-FOLDER as for benchmarks/s2oct.py; wine comes from scikit-learn, data of the size of adult (48 790 x 14) are made. 10 %
-of the rows are labelled at random. Prints a table; memory is the largest of the process so far.
+Data of the size of adult (48 790 x 14) are made. 10 % of the rows are labelled at random. "Missed" is the sum of the
+deviations over the classes, "largest" the share of the largest class.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import gzip
-import resource
-import time
-import warnings
-from pathlib import Path
+import sys
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-from s2oct import read
 from sklearn.datasets import load_wine, make_classification
 
+import treewright.bench as bench
 from treewright import S2OCTClassifier
-from treewright.data import simple_random_sample
+from treewright.bench import TIME_LIMIT, Data, DataSet, Instance, Outcome, PaperSets, Where, each
 
 
-def three_classes(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Features and class numbers as they are in the file."""
-    with gzip.open(path, "rt") as file:
-        table = np.array(list(csv.reader(file, delimiter="\t"))[1:], dtype=float)
-    return table[:, :-1], np.unique(table[:, -1], return_inverse=True)[1]
+def wine() -> Data:
+    return Data(*load_wine(return_X_y=True))
 
 
-def line(name: str, X: np.ndarray, truth: np.ndarray, depth: int, limit: float) -> str:
-    """One fit as a row of the table."""
-    known = simple_random_sample(len(truth), 0.1, random_state=0)
-    totals = {int(k): int(np.sum(truth[~known] == k)) for k in np.unique(truth)}
-    began = time.perf_counter()
-    model = S2OCTClassifier(depth, time_limit=limit, random_state=0).fit(X, np.where(known, truth, -1), totals=totals)
-    seconds = time.perf_counter() - began
-    missed = sum(row["deviation"] for row in model.totals_)
-    accuracy = np.mean(model.transduction_[~known] == truth[~known])
-    guess = max(totals.values()) / sum(totals.values())
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return (
-        f"| {name} | {len(X)} x {X.shape[1]} | {len(totals)} | {depth} | {model.status_} | {model.objective_:.6g} | "
-        f"{missed} | {accuracy:.1%} | {guess:.1%} | {seconds:.1f} | {memory:.1f} |"
-    )
+def as_large_as_adult() -> Data:
+    options = {"n_informative": 6, "n_clusters_per_class": 3, "weights": [0.76], "flip_y": 0.1, "random_state": 0}
+    return Data(*make_classification(48_790, 14, **options))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--limit", type=float, default=60.0)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    print("| data | size | classes | depth | status | objective | missed | accuracy | largest | seconds | GiB |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for file in ("10_iris", "27_penguins"):
-        print(line(file[3:], *three_classes(options.data / f"{file}.tsv.gz"), 2, options.limit), flush=True)
-    print(line("wine", *load_wine(return_X_y=True), 2, options.limit), flush=True)
-    X, truth = make_classification(
-        48790, 14, n_informative=6, n_clusters_per_class=3, weights=[0.76], flip_y=0.1, random_state=0
-    )
-    print(line("as large as adult", X, truth, 3, options.limit), flush=True)
-    _, X, truth = read(options.data / "85_connect_4.tsv.gz")
-    print(line("connect_4", X, truth, 3, options.limit), flush=True)
+def missed(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
+    totals = outcome.model.totals_
+    return {"missed": sum(row["deviation"] for row in totals), "classes": len(totals), "depth": outcome.model.max_depth}
 
+
+def method(depth: int, *sets: str) -> bench.Method:
+    parameters = {"max_depth": depth, "time_limit": TIME_LIMIT, "random_state": 0}
+    options: dict[str, Any] = {"given": ("totals",), "answer": bench.transduction, "where": Where(sets=sets)}
+    return bench.Method("S2OCT", S2OCTClassifier, parameters, f"depth {depth}", **options)
+
+
+COLUMNS = {
+    "size": "{n} x {p}",
+    "classes": "{classes}",
+    "depth": "{depth}",
+    "status": "{status}",
+    "objective": "{objective:.6g}",
+    "missed": "{missed}",
+    "accuracy": "{accuracy:.1%}",
+    "largest": "{largest_class:.1%}",
+    "seconds": "{seconds:.1f}",
+    "GiB": "{memory_gib:.1f}",
+}
+MORE = bench.Specification(
+    name="s2oct-more",
+    data=(
+        PaperSets("S2OCT", bench.read_classes, ("iris", "penguins")),
+        DataSet("wine", wine),
+        DataSet("as large as adult", as_large_as_adult),
+        PaperSets("S2OCT", bench.read_one_class, ("connect_4",)),
+    ),
+    samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.1}),),
+    methods=(method(2, "iris", "penguins", "wine"), method(3, "as large as adult", "connect_4")),
+    metrics=(bench.accuracy, missed),
+    summary=(bench.GroupTable({"data": "data"}, tuple(each(*column) for column in COLUMNS.items())),),
+    time_limit=60.0,
+)
+
+SPECIFICATIONS = (MORE.with_quick(data=(DataSet("wine", wine),), time_limit=2.0),)
 
 if __name__ == "__main__":
-    main()
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

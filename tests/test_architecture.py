@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "treewright"
 # Top to bottom, in the order the data flows: a module imports only from its own line or from lines above.
 FLOW = [
-    ["exceptions", "budget", "arrays", "_version"],
+    ["arrays", "exceptions", "budget", "files", "names", "_version"],
     ["tree"],
     ["data"],
     ["graph"],
@@ -72,6 +72,12 @@ def test_importing_treewright_imports_no_extra():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
     assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "pynndescent", "numba", "polars"})
+
+
+def test_nothing_but_a_benchmark_imports_bench():
+    code = "import sys, treewright.estimators, treewright.report; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.startswith("treewright.bench")]
 
 
 def test_every_public_name_is_documented():

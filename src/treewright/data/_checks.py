@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, time, timedelta
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +18,12 @@ __all__ = [
     "AnyArray",
     "as_column",
     "freeze",
+    "is_missing_value",
     "is_text",
     "listing",
     "missing_mask",
     "plain",
+    "refuse_dates",
     "show",
     "uniform",
 ]
@@ -28,6 +31,7 @@ __all__ = [
 AnyArray = NDArray[Any]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
+_DATE = (date, time, timedelta, np.datetime64, np.timedelta64)
 _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
@@ -79,7 +83,7 @@ def missing_mask(column: AnyArray) -> BoolArray:
     if kind in "mM":
         return np.isnat(column)
     if kind == "O":
-        return np.asarray(np.frompyfunc(_is_missing, 1, 1)(column), dtype=bool)
+        return np.asarray(np.frompyfunc(is_missing_value, 1, 1)(column), dtype=bool)
     return np.zeros(len(column), dtype=bool)
 
 
@@ -117,7 +121,62 @@ def uniform(column: AnyArray, name: str) -> AnyArray:
     )
 
 
-def _is_missing(value: object) -> bool:
+def refuse_dates(values: Any, name: str) -> None:
+    """Refuse dates, times and durations, which would be taken for numbers: nanoseconds, and -9.2e18 where missing.
+
+    Examples
+    --------
+    >>> refuse_dates(np.array([["2024-05-01"], ["NaT"]], dtype="datetime64[D]"), "X")
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: X has dates, times or durations in column 0; ...
+    """
+    found = _columns_of_dates(values)
+    if found is None:
+        return
+    where = "" if not found else f" in column{'s' if len(found) > 1 else ''} {listing(found)}"
+    raise InvalidInputError(
+        f"{name} has dates, times or durations{where}; only numbers can be compared and scaled. Make numbers of them "
+        "that mean something (days since a date, the year, the month, the length in hours), and fill in or leave out "
+        "missing ones"
+    )
+
+
+def _columns_of_dates(values: Any) -> list[object] | None:
+    """Names or numbers of the columns with dates, an empty list for those of one column alone; None without any."""
+    if sparse.issparse(values):
+        return None
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):  # pandas or polars frame
+        by_place = values.iloc if hasattr(values, "iloc") else values
+        dtypes = enumerate(zip(values.columns, values.dtypes, strict=True))
+        return [name for j, (name, dtype) in dtypes if _has_dates(dtype, by_place[:, j])] or None
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths, which others refuse
+        return None
+    if array.dtype.kind not in "mMO":
+        return None
+    if array.ndim != 2:
+        return [] if _has_dates(array.dtype, array.reshape(-1)) else None
+    return [j for j in range(array.shape[1]) if _has_dates(array.dtype, array[:, j])] or None
+
+
+def _has_dates(dtype: Any, column: Any) -> bool:
+    if hasattr(dtype, "is_temporal"):  # polars
+        if dtype.is_temporal() or str(dtype) != "Object":
+            return bool(dtype.is_temporal())
+    elif dtype.kind != "O":
+        return dtype.kind in "mM"
+    cells = np.asarray(column, dtype=object)
+    return bool(np.any(np.frompyfunc(_is_date, 1, 1)(cells))) if len(cells) else False
+
+
+def _is_date(value: object) -> bool:
+    return isinstance(value, _DATE) or type(value).__name__ in ("NaTType", "Period")
+
+
+def is_missing_value(value: object) -> bool:
+    """Whether a value is NaN, None or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -22,6 +22,7 @@ from treewright.data._checks import (
     listing,
     missing_mask,
     plain,
+    refuse_dates,
     show,
     uniform,
 )
@@ -196,6 +197,7 @@ def make_problem(
     treewright.exceptions.InvalidInputError: y has only one class, 'a'; a classifier needs at least two ...
     """
     names = _feature_names(X, feature_names)
+    refuse_dates(X, "X")
     points = check_array(X, dtype=np.float64, order="C", input_name="X")
     if names is not None and len(names) != points.shape[1]:
         raise InvalidInputError(f"feature_names has {len(names)} names, X has {points.shape[1]} features")

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.ensemble import Members, fit_ensemble
-from treewright.estimators.common.groups import prices_of
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.groups import PricedModel, prices_of
+from treewright.estimators.common.rows import new_rows, semi_supervised_problem
 from treewright.estimators.common.solved import SolvedModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.c2rf.vote_cut import vote_shares, wished_weights
@@ -25,7 +25,7 @@ from treewright.training.c2rf import Reweighted, Reweighting, reweight
 __all__ = ["C2RFClassifier"]
 
 
-class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
     The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
@@ -309,26 +309,29 @@ class C2RFClassifier(SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         return last if last is not None and len(last) == n_members else None
 
     def _finish(self, problem: Problem, members: Members, votes: IntArray, found: Reweighted, budget: Budget) -> None:
-        """Set the fitted attributes."""
-        self._set_outcome(found.outcome, problem.classes)
-        self._members = members
-        self.estimator_ = members.ensemble
-        self.estimators_ = [member.classifier for member in members.members]
-        self.weights_ = found.outcome.solution / found.outcome.solution.mean()
+        """Set the fitted attributes, and warn unless the optimum is proven."""
+        weights = found.outcome.solution / found.outcome.solution.mean()
         totals = problem.totals
         names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
-        self.thresholds_ = {name: prices for name, prices in zip(names, found.prices, strict=True)}
-        self.thresholds_.setdefault(None, found.pooled)
+        thresholds = {name: prices for name, prices in zip(names, found.prices, strict=True)}
+        thresholds.setdefault(None, found.pooled)
         numbers = problem.y.copy()
         group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-        scores = np.log(vote_shares(votes, self.weights_, problem.n_classes)) + found.prices[group_of]
+        scores = np.log(vote_shares(votes, weights, problem.n_classes)) + found.prices[group_of]
         numbers[problem.unlabelled] = scores.argmax(axis=1)
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
-        self._close(budget, found.outcome.reason)
+        fitted = {
+            "_members": members,
+            "estimator_": members.ensemble,
+            "estimators_": [member.classifier for member in members.members],
+            "weights_": weights,
+            **self._fitted_prices(thresholds),
+            "transduction_": problem.classes[numbers],
+            "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
+        }
+        self._set_fitted(found.outcome, problem.classes, budget, fitted)
+        self._warn_unless_optimal(found.outcome.reason)
 
     def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
         return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))

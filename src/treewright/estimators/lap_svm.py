@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,12 +13,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import FloatArray
 from treewright.data import MergedRows, Problem, Scaling, merge_rows, unit_scaling
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.rows import new_rows, semi_supervised_problem
 from treewright.estimators.common.timed import TimedModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import laplacian
@@ -209,13 +209,20 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
             _NORM / labelled if self.gamma_A is None else float(self.gamma_A),
             _ROUGHNESS / labelled if self.gamma_I is None else float(self.gamma_I) / total**2,
         )
-        self._set_noted()
-        self.classes_, self.X_fit_, self.scaling_, self.width_ = problem.classes, points.X, scaling, width
-        self.dual_coef_, self.intercept_ = result.alpha, result.intercept
-        self.objective_ = float(result.objective.sum())
-        self.status_ = "optimal" if result.converged else "local"
-        guess = _class_numbers(self._values(scaled, scaling=None))
-        self.transduction_ = problem.classes[np.where(problem.labelled, problem.y, guess)]
+        fitted = {
+            "classes_": problem.classes,
+            "X_fit_": points.X,
+            "scaling_": scaling,
+            "width_": width,
+            "dual_coef_": result.alpha,
+            "intercept_": result.intercept,
+            "objective_": float(result.objective.sum()),
+            "status_": "optimal" if result.converged else "local",
+        }
+        done = copy(self)
+        done._publish(fitted)
+        guess = _class_numbers(done._values(scaled, scaling=None))
+        self._publish(fitted | {"transduction_": problem.classes[np.where(problem.labelled, problem.y, guess)]})
         if not result.converged:
             warnings.warn(
                 "LapSVMClassifier ended with status 'local': a dual was not solved to tolerance. A larger gamma_A, or "
@@ -238,8 +245,7 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. Several: the largest of a row decides.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         values = self._values(rows, self.scaling_)
         return values[:, 0] if values.shape[1] == 1 else values
 

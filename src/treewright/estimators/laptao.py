@@ -265,13 +265,16 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         fitted = self._fitted_model(result, found, rows, mean)
         if "tree_" in fitted:
             fitted["tree_"] = _labelled_tree(fitted["tree_"], rows[found.used], problem.weight[found.used])
-        guess = np.full(rows.shape[0], -1)
-        guess[found.used] = (result.smooth + mean).argmax(axis=1)[found.inverse]
-        self._close(budget, {"classes_": problem.classes, **fitted})
-        if np.any(guess < 0):  # rows of weight 0
-            left_out = np.flatnonzero(guess < 0)
-            guess[left_out] = self._scores(rows[left_out]).argmax(axis=1)
-        self.transduction_ = problem.classes[np.where(problem.labelled, problem.y, guess)]
+
+        def transduced(scores: Callable[[Any], FloatArray]) -> np.ndarray:
+            guess = np.full(rows.shape[0], -1)
+            guess[found.used] = (result.smooth + mean).argmax(axis=1)[found.inverse]
+            left_out = np.flatnonzero(guess < 0)  # rows of weight 0
+            if len(left_out):
+                guess[left_out] = scores(rows[left_out]).argmax(axis=1)
+            return np.asarray(problem.classes[np.where(problem.labelled, problem.y, guess)])
+
+        self._close(budget, {"classes_": problem.classes, **fitted}, transduced)
         return self
 
     def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:

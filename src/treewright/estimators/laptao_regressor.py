@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -255,14 +256,17 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         scale = target_spread(Y[labelled], weight[labelled])
         result, found, mean = self._fit_points(rows, Y / scale, labelled, weight, graph, budget)
         fitted = self._fitted_model(result, found, rows, mean)
-        self._close(budget, {"scale_": scale, **_in_units(fitted, scale)})
-        filled = Y.copy()
-        left_out = np.flatnonzero(~labelled & (weight == 0))
-        if len(left_out):
-            filled[left_out] = self._scores(rows[left_out])
-        smooth = ((result.smooth + mean) * scale)[found.inverse]
-        filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
-        self.transduction_ = filled[:, 0] if filled.shape[1] == 1 else filled
+
+        def transduced(scores: Callable[[Any], FloatArray]) -> np.ndarray:
+            filled = Y.copy()
+            left_out = np.flatnonzero(~labelled & (weight == 0))
+            if len(left_out):
+                filled[left_out] = scores(rows[left_out])
+            smooth = ((result.smooth + mean) * scale)[found.inverse]
+            filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
+            return filled[:, 0] if filled.shape[1] == 1 else filled
+
+        self._close(budget, {"scale_": scale, **_in_units(fitted, scale)}, transduced)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:

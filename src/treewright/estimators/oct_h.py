@@ -184,7 +184,8 @@ class OCTHClassifier(ProgramClassifier):
                 seed,
                 on_progress=self._progress_printer(),
             )
-        self._finish(problem, outcome, scaling, budget)
+        fitted = {"tree_": self._tree_of(problem, outcome, scaling)}
+        self._finish(problem, outcome, scaling, budget, fitted)
         return self
 
     def _min_leaf(self, n_rows: int) -> float:

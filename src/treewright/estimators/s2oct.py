@@ -22,7 +22,7 @@ from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
 from treewright.training.optimize import Outcome, optimize
-from treewright.tree import Tree, predict_labels, visited
+from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
@@ -213,9 +213,10 @@ class S2OCTClassifier(ProgramClassifier):
                 on_progress=self._progress_printer(),
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)
-        self._finish(problem, outcome, scaling, budget)
-        self.trees_ = [self.tree_, *(scaling.invert_tree(tree) for tree in trees)]
-        self._set_transduction(problem, merged, model, guess)
+        tree = self._tree_of(problem, outcome, scaling)
+        everyone = [tree, *(scaling.invert_tree(other) for other in trees)]
+        fitted = {"tree_": tree, "trees_": everyone, **self._transduced(problem, merged, model, guess)}
+        self._finish(problem, outcome, scaling, budget, fitted)
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -289,20 +290,20 @@ class S2OCTClassifier(ProgramClassifier):
         as_good = pool.trees and pool.objective <= outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
         hidden = model.X[model.y < 0]
         if not as_good:
-            tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
-            return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
-        chosen = members(pool, model, self.prefer, self.n_trees)
-        tree, *others = (pool.trees[k].collapsed(visited(pool.trees[k], model.X)) for k in chosen)
-        return replace(outcome, solution=tree), others, committee(pool, model, chosen)
+            return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
+        first, *others = chosen = members(pool, model, self.prefer, self.n_trees)
+        trees = [model.simplified(pool.trees[k]) for k in others]
+        return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
 
-    def _set_transduction(self, problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> None:
+    @staticmethod
+    def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:
+        """Labels of all rows, and the totals they reach."""
         label_of_point = np.zeros(len(merged.X), dtype=np.int64)
         label_of_point[model.y < 0] = guess
         numbers = np.where(problem.labelled, problem.y, label_of_point[merged.inverse])
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = (
-            [] if problem.totals is None else problem.totals.table(numbers[problem.unlabelled], problem.classes)
-        )
+        totals = problem.totals
+        reached = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
+        return {"transduction_": problem.classes[numbers], "totals_": reached}
 
     # ------------------------------------------------------------------ model files
 
@@ -316,6 +317,13 @@ class S2OCTClassifier(ProgramClassifier):
             raise ModelFileError("totals and committee must be lists")
         self.totals_ = state["totals"]
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
+
+
+def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:
+    """The outcome with `tree` as solution, without what it can do without, and the objective of just that tree."""
+    tree = model.simplified(tree)
+    objective = model.objective(tree)
+    return replace(outcome, solution=tree, objective=objective, bound=min(outcome.bound, objective))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

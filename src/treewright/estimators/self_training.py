@@ -11,10 +11,17 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
 from treewright.arrays import FloatArray
-from treewright.estimators.common.rows import NOTED, fit_rows, partly_known_targets, prepared_rows, seed_where_unset
+from treewright.estimators.common.rows import (
+    fit_rows,
+    new_rows,
+    partly_known_targets,
+    prepared_rows,
+    publish,
+    seed_where_unset,
+)
 from treewright.exceptions import InvalidInputError
 from treewright.search.self_training import self_train
 
@@ -150,11 +157,13 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(noted)
-        self.estimator_, self.n_iter_, self.termination_condition_ = estimator, ended.n_iter, ended.condition
-        self.transduction_ = ended.targets[:, 0] if flat else ended.targets
+        fitted = {
+            "estimator_": estimator,
+            "n_iter_": ended.n_iter,
+            "termination_condition_": ended.condition,
+            "transduction_": ended.targets[:, 0] if flat else ended.targets,
+        }
+        publish(self, noted, fitted)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -170,9 +179,7 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions of ``estimator_``.
         """
-        check_is_fitted(self)
-        accept = "csr" if get_tags(self).input_tags.sparse else False
-        rows = validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=accept)
+        rows = new_rows(self, X, "csr" if get_tags(self).input_tags.sparse else False)
         return np.asarray(self.estimator_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:

@@ -213,16 +213,20 @@ class SSCTClassifier(TimedModel, TreeClassifier):
 
     def _close(self, problem: Problem, result: SSCTResult, budget: Budget) -> None:
         """Set the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
-        self._set_noted()
-        self.classes_, self.tree_ = problem.classes, result.tree
-        self.objective_, self.trace_ = result.objective, result.trace
-        self.transduction_ = problem.classes[
-            np.where(problem.labelled, problem.y, predict_labels(self.tree_, problem.X))
-        ]
-        self.status_ = "local"
+        status = "local"
         if not result.complete:
-            self.status_ = "interrupted" if budget.interrupted else "time_limit"
-        self.solve_time_ = budget.elapsed
+            status = "interrupted" if budget.interrupted else "time_limit"
+        guess = predict_labels(result.tree, problem.X)
+        fitted = {
+            "classes_": problem.classes,
+            "tree_": result.tree,
+            "objective_": result.objective,
+            "trace_": result.trace,
+            "transduction_": problem.classes[np.where(problem.labelled, problem.y, guess)],
+            "status_": status,
+            "solve_time_": budget.elapsed,
+        }
+        self._publish(fitted)
         if self.status_ != "local":
             warnings.warn(
                 f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: the tree "

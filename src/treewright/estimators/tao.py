@@ -7,14 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
 from treewright.arrays import FloatArray
 from treewright.data import make_problem, target_spread, unit_scaling
-from treewright.estimators.common.rows import weighted_rows
+from treewright.data._checks import refuse_dates
+from treewright.estimators.common.rows import class_weighted, weighted_rows
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
@@ -59,7 +60,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
     max_iter : int, default=20
         Most passes over the tree.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the weights of the rows by class, as in scikit-learn.
+        Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
     time_limit : float or None, default=None
         Seconds for the whole fit.
     n_jobs : int or None, default=None
@@ -160,7 +161,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         rows = self._check_fit_rows(X, y, accept_sparse="csr")
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
-        weight = problem.weight * compute_sample_weight(self.class_weight, problem.classes[problem.y])
+        weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
         rows, weight, codes = weighted_rows(rows, weight, problem.y)
 
         def make_leaves(X: Any, targets: FloatArray, weight: FloatArray) -> ClassLeaves:
@@ -169,8 +170,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
         with budget.stop_on_interrupt():
             tree, price = self._optimize(rows, codes[:, None].astype(np.float64), weight, make_leaves, budget)
         tree = relabelled(tree.with_leaves(np.zeros((tree.n_nodes, problem.n_classes)), None), rows, codes, weight)
-        self.classes_ = problem.classes
-        self._close(budget, tree, weighted_error(tree, rows, codes, weight) + price)
+        objective = weighted_error(tree, rows, codes, weight) + price
+        self._close(budget, tree, objective, classes_=problem.classes)
         return self
 
 
@@ -325,6 +326,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         """
         budget = self._start_clock()
         rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

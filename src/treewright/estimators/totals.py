@@ -11,12 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import Problem, merge_rows
-from treewright.estimators.common.groups import prices_of
-from treewright.estimators.common.rows import NOTED, fit_rows, labelled_rows, seed_where_unset, semi_supervised_problem
+from treewright.estimators.common.groups import PricedModel, prices_of
+from treewright.estimators.common.rows import (
+    fit_rows,
+    labelled_rows,
+    new_rows,
+    publish,
+    seed_where_unset,
+    semi_supervised_problem,
+)
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import ClassScores, Novelty, response_of
 from treewright.search.totals.transport import divide, divide_groups
@@ -29,7 +36,7 @@ _NO_SCORES = (
 )
 
 
-class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
     The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
@@ -167,16 +174,17 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         table = scores.adapt(hidden.X)[hidden.inverse]
         labels, thresholds = self._divided(problem, table, hidden.inverse, scores, rng)
 
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(noted)
-        self.estimator_, self._scores = scores.classifier, scores
-        self.classes_ = problem.classes
-        self.thresholds_ = thresholds
         numbers = problem.y.copy()
         numbers[problem.unlabelled] = labels
-        self.transduction_ = problem.classes[numbers]
-        self.totals_ = [] if problem.totals is None else problem.totals.table(labels, problem.classes)
+        fitted = {
+            "estimator_": scores.classifier,
+            "_scores": scores,
+            "classes_": problem.classes,
+            **self._fitted_prices(thresholds),
+            "transduction_": problem.classes[numbers],
+            "totals_": [] if problem.totals is None else problem.totals.table(labels, problem.classes),
+        }
+        publish(self, noted, fitted)
         return self
 
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
@@ -217,8 +225,7 @@ class TotalsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = new_rows(self, X)
         prices = prices_of(self.thresholds_, groups, len(rows))
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)

@@ -6,12 +6,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray
 from treewright.data._checks import as_column, listing, missing_mask, show, uniform
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["prices_of"]
+__all__ = ["PricedModel", "prices_of"]
+
+
+class PricedModel:
+    """Mixin of the estimators with prices of the classes by group.
+
+    Names and prices are kept apart, as files may have no other keys than strings: skops reads back neither None nor
+    False as a key.
+    """
+
+    _price_groups: list[Any]
+    _prices: FloatArray
+
+    @property
+    def thresholds_(self) -> dict[Any, FloatArray]:
+        """Prices of the classes by group; under the key None those for rows whose group is not known."""
+        check_is_fitted(self)
+        return dict(zip(self._price_groups, self._prices, strict=True))
+
+    @staticmethod
+    def _fitted_prices(thresholds: dict[Any, FloatArray]) -> dict[str, Any]:
+        """Fitted attributes from which :attr:`thresholds_` is made."""
+        return {"_price_groups": list(thresholds), "_prices": np.array(list(thresholds.values()))}
 
 
 def prices_of(thresholds: dict[Any, FloatArray], groups: ArrayLike | None, n_rows: int) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -253,18 +254,26 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             "status_": "interrupted" if budget.interrupted else "time_limit" if result.reason == "stopped" else "local",
         }
 
-    def _close(self, budget: Budget, fitted: dict[str, Any]) -> None:
-        """Set the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
-        for name in ("tree_", "trees_", "model_", "points_", "values_"):
-            self.__dict__.pop(name, None)
-        self._set_noted()
-        self.__dict__.update(self.__dict__.pop("_course"))
-        self.__dict__.update(fitted)
-        self.solve_time_ = budget.elapsed
+    def _close(
+        self,
+        budget: Budget,
+        fitted: dict[str, Any],
+        transduced: Callable[[Callable[[Any], FloatArray]], np.ndarray],
+    ) -> None:
+        """Stop the clock, set all fitted attributes, and warn of a fit cut short; ``fit`` calls it.
+
+        `transduced` makes the labels of all rows, given what the fitted model predicts for rows of weight 0.
+        """
+        fitted = self._course | fitted
+        stale = ("tree_", "trees_", "model_", "points_", "values_", "_course")
+        done = copy(self)
+        done._publish(fitted, stale)
+        fitted |= {"transduction_": transduced(done._scores), "solve_time_": budget.elapsed}
+        self._publish(fitted, stale)
         if self.status_ != "local":
-            done = "" if self.tree is None else f"{self.n_iter_} rounds and "
+            rounds = "" if self.tree is None else f"{self.n_iter_} rounds and "
             warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {done}{self.solve_time_:.1f} s: the "
+                f"{type(self).__name__} ended with status {self.status_!r} after {rounds}{self.solve_time_:.1f} s: the "
                 f"model has objective {self.objective_:.6g}; more time may lower it.",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, distinct_rows, make_problem, merge_rows
-from treewright.data._checks import missing_mask
+from treewright.data._checks import missing_mask, plain, refuse_dates, show
+from treewright.estimators.common.files import is_number
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
+    "class_weighted",
     "fit_rows",
     "labelled_rows",
+    "new_rows",
     "partly_known_targets",
     "prepared_rows",
+    "publish",
     "seed_where_unset",
     "semi_supervised_problem",
     "weighted_rows",
@@ -43,8 +48,26 @@ def fit_rows(
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
     other = copy(estimator)
+    refuse_dates(X, "X")
     rows = validate_data(other, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
     return rows, {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+
+
+def new_rows(estimator: Any, X: ArrayLike, accept_sparse: str | bool = False) -> Any:
+    """Validate rows that a fitted estimator is to say something of."""
+    check_is_fitted(estimator)
+    refuse_dates(X, "X")
+    return validate_data(estimator, X, dtype=np.float64, reset=False, accept_sparse=accept_sparse)
+
+
+def publish(estimator: Any, noted: dict[str, Any], fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
+    """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it.
+
+    So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself. `stale` are
+    attributes that only some fits have.
+    """
+    kept = {name: value for name, value in vars(estimator).items() if name not in NOTED and name not in stale}
+    estimator.__dict__ = kept | noted | fitted
 
 
 def semi_supervised_problem(
@@ -55,10 +78,10 @@ def semi_supervised_problem(
         return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
     except InvalidInputError:
         # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
-        plain = np.asarray(y)
-        if totals is not None or groups is not None or plain.dtype.kind not in "if" or len(np.unique(plain)) != 2:
+        given = np.asarray(y)
+        if totals is not None or groups is not None or given.dtype.kind not in "if" or len(np.unique(given)) != 2:
             raise
-        if unlabeled not in np.unique(plain):
+        if unlabeled not in np.unique(given):
             raise
         warnings.warn(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
@@ -92,11 +115,25 @@ def seed_where_unset(estimator: Any, seed: int) -> None:
     estimator.set_params(**{key: seed for key in names if given[key] is None})
 
 
+def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
+    """Weights of rows times those of their classes, as in scikit-learn; factors that are no weights are refused."""
+    if isinstance(class_weight, dict):
+        for label, factor in class_weight.items():
+            if not is_number(plain(factor)) or factor < 0:
+                raise InvalidInputError(
+                    f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
+                )
+    return np.asarray(weight * compute_sample_weight(class_weight, labels))
+
+
 def weighted_rows(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
     """Rows of positive weight, their weights and targets."""
     used = np.flatnonzero(weight > 0)
     if not len(used):
         raise InvalidInputError("all weights are zero; at least one row must count")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise InvalidInputError(f"the weights sum to infinity, the largest is {show(weight.max())}; divide all")
     return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
 
 
@@ -120,6 +157,7 @@ def partly_known_targets(
     """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
     if sparse.issparse(y):
         raise TypeError("y is sparse; sparse targets are not supported, use an array")
+    refuse_dates(y, "y")
     array = np.asarray(y)
     if array.dtype.kind == "O":  # None and pandas' NA become NaN
         gone = missing_mask(array.reshape(-1)).reshape(array.shape)

@@ -30,6 +30,11 @@ class SolvedModel(TimedModel):
 
     solver: str
     gap: float
+    objective_: float
+    bound_: float
+    status_: str
+    solve_time_: float
+    _gap_asked: float
     _solved_noun: ClassVar[str] = "tree"
     """What the model is about, in messages."""
 
@@ -55,18 +60,23 @@ class SolvedModel(TimedModel):
 
     # ------------------------------------------------------------------ after the work
 
-    def _set_outcome(self, outcome: Outcome[Any], classes: np.ndarray) -> None:
-        """Set what every solved model says of its fit."""
-        self._set_noted()
-        self.classes_ = classes
-        self.objective_, self.bound_ = float(outcome.objective), float(outcome.bound)
-        self.gap_ = relative_gap(self.objective_, self.bound_)
-        self.status_ = str(outcome.status)
-        self.trace_ = outcome.trace
+    def _set_fitted(self, outcome: Outcome[Any], classes: np.ndarray, budget: Budget, fitted: dict[str, Any]) -> None:
+        """Stop the clock and set what every solved model says of its fit, and `fitted`; nothing may fail after."""
+        objective, bound = float(outcome.objective), float(outcome.bound)
+        course = {
+            "classes_": classes,
+            "objective_": objective,
+            "bound_": bound,
+            "gap_": relative_gap(objective, bound),
+            "status_": str(outcome.status),
+            "trace_": outcome.trace,
+            "solve_time_": budget.elapsed,
+            "_gap_asked": float(self.gap),  # what "optimal" means, whatever the parameter is set to later
+        }
+        self._publish(course | fitted)
 
-    def _close(self, budget: Budget, reason: str) -> None:
-        """Stop the clock, and warn unless the optimum is proven; called by what ``fit`` calls."""
-        self.solve_time_ = budget.elapsed
+    def _warn_unless_optimal(self, reason: str) -> None:
+        """Warn unless the optimum is proven, when all is set; called by what ``fit`` calls."""
         if self.status_ != "optimal":
             warnings.warn(
                 f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: "

@@ -91,8 +91,7 @@ class TAOModel(TimedModel, TreeModel):
             found, objective = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
         tree = scaling.invert_tree(found)
         kept = visited(tree, rows)
-        self.alpha_ = alpha
-        self._note(result, objective, budget)
+        self._note(result, objective, alpha, budget)
         return tree.collapsed(kept), alpha * float(normal_price(found.collapsed(kept).weights).sum())
 
     def _stretched(
@@ -170,18 +169,19 @@ class TAOModel(TimedModel, TreeModel):
 
         return line
 
-    def _note(self, result: TAOResult, objective: float, budget: Budget) -> None:
-        self.n_iter_, self.trace_, self._reached = result.n_iter, result.trace, objective
+    def _note(self, result: TAOResult, objective: float, alpha: float, budget: Budget) -> None:
+        """Note the course of the fit, to be set by :meth:`_close`, and the objective on scaled features."""
         passes_left = not result.converged and result.n_iter < self.max_iter
         cut_short = passes_left or (self._stretch(0) is not None and budget.over)
-        self.status_ = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
+        status = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
+        course = {"n_iter_": result.n_iter, "trace_": result.trace, "alpha_": alpha, "status_": status}
+        self._course, self._reached = course, objective
 
-    def _close(self, budget: Budget, tree: Tree, objective: float) -> None:
-        """Set the rest of the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
-        self._set_noted()
-        self.tree_, self.objective_ = tree, objective
-        self.solve_time_ = budget.elapsed
-        reached = self.__dict__.pop("_reached")
+    def _close(self, budget: Budget, tree: Tree, objective: float, **fitted: Any) -> None:
+        """Stop the clock, set all fitted attributes, and warn of a fit cut short; ``fit`` calls it."""
+        reached = self._reached
+        fitted |= {"tree_": tree, "objective_": objective, "solve_time_": budget.elapsed, **self._course}
+        self._publish(fitted, stale=("_course", "_reached"))
         if objective > reached + _ROUNDING * max(1.0, reached):
             warnings.warn(
                 f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from treewright.budget import Budget
-from treewright.estimators.common.rows import NOTED, fit_rows
+from treewright.estimators.common.rows import fit_rows, publish
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["TimedModel"]
@@ -41,7 +42,7 @@ class TimedModel:
         return budget
 
     def _check_fit_rows(self, X: ArrayLike, y: ArrayLike | None, accept_sparse: str | bool = False) -> Any:
-        """Validate the rows of a fit and note their number and names of features, for :meth:`_set_noted` to set."""
+        """Validate the rows of a fit and note their number and names of features, for :meth:`_publish` to set."""
         rows, self._noted = fit_rows(self, X, y, accept_sparse)
         return rows
 
@@ -55,8 +56,6 @@ class TimedModel:
         """Draw one number from ``random_state`` for everything random in the fit."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _set_noted(self) -> None:
-        """Set number and names of features, which were noted before the work."""
-        for name in NOTED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(self.__dict__.pop("_noted"))
+    def _publish(self, fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
+        """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it."""
+        publish(self, vars(self)["_noted"], fitted, ("_noted", *stale))

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import Scaling
 from treewright.estimators.common.files import is_number, read_model, write_model
+from treewright.estimators.common.rows import new_rows
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.solvers import Status
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
 
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
-
-_STATUSES = tuple(str(status) for status in Status)
 
 
 class TreeModel(BaseEstimator):
@@ -31,6 +29,8 @@ class TreeModel(BaseEstimator):
     tree_: Tree
     n_features_in_: int
     warm_start: Any
+    _ends: ClassVar[tuple[str, ...]] = ("interrupted", "local", "time_limit")
+    """Values that ``status_`` may have."""
 
     def apply(self, X: ArrayLike) -> IntArray:
         """Return the leaf that each row reaches, as a node number of ``tree_``.
@@ -122,9 +122,7 @@ class TreeModel(BaseEstimator):
         check_is_fitted(self)
 
     def _check_rows(self, X: ArrayLike) -> Any:
-        check_is_fitted(self)
-        takes_sparse = self.__sklearn_tags__().input_tags.sparse
-        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse="csr" if takes_sparse else False)
+        return new_rows(self, X, "csr" if self.__sklearn_tags__().input_tags.sparse else False)
 
     def _given_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
@@ -142,15 +140,13 @@ class TreeModel(BaseEstimator):
             return None
         if given.n_features != n_features:
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
-        return given
+        return given.numerical()
 
     def _given_numerical_tree(self, scaling: Scaling, max_depth: int, splits: str) -> Tree | None:
         """Return the tree that ``warm_start`` names on scaled features, cut off at a depth; refuse what TAO cannot."""
         given = self._given_tree(scaling.n_features)
         if given is None:
             return None
-        if np.any(given.category >= 0):
-            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
         if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
             raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
         return scaling.apply_tree(given.collapsed(given.level <= max_depth))
@@ -172,8 +168,8 @@ class TreeModel(BaseEstimator):
         trace = state["trace"]
         if state["solve_time"] < 0:
             raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
-        if state["status"] not in _STATUSES:
-            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(_STATUSES)}")
+        if state["status"] not in self._ends:
+            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(self._ends)}")
         if not isinstance(trace, list) or not all(
             isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
         ):

@@ -27,7 +27,7 @@ from joblib import Parallel, delayed
 from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
-from treewright.search.grow.oblique import cart_tree
+from treewright.search.grow.cart import cart_tree
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.choice import Pool
 from treewright.search.s2oct.guides import Guide
@@ -249,7 +249,7 @@ def _widened(moves: Moves, planes: Planes) -> Planes:
         objective = model.objective(tree)
         if objective >= least:
             break
-        best, least = Planes.from_tree(tree, model.depth, model.n_classes), objective
+        best, least = moves.survey.completed(tree), objective
         if objective <= 1e-9 or moves.budget.over:
             break
         planes = moves.meet_totals(best)

@@ -8,8 +8,8 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.s2oct.structure import GUIDED, single
 from treewright.search.s2oct.survey import SAMPLED, Survey
+from treewright.splits.directions import logistic_direction
 from treewright.splits.separation import separate
-from treewright.splits.thresholds import logistic_direction
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
 __all__ = ["separated", "simplified"]

@@ -9,7 +9,8 @@ from treewright.budget import Budget
 from treewright.search.grow.oblique import grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.s2oct.survey import Survey
-from treewright.splits.thresholds import best_threshold, logistic_direction
+from treewright.splits.directions import logistic_direction
+from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
 from treewright.tree.complete import CompleteTree, Planes
 
@@ -60,7 +61,7 @@ def grown(
     tree = grow(start, X, y, weight, depth, gap=survey.gap, budget=budget)
     tree = alternate(tree, X, y, weight, gap=survey.gap, rounds=2, budget=budget)
     tree = tree.unscaled(1.0 / survey.width, survey.low)
-    return survey.stretched(Planes.from_tree(tree, survey.model.depth, n_classes))
+    return survey.stretched(survey.completed(tree))
 
 
 def _random_root(X: FloatArray, y: IntArray, n_known: int, leaf: Tree, rng: np.random.Generator) -> Tree:

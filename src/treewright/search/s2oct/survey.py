@@ -8,6 +8,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.formulations import S2OCT
+from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
 
 __all__ = ["SAMPLED", "Survey"]
@@ -59,6 +60,11 @@ class Survey:
         """Two margins of 1 under ``|omega_j| <= s``, for a typical normal in coordinates of [0, 1]."""
         return float(2.0 / (self.model.bound * self.width.mean() * np.sqrt(len(self.low))))
 
+    @cached_property
+    def reach(self) -> float:
+        """Largest coordinate of all points."""
+        return float(np.abs(self.model.X).max(initial=0.0))
+
     def unit(self, X: FloatArray) -> FloatArray:
         """Points in coordinates of [0, 1]."""
         return np.asarray((X - self.low) / self.width)
@@ -75,6 +81,10 @@ class Survey:
     def all_right(self, planes: Planes) -> bool:
         """Whether every labelled point is right with margin."""
         return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= _RIGHT)
+
+    def completed(self, tree: Tree) -> Planes:
+        """Hyperplanes of a tree, on the complete tree of the model."""
+        return Planes.from_tree(tree, self.model.depth).with_all_labels(self.model.n_classes)
 
     def stretched(self, planes: Planes) -> Planes:
         """Multiply each hyperplane until its largest weight is s."""

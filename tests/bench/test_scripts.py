@@ -1,0 +1,210 @@
+"""Every benchmark runs from end to end on made-up tables, and the shared command line does what it says."""
+
+import gzip
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_bench import Constant, specification, two_blobs
+
+from treewright import bench
+from treewright.bench import Method, Store, plan
+
+ROOT = Path(__file__).parents[2]
+S2OCT = ("lupus", "irish", "iris", "penguins", *(f"other{k}" for k in range(20)))
+C2RF = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables of the names that the benchmarks ask for, small and made up."""
+    path = tmp_path_factory.mktemp("tables")
+    lines = ["name\tpapers\tfile\tsha256"]
+
+    def add(name, papers, file, n, p, classes):
+        rng = np.random.default_rng(len(lines))
+        target = np.arange(n) % classes if classes else rng.integers(0, 50, n)
+        X = np.round(100 + 20 * rng.normal(size=(n, p)) + 30 * (target % 10)[:, None])
+        rows = ["\t".join([*(f"f{j}" for j in range(p)), "target"])]
+        rows += ["\t".join(f"{value:g}" for value in (*x, t)) for x, t in zip(X, target, strict=True)]
+        content = gzip.compress(("\n".join(rows) + "\n").encode(), mtime=0)
+        (path / file).parent.mkdir(exist_ok=True)
+        (path / file).write_bytes(content)
+        lines.append(f"{name}\t{papers}\t{file}\t{hashlib.sha256(content).hexdigest()}")
+
+    for k, name in enumerate((*S2OCT, *C2RF)):
+        large = name in C2RF
+        add(
+            name,
+            "S2OCT;C2RF" if large else "S2OCT",
+            f"s2oct/{k:02d}_{name}.tsv.gz",
+            1200 if large else 210,
+            3,
+            2 + k % 2,
+        )
+    for file in ("mnist_train", "mnist_test"):
+        add(file, "LapTAO", f"laptao/{file}.tsv.gz", 300, 12, 10)
+    add("cpu_act", "LapTAO", "laptao/cpu_act.tsv.gz", 300, 4, 0)
+    (path / "MANIFEST.tsv").write_text("\n".join(lines) + "\n")
+    return path
+
+
+def script(name, monkeypatch):
+    """The module of a benchmark."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    found = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, found.name, module)
+    found.loader.exec_module(module)
+    return module
+
+
+# Rows of the whole experiments on 31 tables, 7 of them C2RF's, counted by hand.
+ROWS = {
+    "s2oct": {"s2oct": 9 * 31 + 20, "s2oct-simple": 8 * 31},
+    "s2oct_more": {"s2oct-more": 5},
+    "c2rf": {"c2rf": 3 * 2 * 5 * 7 + 7, "c2rf-ablation": 5 * 7},
+    "laptao": {
+        "laptao-choose": 7 * 2,
+        # six methods with 10 draws in all, seven with a draw a share, one with a single draw
+        "laptao-mnist": 6 * 10 + 7 * 6 + 1,
+        # a depth: six methods at all shares and one at the first, on 5 + 10 splits; three without depth on 10;
+        # LapTAO on two other kinds of features on 5
+        "laptao-cpu_act": 3 * (7 * 6 + 1) * 15 + 3 * 6 * 10 + 2 * 6 * 5,
+        "laptao-scale": 4 * 2,
+    },
+    "laptao_tables": {"laptao-tables": 31 * 14 * 2},
+    "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
+    "tao": {"tao": 2 * 3},
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_comparison_is_there(name, folder, monkeypatch):
+    specifications = script(name, monkeypatch).SPECIFICATIONS
+    assert {one.name: len(plan(one, folder)) for one in specifications} == ROWS[name]
+
+
+@pytest.mark.parametrize("part", [part for parts in ROWS.values() for part in parts])
+def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
+    name = next(name for name, parts in ROWS.items() if part in parts)
+    options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
+    limit = ["--time-limit", "0.5"] if name.startswith(("s2oct", "c2rf")) else []
+    code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit])
+    rows = Store(tmp_path / "rows.jsonl").rows()
+    assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0
+    assert rows and {row["specification"] for row in rows} == {f"{part}-quick"}
+    assert not any(row.get("contradictions") for row in rows)
+    table = capsys.readouterr().out
+    assert "|---|" in table and f"{len(rows)} rows" in table
+
+
+def test_the_shares_of_c2rf_are_those_of_its_own_forest(folder, tmp_path, monkeypatch):
+    own = script("c2rf", monkeypatch).SPECIFICATIONS[0].quick
+    store = Store(tmp_path / "rows.jsonl")
+    bench.run(plan(own, folder), store, jobs=0)
+    (row,) = bench.only(store.rows(), method="C2RF, threshold", setting="paper")
+    assert row["also"]["forest, cut"]["deviation"] == 0.0
+    found = {row["method"] for row in bench.finished(store.rows())}
+    assert found == {"C2RF, threshold", "C2RF, paper's model", "forest", "forest, cut"}
+
+
+def test_a_script_runs_in_processes(folder, tmp_path):
+    options = ["--quick", "--jobs", "2", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
+    methods = ["--only", "CART", "--only", "CART, cut"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "s2oct.py"), *options, *methods]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "| CART | 2 |" in ended.stdout and "[4/4, 0:00 left]" in ended.stderr
+    again = subprocess.run([*command, "--summary"], capture_output=True, text=True, cwd=tmp_path)
+    assert again.stdout == ended.stdout and again.stderr == ""
+
+
+def test_the_example_of_the_docs_runs(tmp_path):
+    example = (ROOT / "docs" / "benchmarks.md").read_text().split("```python\n")[1].split("```")[0]
+    (tmp_path / "few.py").write_text(example)
+    command = [sys.executable, "few.py", "--jobs", "2", "--draws", "1", "--time-limit", "0.5"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    rows = {row["method"]: row for row in Store(tmp_path / "results" / "few-labels.jsonl").rows()}
+    assert list(rows["S2OCT"]["parameters"].values()) == [0.5]
+    assert "| CART | 1 |  |" in ended.stdout and "3 rows." in ended.stdout
+
+
+# ---------------------------------------------------------------------- the command line
+
+
+@pytest.fixture
+def call(tmp_path, capsys):
+    """Call the command line of two tiny specifications."""
+    methods = (Method("A", Constant, {"label": 1}), Method("B", Constant, {"seconds": bench.TIME_LIMIT}))
+    own = specification(*methods, time_limit=0.0).with_quick(methods=methods[:1])
+    other = specification(Method("C", Constant, {"deed": "raise"}), name="other")
+
+    def call(*argv):
+        code = bench.main(own, other, argv=["--store", str(tmp_path / "rows.jsonl"), "--jobs", "0", *argv])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return call
+
+
+def test_the_first_part_is_run_and_others_by_name(call, tmp_path):
+    assert call()[:2] == (0, "| method | fits |\n|---|---|\n| A | 1 |\n| B | 1 |\n\n2 rows.\n")
+    code, out, err = call("other")
+    assert code == 1 and "1 rows, 1 failed." in out and "failed: ValueError: no such tree" in err
+    assert call("other")[2] == ""  # not made again
+    assert call("other", "--retry")[0] == 1
+    assert call("tiny", "other")[0] == 0
+    assert len(Store(tmp_path / "rows.jsonl").rows()) == 4
+
+
+def test_a_time_limit_makes_other_rows_and_the_summary_tells_them_apart(call, tmp_path):
+    call()
+    call("--time-limit", "0.05")
+    assert [row["parameters"] for row in Store(tmp_path / "rows.jsonl").rows()] == [
+        {"label": 1},
+        {"seconds": 0.0},
+        {"seconds": 0.05},
+    ]
+    code, out, err = call("--summary")
+    assert code == 0 and "2 rows." in out and "1 rows were made again with other parameters" in err
+    listed = call("--list", "--time-limit", "9", "--draws", "2")[1].splitlines()
+    assert [line[:6] for line in listed] == ["done  ", "to do ", "to do ", "to do "]
+
+
+def test_parts_of_rows(call):
+    assert "| B |" not in call("--only", "A")[1]
+    assert "| A |" not in call("--skip", "A", "--summary")[1]
+    assert "| A | 3 |" in call("--draws", "3", "--sets", "blobs", "--samples", "simple")[1]
+    assert "1 rows." in call("--quick")[1]
+
+
+def test_stores_are_compared(call, tmp_path):
+    call()
+    (tmp_path / "before.jsonl").write_bytes((tmp_path / "rows.jsonl").read_bytes())
+    out = call("--against", str(tmp_path / "before.jsonl"), "--format", "text")[1]
+    share = np.mean(bench.partly_labelled(two_blobs(), 0, 0.5).y_test)  # A always says 1, B 0
+    assert "before -> now" in out
+    assert f"{share:.2%} -> {share:.2%}" in out and f"{1 - share:.2%} -> {1 - share:.2%}" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["nothing"], "no part 'nothing': tiny, other"),
+        (["--only", "Z"], "no method 'Z'"),
+        (["--time-limit", "-1"], "--time-limit is -1.0"),
+        (["--threads", "0"], "--threads is 0"),
+        (["--draws", "0"], "--draws is 0"),
+        (["--jobs", "-1"], "jobs is -1"),
+        (["other", "--quick"], "'other' has no quick one"),
+    ],
+)
+def test_wrong_arguments_are_told(call, argv, text):
+    code, out, err = call(*argv)
+    assert (code, out) == (2, "") and err.startswith("error: ") and text in err
