@@ -221,6 +221,6 @@ def test_a_stopped_budget_returns_a_tree(case):
         budget.stop()
         assert time.over
 
-    outcome = optimize(model, search, None, budget, gap=1e-4, threads=1, seed=0)
+    outcome = optimize(model, search, get_solver("highs"), budget, gap=1e-4, threads=1, seed=0)
     assert outcome.status is Status.INTERRUPTED
     assert outcome.bound <= outcome.objective == model.objective(outcome.solution)

@@ -14,16 +14,8 @@ from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
 from treewright.solvers.linear import LinearProgram
-from treewright.tree import Tree, predict_labels, route
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
-from treewright.tree.measure import own_leaf_errors
-
-
-def planes_of(seed, depth=2, p=3, n_classes=2):
-    rng = np.random.default_rng(seed)
-    n = 2**depth
-    labels = np.arange(n) % 2 if n_classes == 2 else rng.integers(0, n_classes, n)
-    return Planes(rng.normal(size=(n - 1, p)), 0.3 * rng.normal(size=n - 1), labels), rng
+from treewright.tree import Tree, route
+from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
 
 def model_of(X, y, count, **settings):
@@ -32,55 +24,6 @@ def model_of(X, y, count, **settings):
     totals = PointTotals(np.ones((n, 1)), [[n - count, count]], [[n - count, count]])
     settings = {"margin": "tolerance"} | settings
     return S2OCT(np.asarray(X, float), y, np.ones(len(y)), totals, **settings)
-
-
-# ---------------------------------------------------------------------- hyperplanes
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_planes_route_like_their_tree(depth, n_classes):
-    planes, rng = planes_of(depth, depth, n_classes=n_classes)
-    X = rng.normal(size=(200, 3))
-    tree = planes.to_tree(n_classes)
-    leaf = leaves_reached(planes.values(X))
-    assert np.array_equal(planes.labels[leaf], predict_labels(tree, X))
-    again = Planes.from_tree(tree, depth, n_classes)
-    assert np.array_equal(again.labels[leaves_reached(again.values(X))], predict_labels(tree, X))
-    for node in range(len(planes.gamma)):
-        here, left = passes(leaf, node, planes.shape)
-        assert np.array_equal(left & here, here & (planes.values(X)[:, node] <= 0))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", range(5))
-def test_any_tree_completed_predicts_the_same(seed, n_classes):
-    rng = np.random.default_rng(seed)
-    split = [True, bool(seed % 2), bool(seed % 3)]
-    values = rng.random((7, n_classes))
-    tree = Tree.from_heap(split, rng.normal(size=(3, 2)), rng.normal(size=3), values, values.argmax(axis=1))
-    X = rng.normal(size=(100, 2))
-    planes = Planes.from_tree(tree, 3, n_classes)
-    assert np.array_equal(planes.labels[leaves_reached(planes.values(X))], predict_labels(tree, X))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_errors_are_those_of_the_measure(seed):
-    planes, rng = planes_of(seed)
-    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
-    error, leaf = planes_errors(planes, X, y)
-    assert np.allclose(error, own_leaf_errors(planes.to_tree(2), X, y))
-    assert np.array_equal(planes.labels[leaf], y)
-
-
-def test_labels_on_either_side_by_forcing_the_threshold():
-    planes, rng = planes_of(3)
-    X = rng.normal(size=(60, 3))
-    for node in range(3):
-        left, right = labels_on_either_side(planes, node, planes.values(X))
-        for label, gamma in ((left, 1e9), (right, -1e9)):
-            forced = planes.replaced(node, planes.omega[node], gamma)
-            assert np.array_equal(label, planes.labels[leaves_reached(forced.values(X))])
 
 
 # ---------------------------------------------------------------------- totals

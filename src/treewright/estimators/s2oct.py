@@ -22,7 +22,7 @@ from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Pool, search_s2oct
 from treewright.search.s2oct.choice import choose, committee
 from treewright.training.optimize import Outcome, optimize
-from treewright.tree import Tree, predict_labels, visited
+from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
@@ -289,15 +289,13 @@ class S2OCTClassifier(ProgramClassifier):
         as_good = pool.trees and pool.objective <= outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
         hidden = model.X[model.y < 0]
         if not as_good:
-            tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
-            return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
+            return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
         first = choose(pool, model, self.prefer)
-        tree = pool.trees[first].collapsed(visited(pool.trees[first], model.X))
+        chosen = _simplified(model, outcome, pool.trees[first])
         if self.n_trees == 1:
-            return replace(outcome, solution=tree), [], pool.labels[first]
-        others = [t.collapsed(visited(t, model.X)) for k, t in enumerate(pool.trees) if k != first]
-        others = others[: self.n_trees - 1]
-        return replace(outcome, solution=tree), others, committee(pool, model)
+            return chosen, [], pool.labels[first]
+        others = [model.simplified(t) for k, t in enumerate(pool.trees) if k != first]
+        return chosen, others[: self.n_trees - 1], committee(pool, model)
 
     @staticmethod
     def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:
@@ -321,6 +319,13 @@ class S2OCTClassifier(ProgramClassifier):
             raise ModelFileError("totals and committee must be lists")
         self.totals_ = state["totals"]
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
+
+
+def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:
+    """The outcome with `tree` as solution, without what it can do without, and the objective of just that tree."""
+    tree = model.simplified(tree)
+    objective = model.objective(tree)
+    return replace(outcome, solution=tree, objective=objective, bound=min(outcome.bound, objective))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import numpy as np
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
+from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
-from treewright.solvers import Progress, Solver, Status, relative_gap
+from treewright.solvers import Progress, Solver, Status, relative_gap, require
 
 __all__ = ["Outcome", "Relaxation", "optimize"]
 
@@ -99,7 +100,7 @@ def optimize(
     search : callable
         Offers solutions to an Incumbent within a budget; must offer at least one whatever the budget.
     solver : Solver
-        Takes over where the search ends without proof.
+        Takes over where the search ends without proof; refused before the search if it cannot take the model.
     budget : Budget
         Time for all of it, and the stop flag.
     gap : float
@@ -114,9 +115,10 @@ def optimize(
         Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
         searched on from.
     """
+    require(solver.name, solver.capabilities, model.needs)
     trace = _Trace(budget, on_progress)
     best = Incumbent(model, on_better=trace.improved)
-    cells = getattr(model, "program_cells", None) or 0
+    cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
@@ -155,7 +157,7 @@ class _Run(Generic[S]):
         """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
         best = self.best
         self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
-        cells = getattr(model, "program_cells", None) or 0
+        cells = model.program_cells
         if self.budget.interrupted:
             self.ended, self.reason = Status.INTERRUPTED, ""
         elif cells > _MOST_CELLS:
@@ -164,7 +166,12 @@ class _Run(Generic[S]):
         elif self.budget.remaining <= _CELL_SECONDS * cells:
             self.ended, self.reason = Status.TIME_LIMIT, ""
         else:
-            self._solve(model, as_bound)
+            try:
+                self._solve(model, as_bound)
+            except (MemoryError, SolverError) as error:
+                # What the search found is at hand, and no solver's failure takes it away.
+                what = "memory ran out in branch and bound" if isinstance(error, MemoryError) else str(error)
+                self.ended, self.reason = Status.LOCAL, what
 
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
         best, budget = self.best, self.budget

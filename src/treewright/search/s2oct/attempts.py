@@ -267,7 +267,7 @@ class _Attempt:
             objective = self.model.objective(tree)
             if objective >= least:
                 break
-            best, least = Planes.from_tree(tree, self.model.depth, self.model.n_classes), objective
+            best, least = self._completed(tree), objective
             if objective <= 1e-9 or self.budget.over:
                 break
             planes = moves.meet_totals(best)
@@ -289,7 +289,10 @@ class _Attempt:
         tree = grow(start, X, y, weight, depth, gap=self.gap, budget=self.budget)
         tree = alternate(tree, X, y, weight, gap=self.gap, rounds=2, budget=self.budget)
         tree = tree.unscaled(1.0 / self.width, self.low)
-        return self._stretched(Planes.from_tree(tree, self.model.depth, self.model.n_classes))
+        return self._stretched(self._completed(tree))
+
+    def _completed(self, tree: Tree) -> Planes:
+        return Planes.from_tree(tree, self.model.depth).with_all_labels(self.model.n_classes)
 
     def _random_root(self, X: FloatArray, y: IntArray, leaf: Tree, rng: np.random.Generator) -> Tree:
         """A split half-way between two labelled points drawn at random, of different classes if there are any."""
