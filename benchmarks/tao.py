@@ -20,7 +20,7 @@ import treewright.bench as bench
 from treewright import Tree
 from treewright.bench import Data, DataSet, Instance, Method
 from treewright.budget import Budget
-from treewright.search.grow.starts import cart_start
+from treewright.search.grow.cart import cart_start
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import alternate_nodes, logistic_node
 from treewright.tree import predict_labels

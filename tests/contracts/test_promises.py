@@ -222,7 +222,7 @@ def test_a_stopped_budget_returns_a_tree(case):
         budget.stop()
         assert time.over
 
-    outcome = optimize(model, search, Solving(None), budget)
+    outcome = optimize(model, search, Solving(get_solver("highs")), budget)
     record = outcome.record
     assert record.status == FitStatus.INTERRUPTED
     assert record.bound <= record.objective == model.objective(outcome.solution)

@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
+from treewright import TotalsClassifier
 from treewright.data import parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
@@ -176,9 +178,13 @@ def test_impossible_totals(asked, words):
         ({"n": 1, "s": 0, "west": {"z": 0}}, "of group 'west' name class 'z'"),
         ({"n": {"a": 3}, "s": 0}, "3 rows of class 'a' of group 'n' .* only 2 unlabelled rows of group 'n'"),
         ({"n": {"a": 1.5}, "s": 0}, "share 1.5 of class 'a' of group 'n' is above 1"),
-        (pd.DataFrame({"a": [3, np.nan]}, index=["s", "n"]), "share 3.0 of class 'a' of group 's'|NaN"),
-        (pd.DataFrame({"a": [1.0, np.nan]}, index=["s", "n"]), "class 'a' of group 'n' is NaN"),
-        (pl.DataFrame({"g": ["s", "n"], "a": [1, None]}), "class 'a' of group 'n' is missing"),
+        (pd.DataFrame({"a": [4, np.nan]}, index=["s", "n"]), "4 rows of class 'a' of group 's' .* only 3 unlabelled"),
+        (pd.DataFrame({"a": [-2, np.nan]}, index=["s", "n"]), "total -2 of class 'a' of group 's' is negative"),
+        (pd.DataFrame({"a": [2, np.nan], "b": [0.5, 0.2]}, index=["s", "n"]), "share 2.0 of class 'a' of group 's'"),
+        (pd.DataFrame({"a": [1.0, np.nan]}, index=["s", "n"]), "0.0 and 1.0, which may be counts or shares"),
+        (pl.DataFrame({"g": ["s", "n"], "a": [4, None]}), "4 rows of class 'a' of group 's'"),
+        (pl.DataFrame({"g": ["s", "n"], "a": [2.0, None], "b": [0.5, 0.2]}), "share 2.0 of class 'a' of group 's'"),
+        ({"s": {"a": float("nan")}, "n": 1}, "class 'a' of group 's' is NaN"),
         (pd.DataFrame({"a": [3, 1]}, index=["s", "s"]), "more than one entry for 's'"),
         (pd.DataFrame([[3, 1]], index=["s"], columns=["a", "a"]), "more than one column for 'a'"),
     ],
@@ -186,6 +192,49 @@ def test_impossible_totals(asked, words):
 def test_impossible_totals_by_group(asked, words):
     with pytest.raises(InfeasibleTotalsError, match=words):
         parse_totals(asked, AB, 5, GROUPS)
+
+
+FREE = {
+    "pandas": pd.DataFrame({"a": [3, None], "b": [None, 2]}, index=["s", "n"]),
+    "pandas beside ints": pd.DataFrame({"a": [3, None], "b": [0, 2]}, index=["s", "n"]),
+    "pandas ones": pd.DataFrame({"a": [None, 0], "b": [0, 2]}, index=["s", "n"], dtype=float),
+    "pandas Int64": pd.DataFrame({"a": [3, None], "b": [0, 2]}, index=["s", "n"], dtype="Int64"),
+    "pandas objects": pd.DataFrame({"a": [3, None], "b": [0, 2]}, index=["s", "n"], dtype=object),
+    "polars": pl.DataFrame({"g": ["s", "n"], "a": [3, None], "b": [0, 2]}),
+    "polars floats": pl.DataFrame({"g": ["s", "n"], "a": [3.0, None], "b": [0.0, 2.0]}),
+    "polars NaN": pl.DataFrame({"g": ["s", "n"], "a": [3.0, float("nan")], "b": [0.0, 2.0]}),
+    "series": {"s": pd.Series({"a": 3, "b": None}), "n": pd.Series({"a": None, "b": 2})},
+}
+
+
+@pytest.mark.parametrize("frame", FREE.values(), ids=FREE.keys())
+def test_the_class_of_an_empty_cell_is_free(frame):
+    totals = parse_totals(frame, AB, 5, GROUPS)  # two rows of n, three of s; with two classes the free one follows
+    assert totals.groups == ("n", "s")
+    assert totals.low.tolist() == totals.high.tolist() == [[0, 2], [3, 0]]
+
+
+def test_an_empty_cell_leaves_room_among_several_classes():
+    frame = pd.DataFrame({"a": [2, 1], "b": [None, 1], "c": [None, None]}, index=["s", "n"])
+    totals = parse_totals(frame, ["a", "b", "c"], 5, GROUPS)
+    assert totals.low.tolist() == [[1, 1, 0], [2, 0, 0]]
+    assert totals.high.tolist() == [[1, 1, 0], [2, 1, 1]]
+    assert totals.asked == {"s": {"a": 2}, "n": {"a": 1, "b": 1}}
+
+
+def test_shares_beside_an_empty_cell_stay_shares():
+    frame = pd.DataFrame({"a": [1.0, None], "b": [0.0, 0.5]}, index=["s", "n"])
+    totals = parse_totals(frame, AB, 5, GROUPS)
+    assert totals.low.tolist() == totals.high.tolist() == [[1, 1], [3, 0]]
+
+
+def test_a_frame_with_an_empty_cell_is_fitted():
+    X = np.arange(12.0)[:, None]
+    y, groups = [0, *[-1] * 10, 1], list("snsnsnsnsnsn")
+    frame = pd.DataFrame({0: [3, None], 1: [None, None]}, index=["s", "n"])
+    model = TotalsClassifier(LogisticRegression()).fit(X, y, totals=frame, groups=groups)
+    reached = {(row["group"], row["class"]): row["reached"] for row in model.totals_}
+    assert (reached["s", 0], reached["s", 1]) == (3, 2)
 
 
 def test_bad_groups():

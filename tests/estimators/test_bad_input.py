@@ -1,12 +1,13 @@
 """Each kind of bad input gets the documented exception, with the offending value in its text, before any work."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from treewright import OCTHClassifier, S2OCTClassifier, load_model
+from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, load_model
 from treewright.data import make_problem, parse_totals
 from treewright.exceptions import (
     InfeasibleTotalsError,
@@ -179,6 +180,14 @@ EDITS = {
     "names": dict(feature_names=["a", "a"]),
     "status": dict(record=dict(status="finished")),
     "status number": dict(record=dict(status=1)),
+    "status infeasible": dict(record=dict(status="infeasible")),
+    "status unbounded": dict(record=dict(status="unbounded")),
+    "status of a heuristic": dict(record=dict(status="local")),
+    "optimal with a gap": dict(record=dict(objective=101.0, bound=1.0, status="optimal")),
+    "gap above 1": dict(record=dict(gap_asked=1.0)),
+    "gap text": dict(record=dict(gap_asked="0.1")),
+    "gap none": dict(record=dict(gap_asked=None)),
+    "optimal far from 0": dict(record=dict(objective=0.5, bound=-200.0, status="optimal")),
     "objective text": dict(record=dict(objective="0.0")),
     "objective bool": dict(record=dict(objective=True)),
     "objective infinite": dict(record=dict(objective=float("inf"))),
@@ -221,6 +230,65 @@ def test_edited_model_documents(document, change):
     edited = {k: document[k] | v if isinstance(v, dict) else v for k, v in change.items()}
     with pytest.raises(ModelFileError):
         model_from_dict(document | edited, MODELS)
+
+
+def test_negative_class_weights_in_a_file(document):
+    from treewright.estimators import MODELS
+    from treewright.estimators.common.files import model_from_dict
+
+    edited = json.loads(json.dumps(document))
+    edited["tree"]["nodes"][1]["values"] = [3.0, -1.0]
+    with pytest.raises(ModelFileError, match=r"nodes\[1\]\.values\[1\]: expected a class weight from 0 on, got -1\.0"):
+        model_from_dict(edited, MODELS)
+
+
+def test_heuristics_prove_nothing_in_a_file():
+    from treewright.estimators import MODELS
+    from treewright.estimators.common.files import model_from_dict, model_to_dict
+
+    whole = model_to_dict(TAOClassifier(max_depth=1).fit(X, y))
+    model_from_dict(whole, MODELS)
+    said = "record.status is 'optimal', expected one of interrupted, local, time_limit"
+    with pytest.raises(ModelFileError, match=said):
+        model_from_dict(whole | {"record": whole["record"] | {"status": "optimal"}}, MODELS)
+    for key in ("bound", "gap_asked"):
+        with pytest.raises(ModelFileError, match="must be null"):
+            model_from_dict(whole | {"record": whole["record"] | {key: 0.0}}, MODELS)
+
+
+def test_a_model_whose_gap_was_changed_after_the_fit_is_read_back(tmp_path):
+    model = OCTHClassifier(max_depth=1, gap=0.0).fit(X, (X[:, 0] > 5).astype(int))
+    model.record_ = replace(model.record_, objective=1.0, bound=0.6, gap_asked=0.5)  # as a fit with gap=0.5 may end
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert (again.status_, again.gap_) == ("optimal", 0.4)
+    again.save(tmp_path / "again.json")
+    assert load_model(tmp_path / "again.json").status_ == "optimal"
+
+
+CLASS_WEIGHTS = {
+    "nan": ({0: np.nan, 1: 1}, "class_weight has nan for class 0"),
+    "negative": ({0: 1, 1: -0.5}, r"class_weight has -0\.5 for class 1"),
+    "infinite": ({0: np.inf, 1: 1}, "class_weight has inf for class 0"),
+    "text": ({0: "2", 1: 1}, "class_weight has '2' for class 0"),
+    "bool": ({0: True, 1: 1}, "class_weight has True for class 0"),
+    "overflow": ({0: 1e308, 1: 1e308}, "the weights sum to infinity"),
+    "zero": ({0: 0, 1: 0}, "all weights are zero"),
+}
+
+
+@pytest.mark.parametrize(("weights", "text"), CLASS_WEIGHTS.values(), ids=CLASS_WEIGHTS.keys())
+def test_class_weights_that_are_none(weights, text):
+    with pytest.raises(InvalidInputError, match=text):
+        TAOClassifier(class_weight=weights).fit(X, y)
+
+
+def test_class_weights_are_factors():
+    given = {0: np.float32(3), 1: 2}
+    weight = np.where(y == 0, 3.0, 2.0)
+    first = TAOClassifier(2, class_weight=given, random_state=0).fit(X, y)
+    second = TAOClassifier(2, random_state=0).fit(X, y, sample_weight=weight)
+    assert first.tree_ == second.tree_
 
 
 SEMI = {

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright import OCTHClassifier, Tree, load_model
-from treewright.search.grow.oblique import cart_tree, tree_from_sklearn
+from treewright.search.grow.cart import cart_tree, tree_from_sklearn
 from treewright.solvers import Result, Status
 from treewright.solvers.highs import HighsSolver
 

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from tests.contracts.brute_force import best_oct_h
 
+from treewright.budget import Budget
+from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH, TreeFormulation
 from treewright.program import check
+from treewright.search import Incumbent
+from treewright.search.improve.gaps import alternate
+from treewright.search.oct_h import search_oct_h
 from treewright.solvers import get_solver
 from treewright.tree import Tree, route
 
@@ -92,6 +97,30 @@ def test_repair_drops_splits_that_change_nothing():
     fixed = model(X, y).repair(idle)
     assert fixed.n_leaves == 2
     assert model(X, y).objective(fixed) == 0.0
+
+
+def test_repair_and_search_refuse_categorical_splits():
+    X, y = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0, 1])
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 2)), np.zeros(3), np.eye(3)[:, :2], [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical splits .the first at node 0."):
+        model(X, y).repair(coded)
+    with pytest.raises(InvalidInputError, match="categorical"):
+        search_oct_h(Incumbent(model(X, y)), model(X, y), [coded], Budget(1.0))
+    with pytest.raises(InvalidInputError, match="categorical"):
+        alternate(coded, X, y, np.ones(2), gap=0.01)
+
+
+def test_the_objective_is_its_definition():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.random((30, 2)), rng.integers(0, 3, 30), rng.random(30)
+    priced = OCTH(X, y, weight, 3, complexity=0.1)
+    tree = Tree.from_heap(
+        [True, True, False], [[1.0, 0.0], [0.3, 0.4], [0.0, 0.0]], [0.5, 0.3, 0.0], rng.random((7, 3)), np.arange(7) % 3
+    )
+    leaf = np.where(X[:, 0] > 0.5, 2, np.where(0.3 * X[:, 0] + 0.4 * X[:, 1] <= 0.3, 0, 1))  # labels 2; 3, 4 mod 3
+    majority = max(weight[y == k].sum() for k in range(3))
+    error = weight[y != leaf].sum() / (weight.sum() - majority)
+    assert priced.objective(tree) == pytest.approx(error + 0.1 * 3)
 
 
 def test_weights_and_rows_are_told_apart():

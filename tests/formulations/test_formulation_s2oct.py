@@ -13,7 +13,6 @@ from treewright.formulations.s2oct.model import default_bound, default_depth, la
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 from treewright.tree import Tree, route
-from treewright.tree.measure import leaf_errors
 
 MARGINS = ["paper", "reached", "tolerance"]
 
@@ -62,8 +61,11 @@ def test_it_is_a_formulation():
 # ---------------------------------------------------------------------- measure
 
 
-def plain_objective(tree, X, y, weight, size, low, high, penalty):
+def plain_objective(tree, model):
     """The definition, one point and one leaf at a time."""
+    X, y, weight, low, high = model.X, model.y, model.weight, model.totals.low, model.totals.high
+    size = np.zeros((len(X), len(low)), dtype=int)
+    size[y < 0] = model.totals.size.toarray()
 
     def f(node, x):
         return sum(float(w) * float(v) for w, v in zip(tree.weights[node], x, strict=True)) - float(
@@ -91,7 +93,7 @@ def plain_objective(tree, X, y, weight, size, low, high, penalty):
     for g, row in enumerate(counts):
         above = sum(max(0, c - h) for c, h in zip(row, high[g], strict=True))
         below = sum(max(0, lo - c) for c, lo in zip(row, low[g], strict=True))
-        total += penalty * max(above, below)
+        total += model.penalty * max(above, below)
     return total
 
 
@@ -100,10 +102,7 @@ def plain_objective(tree, X, y, weight, size, low, high, penalty):
 def test_the_objective_is_its_definition(seed, n_classes):
     model = random_model(seed, n_classes=n_classes, n_groups=2, slack=1, penalty=0.7)
     tree = random_tree(np.random.default_rng(seed), 2, n_classes, 3)
-    size = np.zeros((len(model.X), 2))
-    size[model.y < 0] = model.totals.size.toarray()
-    data = (model.X, model.y, model.weight, size, model.totals.low, model.totals.high, model.penalty)
-    assert model.objective(tree) == pytest.approx(plain_objective(tree, *data), rel=1e-12)
+    assert model.objective(tree) == pytest.approx(plain_objective(tree, model), rel=1e-12)
 
 
 def test_a_class_without_a_leaf_costs_infinitely_much_unless_it_has_no_weight():
@@ -111,11 +110,6 @@ def test_a_class_without_a_leaf_costs_infinitely_much_unless_it_has_no_weight():
     leaf = Tree.leaf([1.0, 0.0], 1)
     assert S2OCT(X, y, np.ones(1), none).objective(leaf) == np.inf
     assert S2OCT(X, y, np.zeros(1), none).objective(leaf) == 0.0
-
-
-def test_a_split_that_splits_nothing_is_a_second_chance():
-    idle = Tree.stump([0.0], 1.0, [[1.0, 0.0], [0.0, 1.0]])  # f = -1 everywhere
-    assert leaf_errors(idle, np.array([[7.0]])).tolist() == [[0.0, 2.0]]
 
 
 # ---------------------------------------------------------------------- repair
@@ -219,6 +213,43 @@ def test_repair_gives_every_labelled_class_a_leaf():
 def test_repair_refuses_a_tree_of_other_data():
     with pytest.raises(InvalidInputError, match="3 outputs and 2 features"):
         random_model(0).repair(Tree.leaf([1.0, 0.0, 0.0], 2))
+
+
+def test_repair_refuses_categorical_splits():
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 2)), np.zeros(3), np.ones((3, 2)), [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical"):
+        random_model(0).repair(coded)
+
+
+# ---------------------------------------------------------------------- simplification
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_simpler_tree_says_the_same_and_costs_no_more(seed):
+    """Points on a small grid, some contradicting one another, and splits that send all of them one way."""
+    n_classes, margin = 2 + seed % 2, MARGINS[seed % 3]
+    model = random_model(seed, n_labelled=6, n_unlabelled=5, n_classes=n_classes, margin=margin, depth=2 + seed % 2)
+    rng = np.random.default_rng(seed)
+    model = replace(model, X=rng.integers(0, 3, model.X.shape) * 10.0)
+    for _ in range(4):
+        tree = model.repair(random_tree(rng, 2, n_classes, int(rng.integers(0, 4))))
+        simple = model.simplified(tree)
+        assert simple.n_nodes <= tree.n_nodes
+        assert np.array_equal(simple.labels[route(simple, model.X)], tree.labels[route(tree, model.X)])
+        assert plain_objective(simple, model) <= plain_objective(tree, model) + 1e-9
+        assert model.simplified(simple) == simple
+        # As good as the whole tree again, once it is completed: no other tree was made of it.
+        assert model.objective(model.repair(simple)) <= model.objective(simple) + 1e-9
+
+
+def test_only_a_second_chance_that_somebody_takes_is_kept():
+    X, y = np.array([[0.0], [0.0], [5.0], [6.0]]), np.array([0, 1, -1, -1])
+    model = S2OCT(X, y, np.ones(4), PointTotals(np.ones((2, 1)), [[2, 0]], [[2, 0]]), depth=2)
+    tree = model.repair(Tree.leaf([1.0, 0.0], 1))
+    assert model.simplified(tree).n_leaves == 2  # class 1 at 0 pays 2 for the leaf beside
+    assert plain_objective(model.simplified(tree), model) == 2.0
+    calm = replace(model, y=np.array([0, 0, -1, -1]))
+    assert calm.simplified(tree).n_leaves == 1
 
 
 # ---------------------------------------------------------------------- programs

@@ -13,17 +13,9 @@ from treewright.search.s2oct.choice import choose, committee, vote_shares
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
-from treewright.splits.separation import separate
-from treewright.tree import Tree, predict_labels, route
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
-from treewright.tree.measure import own_leaf_errors
-
-
-def planes_of(seed, depth=2, p=3, n_classes=2):
-    rng = np.random.default_rng(seed)
-    n = 2**depth
-    labels = np.arange(n) % 2 if n_classes == 2 else rng.integers(0, n_classes, n)
-    return Planes(rng.normal(size=(n - 1, p)), 0.3 * rng.normal(size=n - 1), labels), rng
+from treewright.solvers.linear import LinearProgram
+from treewright.tree import Tree, route
+from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
 
 def model_of(X, y, count, **settings):
@@ -32,73 +24,6 @@ def model_of(X, y, count, **settings):
     totals = PointTotals(np.ones((n, 1)), [[n - count, count]], [[n - count, count]])
     settings = {"margin": "tolerance"} | settings
     return S2OCT(np.asarray(X, float), y, np.ones(len(y)), totals, **settings)
-
-
-# ---------------------------------------------------------------------- hyperplanes
-
-
-def test_separation_keeps_hard_points_and_the_bound():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4)) * 20
-    side = np.where(X @ [1.0, -2.0, 0.5, 0.1] > 3, 1.0, -1.0)
-    omega, gamma = separate(X, side, X[:0], side[:0], side[:0], bound=10.0)
-    assert np.all(side * (X @ omega - gamma) >= 1.0)
-    assert np.abs(omega).max() <= 10.0 + 1e-9
-    assert separate(X[:2] * 0, np.array([1.0, -1.0]), X[:0], side[:0], side[:0], bound=10.0) is None
-    assert separate(X * 1e-4, side, X[:0], side[:0], side[:0], bound=0.1) is None
-
-
-def test_soft_points_are_met_where_they_can_be():
-    X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    side = np.array([-1.0, -1.0, 1.0, 1.0])
-    omega, gamma = separate(X[:0], side[:0], X, side, np.ones(4), bound=5.0)
-    assert np.all(side * (X @ omega - gamma) >= 1.0 - 1e-6)
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_planes_route_like_their_tree(depth, n_classes):
-    planes, rng = planes_of(depth, depth, n_classes=n_classes)
-    X = rng.normal(size=(200, 3))
-    tree = planes.to_tree(n_classes)
-    leaf = leaves_reached(planes.values(X))
-    assert np.array_equal(planes.labels[leaf], predict_labels(tree, X))
-    again = Planes.from_tree(tree, depth, n_classes)
-    assert np.array_equal(again.labels[leaves_reached(again.values(X))], predict_labels(tree, X))
-    for node in range(len(planes.gamma)):
-        here, left = passes(leaf, node, planes.shape)
-        assert np.array_equal(left & here, here & (planes.values(X)[:, node] <= 0))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", range(5))
-def test_any_tree_completed_predicts_the_same(seed, n_classes):
-    rng = np.random.default_rng(seed)
-    split = [True, bool(seed % 2), bool(seed % 3)]
-    values = rng.random((7, n_classes))
-    tree = Tree.from_heap(split, rng.normal(size=(3, 2)), rng.normal(size=3), values, values.argmax(axis=1))
-    X = rng.normal(size=(100, 2))
-    planes = Planes.from_tree(tree, 3, n_classes)
-    assert np.array_equal(planes.labels[leaves_reached(planes.values(X))], predict_labels(tree, X))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_errors_are_those_of_the_measure(seed):
-    planes, rng = planes_of(seed)
-    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
-    error, leaf = planes_errors(planes, X, y)
-    assert np.allclose(error, own_leaf_errors(planes.to_tree(2), X, y))
-    assert np.array_equal(planes.labels[leaf], y)
-
-
-def test_labels_on_either_side_by_forcing_the_threshold():
-    planes, rng = planes_of(3)
-    X = rng.normal(size=(60, 3))
-    for node in range(3):
-        left, right = labels_on_either_side(planes, node, planes.values(X))
-        for label, gamma in ((left, 1e9), (right, -1e9)):
-            forced = planes.replaced(node, planes.omega[node], gamma)
-            assert np.array_equal(label, planes.labels[leaves_reached(forced.values(X))])
 
 
 # ---------------------------------------------------------------------- totals
@@ -126,6 +51,40 @@ def test_widening_changes_no_side():
     wide = Moves(model, rng, Budget()).widened(near)
     assert np.array_equal(near.values(X) > 0, wide.values(X) > 0)
     assert np.abs(wide.values(X[2:])).min() > np.abs(near.values(X[2:])).min()
+
+
+def test_every_program_of_a_move_gets_the_time_that_is_left(monkeypatch):
+    given, solve = [], LinearProgram.solve
+
+    def told(program, seconds=np.inf):
+        given.append(seconds)
+        return solve(program, seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve", told)
+    rng = np.random.default_rng(1)
+    X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (30, 2))])
+    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, bound=10.0)
+    near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
+    for move in (Moves.widened, Moves.meet_totals):
+        given.clear()
+        move(Moves(model, rng, Budget(3.0)), near)
+        assert given and max(given) <= 3.0
+
+
+def test_programs_are_kept_for_few_nodes_and_follow_the_labelled_points():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 2))
+    y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
+    moves = Moves(model_of(X, y, 15, depth=7, bound=50.0), rng, Budget())
+    sides = np.where(y[y >= 0] > 0, 1.0, -1.0)
+    first = moves._program(0, sides)
+    assert moves._program(0, sides) is first
+    fewer = np.where(np.arange(10) < 5, sides, 0.0)
+    other = moves._program(0, fewer)
+    assert other is not first and other.n_hard == 5
+    for node in range(100):
+        moves._program(node, sides)
+    assert len(moves._programs) <= 32 and moves._program(99, sides) is moves._programs[99][1]
 
 
 # ---------------------------------------------------------------------- guides and choice

@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright.budget import Budget
-from treewright.search.grow import starts as tao_starts
-from treewright.search.grow.oblique import tree_from_sklearn
-from treewright.search.grow.starts import cart_start, random_tree
+from treewright.search.grow import cart
+from treewright.search.grow.cart import cart_start, tree_from_sklearn
+from treewright.search.grow.starts import random_tree
 from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
 from treewright.search.improve.tao import alternate_nodes, normal_price
 from treewright.splits.l1_logistic import l1_logistic
@@ -251,7 +251,7 @@ def test_the_price_of_a_normal_does_not_depend_on_its_length():
 
 def test_cart_of_a_large_table_is_grown_on_some_of_its_rows(monkeypatch):
     X, _, y, weight = table()
-    monkeypatch.setattr(tao_starts, "_CART_ROWS", 100)
+    monkeypatch.setattr(cart, "_CART_ROWS", 100)
     first, again, other = (
         cart_start(X, y[:, None].astype(float), weight, 3, True, seed, Budget()) for seed in (0, 0, 1)
     )

@@ -6,7 +6,8 @@ from scipy import sparse
 
 from treewright.budget import Budget
 from treewright.search.grow import starts as tao_starts
-from treewright.search.grow.starts import balanced_tree, cart_start, random_tree, starting_tree
+from treewright.search.grow.cart import cart_start
+from treewright.search.grow.starts import balanced_tree, random_tree, starting_tree
 from treewright.tree import passing, route
 
 
@@ -45,17 +46,6 @@ def test_splits_of_a_balanced_tree_halve_their_weighted_points(monkeypatch):
     for left, right, most in nodes:
         assert abs(left - right) <= most + 1e-9
     assert np.linalg.norm(tree.weights[tree.branches], axis=1) == pytest.approx(np.ones(7))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_halving_threshold_is_the_best_of_all_gaps(seed):
-    rng = np.random.default_rng(seed)
-    level, weight = rng.integers(0, 9, 30) / 8.0, rng.random(30)
-    threshold = tao_starts._halving(level, weight)
-    places = np.unique(level)
-    apart = [abs(weight @ (level <= cut) - weight @ (level > cut)) for cut in (places[1:] + places[:-1]) / 2]
-    assert abs(weight @ (level <= threshold) - weight @ (level > threshold)) == pytest.approx(min(apart))
-    assert np.abs(level - threshold).min() > 0.01  # not on a point
 
 
 def test_the_first_split_of_a_balanced_tree_is_along_what_the_targets_vary_with():

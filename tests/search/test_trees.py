@@ -8,9 +8,10 @@ from sklearn.tree import DecisionTreeClassifier
 from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
-from treewright.search.grow.oblique import best_stump, cart_tree, grow, tree_from_sklearn
+from treewright.search.grow.cart import cart_tree, tree_from_sklearn
+from treewright.search.grow.oblique import best_stump, grow
 from treewright.search.improve.gaps import alternate
-from treewright.tree import Tree, predict_labels, predict_values, route
+from treewright.tree import Tree, passing, predict_labels, predict_values, route
 from treewright.tree.measure import n_split_weights, weighted_error
 
 
@@ -82,6 +83,21 @@ def test_a_stump_takes_the_best_labels_of_many_classes(seed):
         for cut in range(1, len(y))
     )
     assert split.cost == pytest.approx(best)
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_growing_parts_no_points_nearer_than_the_gap(seed, gap):
+    rng = np.random.default_rng(seed)
+    X = rng.random((60, 2)) - 0.5
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    tree = grow(Tree.leaf(np.bincount(y).astype(float), 2), X, y, np.ones(60), depth=3, gap=gap)
+    for node in tree.branches:
+        level = X[passing(tree, X, int(node))] @ tree.weights[node]
+        low, high = level[level <= tree.threshold[node]], level[level > tree.threshold[node]]
+        assert high.min() - low.max() >= gap * np.abs(tree.weights[node]).sum() - 1e-9
+    if gap == 0.02:
+        assert tree.n_leaves > 1
 
 
 def test_growing_keeps_rows_in_leaves():

@@ -383,7 +383,7 @@ def test_a_hundred_thousand_nodes_take_seconds():
         right=np.where(left >= 0, left + 1, -1),
         weights=rng.normal(size=(n, 5)),
         threshold=rng.normal(size=n),
-        values=rng.normal(size=(n, 2)),
+        values=np.abs(rng.normal(size=(n, 2))),
         labels=rng.integers(2, size=n),
     )
     start = time.process_time()  # not wall time: the machine may be busy

@@ -210,9 +210,6 @@ def test_from_heap_cuts_what_lies_below_a_node_that_does_not_split():
     tree = Tree.from_heap(split=[True, False, True], **HEAP)
     assert tree.heap_numbers == [1, 2, 3, 6, 7]
     assert tree.values[:, 0].tolist() == [0, 1, 2, 5, 6]
-    with_fallback = Tree.from_heap(split=[True, False, True], **HEAP, fallback=[7, 5, 7])
-    assert with_fallback.values[:, 0].tolist() == [0, 4, 2, 5, 6]
-    assert with_fallback.labels.tolist() == [0, 0, 0, 1, 0]
 
 
 def test_from_heap_without_splits():

@@ -22,8 +22,8 @@ from treewright.bench.metrics import fit_record
 from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
 from treewright.bench.specification import DataSet, Outcome, Row, Task, parameters_hash
 from treewright.bench.store import Store, latest
-from treewright.data.table import replacing
 from treewright.exceptions import InvalidInputError
+from treewright.files import replacing
 
 __all__ = ["Progress", "Run", "make_row", "run"]
 
@@ -243,7 +243,7 @@ def _loaded(data: DataSet, cache: Path | None) -> Data:
             return _checked(pickle.load(file), path)
     found = data.load(*data.paths, **data.parameters)
     cache.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path) as file:
         pickle.dump(found, file, protocol=pickle.HIGHEST_PROTOCOL)
     return found
 

@@ -25,7 +25,6 @@ from treewright.data.table import (
     Table,
     TableEncoder,
     read_table,
-    replacing,
     table_kind,
     why_text,
     write_table,
@@ -33,6 +32,8 @@ from treewright.data.table import (
 from treewright.estimators.common.files import plain_parameters
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
+from treewright.files import replacing
+from treewright.names import printable
 from treewright.report.text import STATUS_WORDS, fit_report, proof_words, text_table, totals_table
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
@@ -78,13 +79,13 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        write_table(args.predictions, model.prediction_columns(table, X, predicted))
+        write_table(args.predictions, model.prediction_columns(table, X, predicted), args.escape_formulas)
         console.written["predictions"] = args.predictions
     if args.report is not None:
         title = f"{args.model} fitted to {os.path.basename(args.data)}"
-        with replacing(args.report) as temporary:
-            report = fit_report(estimator, y, predicted, title=title, target=args.target)
-            temporary.write_text(report, encoding="utf-8")
+        report = fit_report(estimator, y, predicted, title=title, target=args.target)
+        with replacing(args.report) as file:
+            file.write(report.encode("utf-8"))
         console.written["report"] = args.report
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
@@ -93,7 +94,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label)")
     if left_out:
         lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({args.model} is supervised)")
-    lines += [f"{what} written to {path}" for what, path in console.written.items()]
+    lines += [f"{what} written to {printable(path)}" for what, path in console.written.items()]
     document = {
         **_model_document(model),
         "rows": len(y),
@@ -116,7 +117,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     model = TableModel.read(args.model)
     table = read_table(args.data, na=[*model.na, *args.na])
     columns = model.prediction_columns(table, model.features_of(table))
-    write_table(args.out, columns)
+    write_table(args.out, columns, args.escape_formulas)
     console.written["predictions"] = args.out
     counts = _counts(model.estimator.classes_, columns["prediction"])
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
@@ -126,7 +127,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
         "files": console.written,
         "warnings": console.warned,
     }
-    console.result("\n".join([*lines, f"predictions written to {args.out}"]), document)
+    console.result("\n".join([*lines, f"predictions written to {printable(args.out)}"]), document)
     return EXIT_OK
 
 
@@ -137,8 +138,8 @@ def show(args: argparse.Namespace, console: Console) -> int:
     names = model.feature_names
     lines = [
         type(estimator).__name__,
-        f"target: {model.target or 'without a name'}; classes: {listing(estimator.classes_.tolist())}",
-        f"features: {estimator.n_features_in_} without names" if names is None else f"features: {', '.join(names)}",
+        f"target: {printable(model.target or 'without a name')}; classes: {listing(estimator.classes_.tolist())}",
+        "features: " + (f"{estimator.n_features_in_} without names" if names is None else _joined(names)),
         "parameters: " + ", ".join(f"{k}={v!r}" for k, v in plain_parameters(estimator).items()),
         "",
         estimator.export_text(),
@@ -222,7 +223,7 @@ def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
     for name in columns:
         if table.is_numeric(name) and table.n_rows > 2 and np.all(np.diff(table[name]) == 1):
             warnings.warn(
-                f"column {name!r} numbers the rows and is used as a feature; --drop {name} leaves it out",
+                f"column {name!r} numbers the rows and is used as a feature; --drop {printable(name)} leaves it out",
                 UserWarning,
                 stacklevel=2,
             )
@@ -363,6 +364,10 @@ def _status_lines(estimator: Any) -> list[str]:
         ", ".join(f"{name}: {value}" for name, value in proof_words(record)) + f", time: {record.seconds:.1f} s",
         *_totals_lines(estimator),
     ]
+
+
+def _joined(names: list[str]) -> str:
+    return ", ".join(map(printable, names))
 
 
 def _totals_lines(estimator: Any) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from treewright.names import printable
+
 __all__ = ["Console", "finite"]
 
 
@@ -50,6 +52,7 @@ class Console:
 
     def fail(self, error: BaseException, message: str) -> None:
         """Print an error: one line on stderr, and a JSON document on stdout if that is asked for."""
+        message = _one_line(message)
         _print(f"treewright: error: {message}", sys.stderr)
         if self.json:
             _print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
@@ -67,7 +70,7 @@ class Console:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            text = " ".join(str(message).split())
+            text = _one_line(str(message))
             self.warned.append(text)
             _print(f"treewright: warning: {text}", sys.stderr)
 
@@ -81,8 +84,16 @@ class Console:
             yield
 
 
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
 def _print(text: str, stream: TextIO) -> None:
-    """Print; a reader that has gone away (``| head``) is no error, and a poor encoding loses no line."""
+    """Print; a reader that has gone away (``| head``) is no error, and a poor encoding loses no line.
+
+    Whatever names have slipped into the text, no line has anything that a terminal would obey.
+    """
+    text = "\n".join(map(printable, text.split("\n")))
     try:
         encoding = getattr(stream, "encoding", None) or "utf-8"
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)

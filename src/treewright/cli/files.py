@@ -17,6 +17,7 @@ from treewright.data.table import Table, TableEncoder
 from treewright.estimators.common.files import model_from_dict, model_to_dict
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.files import is_special
 from treewright.tree.json_files import read_json, write_json
 
 __all__ = ["TableModel", "check_outputs"]
@@ -131,6 +132,10 @@ def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:
     taken = {os.path.realpath(data): "DATA"}
     for option, path in outputs.items():
         if path is None:
+            continue
+        if is_special(path):  # written to as it is, which can be tried only by doing it
+            if not os.access(path, os.W_OK):
+                raise InvalidInputError(f"{option} {path}: cannot be written: Permission denied")
             continue
         real = Path(os.path.realpath(path))
         other = taken.setdefault(str(real), option)

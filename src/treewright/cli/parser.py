@@ -89,6 +89,11 @@ def make_parser() -> argparse.ArgumentParser:
             help="value that means missing, such as ? or -99; may be given several times"
             + ("" if name == "fit" else " (those of the fit count anyway)"),
         )
+        add[name].add_argument(
+            "--escape-formulas",
+            action="store_true",
+            help="put an apostrophe before text of the predictions that a spreadsheet would run as a formula",
+        )
     for command in add.values():
         command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return parser

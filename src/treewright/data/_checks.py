@@ -18,6 +18,7 @@ __all__ = [
     "AnyArray",
     "as_column",
     "freeze",
+    "is_missing_value",
     "is_text",
     "listing",
     "missing_mask",
@@ -82,7 +83,7 @@ def missing_mask(column: AnyArray) -> BoolArray:
     if kind in "mM":
         return np.isnat(column)
     if kind == "O":
-        return np.asarray(np.frompyfunc(_is_missing, 1, 1)(column), dtype=bool)
+        return np.asarray(np.frompyfunc(is_missing_value, 1, 1)(column), dtype=bool)
     return np.zeros(len(column), dtype=bool)
 
 
@@ -174,7 +175,8 @@ def _is_date(value: object) -> bool:
     return isinstance(value, _DATE) or type(value).__name__ in ("NaTType", "Period")
 
 
-def _is_missing(value: object) -> bool:
+def is_missing_value(value: object) -> bool:
+    """Whether a value is NaN, None or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

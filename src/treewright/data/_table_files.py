@@ -12,8 +12,7 @@ import gzip
 import importlib.util
 import io
 import os
-import secrets
-import shutil
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from numpy.typing import ArrayLike
 from treewright.arrays import BoolArray, FloatArray
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.exceptions import InvalidInputError
+from treewright.files import replacing
 
 __all__ = [
     "Table",
@@ -36,7 +36,6 @@ __all__ = [
     "number_text",
     "read_cells",
     "read_table",
-    "replacing",
     "table_kind",
     "write_table",
 ]
@@ -45,6 +44,7 @@ _MISSING = frozenset({"", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _DELIMITERS = ",;\t|"
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet runs
 _EXACT = 2.0**53  # float64 holds every whole number below
 
 
@@ -350,7 +350,7 @@ def _arrow_column(arrow: Any, column: Any, where: str, na: Collection[str]) -> A
 # ---------------------------------------------------------------------- writing
 
 
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
+def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike], escape_formulas: bool = False) -> None:
     """Write columns to a file, entirely or not at all.
 
     Parameters
@@ -359,6 +359,14 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike]) 
         ``.csv``, ``.tsv``, ``.txt`` (also with ``.gz``) or ``.parquet``.
     columns : mapping of str to array-like
         Columns of equal length. NaN and None are written as empty; floats that are whole numbers as such.
+    escape_formulas : bool, default=False
+        Whether text that a spreadsheet would run as a formula gets an apostrophe in front, in names of columns too; not
+        in parquet, whose text is text.
+
+    Warns
+    -----
+    UserWarning
+        If there is such text and it is written as it is.
 
     Examples
     --------
@@ -381,33 +389,26 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike]) 
         from pyarrow import parquet
 
         table = arrow.table({name: arrow.array(values, from_pandas=True) for name, values in arrays.items()})
-        with replacing(path) as temporary:
-            parquet.write_table(table, temporary)
+        packed = io.BytesIO()
+        parquet.write_table(table, packed)
+        with replacing(path) as file:
+            file.write(packed.getbuffer())
         return
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
-    writer.writerow(arrays)
-    writer.writerows(zip(*([_cell_text(v) for v in values.tolist()] for values in arrays.values()), strict=True))
+    header, cells = list(arrays), [[_cell_text(v) for v in values.tolist()] for values in arrays.values()]
+    texts = [column for column, values in zip(cells, arrays.values(), strict=True) if values.dtype.kind not in "biuf"]
+    formulas = {text for text in set(header).union(*texts) if _is_formula(text)}
+    if formulas and escape_formulas:
+        header, *cells = [[f"'{v}" if v in formulas else v for v in column] for column in (header, *cells)]
+    elif formulas:
+        _warn_of_formulas(formulas)
+    writer.writerow(header)
+    writer.writerows(zip(*cells, strict=True))
     content = text.getvalue().encode("utf-8")
-    with replacing(path) as temporary:
-        temporary.write_bytes(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a new file that takes the place of `path` if the block ends well.
-
-    So `path` has its old content or all of the new one, whatever happens.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.parent / f".treewright-{secrets.token_hex(8)}.tmp"
-    try:
-        yield temporary
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content
+    with replacing(path) as file:
+        file.write(content)
 
 
 def number_text(value: float) -> str | None:
@@ -416,6 +417,21 @@ def number_text(value: float) -> str | None:
         return None
     whole = abs(value) < _EXACT and float(value).is_integer()
     return str(int(value)) if whole else repr(float(value))
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take a text for something to run; to it - is text, and -5 a number."""
+    return len(text) > 1 and text.startswith(_FORMULA) and not is_number(text)
+
+
+def _warn_of_formulas(formulas: Collection[str]) -> None:
+    warnings.warn(
+        f"the table has text that spreadsheets take for formulas and may run: {listing(sorted(formulas), limit=3)}; "
+        "it is written as it is. Import it as text, or write it with escape_formulas (--escape-formulas on the command "
+        "line), which puts an apostrophe in front",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _cell_text(value: object) -> str:

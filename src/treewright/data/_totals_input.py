@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, listing, plain, show
+from treewright.data._checks import AnyArray, is_missing_value, listing, plain, show
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["Asked", "by_label", "named_classes", "plain_totals", "read_group"]
@@ -35,7 +35,8 @@ class Asked:
 def plain_totals(totals: Any, classes: AnyArray) -> Any:
     """Return frames, series and mappings as dicts, one dict a group for a frame; anything else as it is.
 
-    Columns of a polars frame are always strings; they are read as the classes that are written so.
+    Columns of a polars frame are always strings; they are read as the classes that are written so. An empty cell of a
+    frame or series leaves its class free.
     """
     if isinstance(totals, Mapping):
         return _as_dict([(key, plain_totals(value, classes)) for key, value in totals.items()])
@@ -48,8 +49,11 @@ def plain_totals(totals: Any, classes: AnyArray) -> Any:
         labels = [_label_of(n, classes) for n in names]
         return _rows(totals[first].to_list(), labels, [totals[n].to_list() for n in names])
     if hasattr(totals, "index") and hasattr(totals, "to_dict"):  # pandas series
-        _refuse_repeated(totals.index.tolist(), "row")
-        return plain_totals(totals.to_dict(), classes)
+        names = totals.index.tolist()
+        _refuse_repeated(names, "row")
+        if any(isinstance(value, Mapping) for value in totals.tolist()):
+            return plain_totals(totals.to_dict(), classes)
+        return _rows([None], names, [[value] for value in totals.tolist()])[None]
     return totals
 
 
@@ -160,8 +164,29 @@ def _label_of(name: str, classes: AnyArray) -> object:
 
 
 def _rows(groups: list[object], names: list[object], columns: list[list[object]]) -> dict[object, Any]:
-    rows = zip(*columns, strict=True) if columns else [()] * len(groups)
-    return _as_dict([(g, _as_dict(list(zip(names, row, strict=True)))) for g, row in zip(groups, rows, strict=True)])
+    rows = zip(*_counts_beside_gaps(columns), strict=True) if columns else [()] * len(groups)
+    return _as_dict([(g, _as_dict(_given(names, row))) for g, row in zip(groups, rows, strict=True)])
+
+
+def _given(names: list[object], row: Iterable[object]) -> list[tuple[object, object]]:
+    """Names and cells of those that are not empty."""
+    return [(name, cell) for name, cell in zip(names, row, strict=True) if not is_missing_value(cell)]
+
+
+def _counts_beside_gaps(columns: list[list[object]]) -> list[list[object]]:
+    """Make counts of whole floats in a table with empty cells: pandas has made floats of them for the sake of these."""
+    cells = [plain(cell) for column in columns for cell in column]
+    floats = [cell for cell in cells if isinstance(cell, float) and not is_missing_value(cell)]
+    if not any(map(is_missing_value, cells)) or not all(number.is_integer() for number in floats):
+        return columns
+    if 1.0 in floats and max(floats) <= 1 and not any(isinstance(cell, int) for cell in cells):
+        raise InfeasibleTotalsError(
+            "totals have empty cells and no other numbers than 0.0 and 1.0, which may be counts or shares; write "
+            "counts as Int64, or a mapping {group: {class: total}} without the classes that are free"
+        )
+    return [
+        [int(c) if isinstance(c, float) and not is_missing_value(c) else c for c in map(plain, col)] for col in columns
+    ]
 
 
 def _as_dict(pairs: list[tuple[Any, Any]]) -> dict[object, Any]:

@@ -20,11 +20,11 @@ from treewright.data._table_files import (
     number_text,
     read_cells,
     read_table,
-    replacing,
     table_kind,
     write_table,
 )
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.names import printable
 
 __all__ = [
     "MAX_LEVELS",
@@ -35,7 +35,6 @@ __all__ = [
     "number_text",
     "read_cells",
     "read_table",
-    "replacing",
     "table_kind",
     "why_text",
     "write_table",
@@ -270,7 +269,7 @@ def _levels(column: AnyArray, name: str, reason: str) -> tuple[str, ...]:
     if len(found) > MAX_LEVELS:
         raise InvalidInputError(
             f"the text column {name!r} has {len(found)} different values ({listing(found, limit=3)}), more "
-            f"than {MAX_LEVELS}; leave it out (--drop {name}) or name the columns to use (--features)"
+            f"than {MAX_LEVELS}; leave it out (--drop {printable(name)}) or name the columns to use (--features)"
             + (f"; {reason}" if reason else "")
         )
     return tuple(found)
@@ -291,7 +290,7 @@ def _check_complete(table: Table, name: str) -> None:
         raise InvalidInputError(
             f"column {name!r} has {np.count_nonzero(missing)} missing values, first in row "
             f"{np.argmax(missing) + 1}; fill them in, remove these rows, or fit without the column "
-            f"(--drop {name})"
+            f"(--drop {printable(name)})"
         )
 
 

@@ -168,7 +168,9 @@ def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: Arr
         total is an int (a count), a float in [0, 1] (a share), or a pair ``(low, high)`` of two ints or two
         floats. Classes that are not named are free.
         With groups: a mapping from each group to one of these, or a frame whose columns are classes; its rows
-        are named by the index (pandas) or by the first column (polars).
+        are named by the index (pandas) or by the first column (polars). A class whose cell is empty is free in that
+        group. Empty cells make floats of the counts of a pandas frame: in a frame that has some, floats are counts if
+        all are whole numbers.
     classes : array-like of shape (n_classes,)
         Labels of the classes, in order.
     n_unlabelled : int

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
-from treewright.estimators.common.rows import fit_rows
+from treewright.estimators.common.rows import class_weighted, fit_rows
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 
@@ -53,7 +53,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
     max_iter : int, default=20
         Most passes over the tree.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the weights of the rows by class, as in scikit-learn.
+        Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
     time_limit : float or None, default=None
         Seconds for the whole fit.
     n_jobs : int or None, default=None
@@ -158,7 +158,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         rows, noted = fit_rows(self, X, y, accept_sparse="csr")
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
-        weight = problem.weight * compute_sample_weight(self.class_weight, problem.classes[problem.y])
+        weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
         fitted = noted | {"classes_": problem.classes}
         self._fit(Sample.of(rows, problem.y, weight), problem.n_classes, budget, fitted)
         return self

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.program import Program
+from treewright.solvers import Capability
 from treewright.tree import Tree
 
 __all__ = ["Formulation", "TreeFormulation"]
@@ -19,9 +20,19 @@ class Formulation(Protocol[S]):
     """A model of a tree or of weights on given data.
 
     Any of them can be made feasible (:meth:`repair`) and then be written as a point of the program (:meth:`encode`),
-    so that every search and every other model is a warm start. A model may have an attribute ``program_cells``, about
-    how many non-zeros its program has, so that one that is too large is not written at all.
+    so that every search and every other model is a warm start. What its program needs of a solver and how large it is
+    are known before it is written, so that what no solver takes is refused before any work.
     """
+
+    @property
+    def needs(self) -> Capability:
+        """What a solver must be able to do for the program."""
+        ...
+
+    @property
+    def program_cells(self) -> int:
+        """About how many non-zeros the program has, known before it is written."""
+        ...
 
     def build(self) -> Program:
         """Write the model as a program."""

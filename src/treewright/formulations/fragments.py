@@ -1,22 +1,48 @@
-"""What several formulations share: the complete tree they place points in, and rows that route them."""
+r"""What several formulations share: rows about splits, labels and totals.
+
+Throughout, :math:`f_b(x) = a_b^\top x - o_b` is the value of a point at branch b of a complete tree, which sends it
+left where :math:`f_b(x) \le 0`.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import ArrayLike
+from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data.point_totals import PointTotals
 from treewright.program import ProgramBuilder
 from treewright.program.builder import Term
 from treewright.tree.complete import CompleteTree
 
-__all__ = ["add_routing_rows", "inseparable_groups"]
+__all__ = [
+    "add_class_totals",
+    "add_hinge_rows",
+    "add_leaf_labels",
+    "add_rising_labels",
+    "add_routing_rows",
+    "add_total_rows",
+    "class_totals_blocks",
+    "sides_of",
+    "split_value",
+]
 
-_CHUNK = 500_000
-"""Pairs of points looked at together."""
+# ---------------------------------------------------------------------- splits
+
+
+def split_value(X: FloatArray, normal: IntArray, offset: ArrayLike, sign: float = 1.0) -> list[Term]:
+    """Terms of ``sign * f(x)`` for each point, given the columns of a normal and an offset."""
+    return [(np.broadcast_to(normal, X.shape), sign * X), (np.broadcast_to(offset, len(X)), -sign)]
+
+
+def sides_of(tree: CompleteTree) -> Iterator[tuple[int, str, float, BoolArray]]:
+    """Branches and sides in turn: number, name, the sign of f that the side does not want, and the leaves there."""
+    for b in range(tree.n_branches):
+        yield b, f"left[{b + 1}]", 1.0, tree.left_of[b]
+        yield b, f"right[{b + 1}]", -1.0, tree.right_of[b]
 
 
 def add_routing_rows(
@@ -34,8 +60,8 @@ def add_routing_rows(
     With :math:`z_{it}` the place of point i, for every branch b
 
     .. math::
-        a_b^\top x_i - o_b + m_{left} &\le M_i (1 - \sum_{t\ left\ of\ b} z_{it}), \\
-        a_b^\top x_i - o_b - m_{right} &\ge -M_i (1 - \sum_{t\ right\ of\ b} z_{it}).
+        f_b(x_i) + m_{left} &\le M_i (1 - \sum_{t\ left\ of\ b} z_{it}), \\
+        f_b(x_i) - m_{right} &\ge -M_i (1 - \sum_{t\ right\ of\ b} z_{it}).
 
     Summing over the leaves of a side gives one row where the papers write one a leaf, and implies all of them.
 
@@ -55,99 +81,128 @@ def add_routing_rows(
         Columns of the places; points that always go together may share them.
     margins : (float, float)
         Distance to the split that is required on the left and on the right.
-    big_m : ndarray of shape (n_points,) or (n_points, n_branches)
+    big_m : ndarray of shape (n_points,)
         What the left-hand side can reach at most.
     """
-    n, p = X.shape
-    big = np.broadcast_to(big_m[:, None] if big_m.ndim == 1 else big_m, (n, tree.n_branches))
-    for b in range(tree.n_branches):
-        columns = np.broadcast_to(normals[b], (n, p))
-        offset = np.broadcast_to(offsets[b], (n, 1))
-        M = big[:, b]
-        for name, sign, leaves, margin in (
-            ("left", 1.0, tree.left_of[b], margins[0]),
-            ("right", -1.0, tree.right_of[b], margins[1]),
-        ):
-            terms: list[Term] = [(columns, sign * X), (offset, -sign), (places[:, leaves], M[:, None])]
-            builder.add_rows(f"{name}[{b + 1}]", terms, upper=M - margin)
+    for b, name, sign, leaves in sides_of(tree):
+        terms = [*split_value(X, normals[b], offsets[b], sign), (places[:, leaves], big_m[:, None])]
+        builder.add_rows(name, terms, upper=big_m - margins[0 if sign > 0 else 1])
 
 
-def inseparable_groups(X: FloatArray, distance: float, max_pairs: int = 3_000_000) -> IntArray:
-    r"""Group points that no split with :math:`\lVert a \rVert_1 \le 1` and a gap of `distance` can part.
-
-    Since :math:`|a^\top(x - x')| \le \lVert x - x' \rVert_\infty`, two points nearer than the gap go the same way at
-    every node, and so does every chain of such points.
+def add_hinge_rows(
+    builder: ProgramBuilder,
+    name: str,
+    f: list[Term],
+    hinge: IntArray,
+    chosen: tuple[IntArray, BoolArray] | None = None,
+    big_m: FloatArray | float = 0.0,
+) -> None:
+    r"""Add :math:`h_i \ge 1 + f(x_i) - M_i (1 - \sum_t \alpha_{it})`, with f of either sign.
 
     Parameters
     ----------
-    X : ndarray of shape (n_points, n_features)
-        The points.
-    distance : float
-        The gap; points exactly this far apart are not grouped, identical ones always are.
-    max_pairs : int
-        Above this many pairs to look at, only points in the same cell of a grid are grouped: valid, but weaker.
-
-    Returns
-    -------
-    ndarray of int, shape (n_points,)
-        Group of each point, numbered by first appearance.
-
-    Examples
-    --------
-    >>> inseparable_groups(np.array([[0.0], [0.5], [0.004]]), 0.005).tolist()
-    [0, 1, 0]
+    builder : ProgramBuilder
+        Where the rows go.
+    name : str
+        Name of the rows.
+    f : list of terms
+        As :func:`split_value` gives them.
+    hinge : ndarray of int, shape (n_points,)
+        Columns of the hinge errors.
+    chosen : pair of ndarray of shape (n_points, n_leaves), or None
+        Columns of the choice among leaves, and which leaves are on that side. By default rows always hold.
+    big_m : ndarray of shape (n_points,)
+        What :math:`1 + f` can reach at most, where there is a choice.
     """
-    near = max(1e-12, distance - 1e-12)  # rounding never joins what a split could part
-    pairs = _near_pairs(X, near, max_pairs)
-    first, second = _same_cell_pairs(X, near) if pairs is None else pairs
-    links = coo_array((np.ones(len(first), dtype=bool), (first, second)), shape=(len(X),) * 2)
-    component = connected_components(links, directed=False)[1]
-    _, first, group = np.unique(component, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[group.reshape(-1)]
+    terms: list[Term] = [*f, (hinge, -1.0)]
+    if chosen is not None:
+        terms.append((chosen[0], chosen[1] * np.asarray(big_m)[:, None]))
+    builder.add_rows(name, terms, upper=big_m - 1.0)
 
 
-def _near_pairs(X: FloatArray, near: float, max_pairs: int) -> tuple[IntArray, IntArray] | None:
-    """Pairs of points at most `near` apart, None if too many are that near in each single coordinate.
+# ---------------------------------------------------------------------- labels
 
-    Points are sorted along the coordinate with the fewest such pairs, and only those are looked at.
+
+def add_leaf_labels(builder: ProgramBuilder, n_classes: int, n_leaves: int, used: IntArray | None = None) -> IntArray:
+    """Declare c, whether a leaf has a class, shape (n_classes, n_leaves): one a leaf, none for one that is not used."""
+    c = builder.add_variables("c", (n_classes, n_leaves), upper=1, integer=True, priority=10)
+    if used is None:
+        builder.add_rows("one_label", [(c.T, 1.0)], lower=1, upper=1)
+    else:
+        builder.add_rows("one_label", [(c.T, 1.0), (used, -1.0)], lower=0, upper=0)
+    return c
+
+
+def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int) -> None:
+    """Let labels rise by at least `step` from left to right at the lowest splits, which excludes mirror images."""
+    number = np.arange(1.0, len(c) + 1)
+    builder.add_rows("labels_rise", [(c[:, 0::2].T, number), (c[:, 1::2].T, -number)], upper=-step)
+
+
+# ---------------------------------------------------------------------- totals
+
+
+def add_total_rows(
+    builder: ProgramBuilder,
+    counts: Sequence[Term],
+    dev: IntArray,
+    low: ArrayLike,
+    high: ArrayLike,
+    names: tuple[str, str] = ("too_few", "too_many"),
+) -> None:
+    """Add ``low - dev <= count <= high + dev`` for a count a group, given its terms."""
+    builder.add_rows(names[0], [*counts, (dev, 1.0)], lower=low)
+    builder.add_rows(names[1], [*counts, (dev, -1.0)], upper=high)
+
+
+def add_class_totals(
+    builder: ProgramBuilder, places: IntArray, c: IntArray | None, totals: PointTotals, price: float
+) -> None:
+    r"""Add the rows of each class in each group, and how many would have to change class, at a price each.
+
+    .. math:: dev_g \ge \sum_k [n_{gk} - high_{gk}]^+, \quad dev_g \ge \sum_k [low_{gk} - n_{gk}]^+ .
+
+    Parameters
+    ----------
+    builder : ProgramBuilder
+        Where the rows go.
+    places : ndarray of int, shape (n_points, n_leaves)
+        Columns of the places of points in leaves.
+    c : ndarray of int, shape (n_classes, n_leaves), or None
+        Columns of the labels; None for two classes that alternate over the leaves.
+    totals : PointTotals
+        Rows that the points stand for, and allowed counts.
+    price : float
+        Price of a row.
     """
-    n, n_features = X.shape
-    order, count = np.arange(n), np.full(n, n)
-    for j in range(n_features):
-        by_level = np.argsort(X[:, j], kind="stable")
-        level = X[by_level, j]
-        followers = np.searchsorted(level, level + near, side="right") - np.arange(n) - 1
-        if followers.sum() < count.sum():
-            order, count = by_level, followers
-    if n_features == 1:
-        count = np.minimum(count, 1)  # on a line neighbours make the chain
-    if count.sum() > max_pairs:
-        return None
-    points = X[order]
-    marks = np.arange(0, count.sum() + _CHUNK, _CHUNK)  # rows are taken together until their pairs pass a mark
-    edges = np.searchsorted(np.cumsum(count), marks, side="left") + (marks > 0)
-    found: list[tuple[IntArray, IntArray]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for begin, end in pairwise(edges):
-        some = count[begin:end]
-        first = np.repeat(np.arange(begin, begin + len(some)), some)
-        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(some) - some, some)
-        for j in range(n_features):
-            close = np.abs(points[first, j] - points[second, j]) <= near
-            first, second = first[close], second[close]
-        found.append((order[first], order[second]))
-    return np.concatenate([f for f, _ in found]), np.concatenate([s for _, s in found])
+    shape, n_groups = totals.low.shape, totals.n_groups
+    rows = sparse.csr_array(totals.size.T)
+    count = builder.add_variables("count", shape)
+    over, under = builder.add_variables("over", shape), builder.add_variables("under", shape)
+    dev = builder.add_variables("dev", n_groups, cost=price)
+    flat = count.ravel()
+    if c is None:
+        weights = sparse.kron(rows, np.ones((1, places.shape[1] // 2)), format="csr")
+        for k in range(2):
+            terms: list[Term] = [(count[:, k], 1.0), (places[:, k::2].ravel(), -weights)]
+            builder.add_rows(f"count[{k}]", terms, lower=0, upper=0)
+    else:
+        # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
+        q = builder.add_variables("q", (*shape, places.shape[1]))
+        most = np.repeat(totals.group_rows, c.size)
+        builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
+        for t in range(places.shape[1]):
+            builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (places[:, t], -rows)], lower=0, upper=0)
+        builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, -1), -1.0)], lower=0, upper=0)
+    builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-totals.high.ravel())
+    builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=totals.low.ravel())
+    builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
+    builder.add_rows("dev_under", [(dev, 1.0), (under, -1.0)], lower=0)
 
 
-def _same_cell_pairs(X: FloatArray, near: float) -> tuple[IntArray, IntArray]:
-    """Each point with the first one in the same cell, for grids of cells of side `near` at three positions."""
-    mixer = np.random.default_rng(0).integers(1, 2**62, X.shape[1])
-    first, second = [], []
-    for shift in (0.0, 1 / 3, 2 / 3):
-        cell = np.floor(X / near + shift).astype(np.int64)
-        # Sorting one number a point is fast; where two cells have the same one, comparing tells.
-        _, leader, place = np.unique(cell @ mixer, return_index=True, return_inverse=True)
-        leader = leader[place.reshape(-1)]
-        same = np.flatnonzero(np.all(cell == cell[leader], axis=1))
-        first.append(same)
-        second.append(leader[same])
-    return np.concatenate(first), np.concatenate(second)
+def class_totals_blocks(z: FloatArray, c: FloatArray, totals: PointTotals) -> dict[str, FloatArray]:
+    """Values of the blocks of :func:`add_class_totals`, given those of places and labels."""
+    in_leaf = totals.size.T @ z
+    count = in_leaf @ c.T
+    over, under = np.maximum(count - totals.high, 0.0), np.maximum(totals.low - count, 0.0)
+    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": totals.deviations(count)}

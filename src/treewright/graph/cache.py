@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import os
-import secrets
 import warnings
 from collections.abc import Callable
 from os import PathLike
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treewright.files import replacing
 from treewright.graph.laplacian import check_graph
 
 __all__ = ["cached_graph"]
@@ -99,12 +98,7 @@ def _read(path: Path, n: int) -> Any:
 
 
 def _write(path: Path, graph: Any) -> None:
-    """Write under another name first: nobody ever finds half a file, and two writers do not mix."""
+    """Write all or nothing: nobody ever finds half a file, and two writers do not mix."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with other.open("wb") as file:
-            np.savez(file, data=graph.data, indices=graph.indices, indptr=graph.indptr)
-        os.replace(other, path)
-    finally:
-        other.unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.savez(file, data=graph.data, indices=graph.indices, indptr=graph.indptr)

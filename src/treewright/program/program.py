@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
@@ -90,6 +90,22 @@ class Program:
     def value(self, x: FloatArray, name: str) -> FloatArray:
         """Values of the variable block `name` in `x`, in the block's shape."""
         return np.asarray(x, dtype=np.float64)[self.variables[name]]
+
+    def point(self, blocks: Mapping[str, ArrayLike]) -> FloatArray:
+        """Point with these values of the variable blocks, the inverse of :meth:`value`; other names are passed over.
+
+        Examples
+        --------
+        >>> from treewright.program.builder import ProgramBuilder
+        >>> builder = ProgramBuilder()
+        >>> u, v = builder.add_variables("u", 2), builder.add_variables("v", 1)
+        >>> builder.build().point({"v": 3.0, "u": [1.0, 2.0], "w": 4.0}).tolist()
+        [1.0, 2.0, 3.0]
+        """
+        x = np.zeros(self.n_columns)
+        for name, columns in self.variables.items():
+            x[columns] = blocks[name]
+        return x
 
     def summary(self) -> str:
         """One line about the size, for logs and reports."""

@@ -13,6 +13,7 @@ from treewright.data import parse_totals
 from treewright.data._checks import AnyArray, as_column, missing_mask, plain
 from treewright.estimators.common.files import is_plain
 from treewright.exceptions import InvalidInputError
+from treewright.names import printable
 from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
@@ -98,7 +99,7 @@ def fit_report(
     classes = estimator.classes_
     truth, guess = _numbers(labels[known], classes, "y"), _numbers(guesses, classes, "predicted")
     name = type(estimator).__name__
-    heading = title or name
+    heading = printable(title or name)
     sections = [
         [heading, "=" * len(heading)],
         _data_lines(truth, known, classes, target),
@@ -153,7 +154,7 @@ def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str
     """
     if not rows:
         return []
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     body = rows[1:] or rows
     right = [all(_is_numeric(cell) for cell in column) for column in zip(*body, strict=True)]
@@ -219,7 +220,7 @@ def _numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
 def _data_lines(truth: AnyArray, known: AnyArray, classes: AnyArray, target: str) -> list[str]:
     lines = ["Data"]
     if target:
-        lines.append(f"  target: {target}")
+        lines.append(f"  target: {printable(target)}")
     n_hidden = len(known) - len(truth)
     lines.append(f"  {_rows(len(known))}: {len(truth)} with a label, {n_hidden} without")
     return [*lines, *_count_lines(truth, classes)]

@@ -10,7 +10,8 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import OCTH
-from treewright.search.grow.oblique import cart_tree, grow
+from treewright.search.grow.cart import cart_tree
+from treewright.search.grow.oblique import grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.tree import Tree, passing

@@ -1,7 +1,7 @@
 """Solvers behind one protocol; the only folder that imports solver packages, and only when they are used."""
 
 from treewright.solvers.base import Capability, Solver, StopFlag
-from treewright.solvers.registry import SOLVER_NAMES, SolverInfo, describe, get_solver, solvers_with
+from treewright.solvers.registry import SOLVER_NAMES, SolverInfo, describe, get_solver, require, solvers_with
 from treewright.solvers.result import Progress, ProgressCallback, Result, Status, relative_gap
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "describe",
     "get_solver",
     "relative_gap",
+    "require",
     "solvers_with",
 ]

@@ -10,11 +10,10 @@ from enum import Flag, auto
 from typing import Protocol, TypeVar, runtime_checkable
 
 from treewright.arrays import FloatArray
-from treewright.exceptions import UnsupportedProgramError
 from treewright.program import Program
 from treewright.solvers.result import ProgressCallback, Result
 
-__all__ = ["AbandonedError", "Capability", "Solver", "StopFlag", "needs_of", "require", "run_in_thread"]
+__all__ = ["AbandonedError", "Capability", "Solver", "StopFlag", "needs_of", "run_in_thread"]
 
 
 class Capability(Flag):
@@ -100,28 +99,6 @@ def needs_of(program: Program) -> Capability:
     if program.cones:
         needs |= Capability.CONE
     return needs
-
-
-def require(name: str, capabilities: Capability, program: Program, able: Callable[[Capability], list[str]]) -> None:
-    """Refuse a program that a solver cannot solve, naming those that can.
-
-    Parameters
-    ----------
-    name : str
-        The solver.
-    capabilities : Capability
-        What it can do.
-    program : Program
-        What it is asked to solve.
-    able : callable
-        Gives the names of the solvers with the capabilities it is passed.
-    """
-    missing = needs_of(program) & ~capabilities
-    if missing:
-        others = ", ".join(able(needs_of(program))) or "none that treewright knows"
-        raise UnsupportedProgramError(
-            f"solver {name!r} lacks {', '.join(missing.names())}, which this program needs; solvers that can: {others}"
-        )
 
 
 T = TypeVar("T")

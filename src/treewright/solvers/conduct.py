@@ -12,7 +12,7 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Program, check
-from treewright.solvers.base import AbandonedError, StopFlag, require, run_in_thread
+from treewright.solvers.base import AbandonedError, StopFlag, needs_of, run_in_thread
 from treewright.solvers.inputs import (
     FEASIBILITY,
     cleaned,
@@ -21,7 +21,7 @@ from treewright.solvers.inputs import (
     refuse_bad_options,
     tidied,
 )
-from treewright.solvers.registry import solvers_with
+from treewright.solvers.registry import require
 from treewright.solvers.result import ProgressCallback, Result, Status, relative_gap
 from treewright.solvers.session import Engine, Outcome, Session
 
@@ -48,7 +48,7 @@ def conduct(
 ) -> Result:
     """Solve `program` with `engine`: what every ``Solver.solve`` does."""
     began = time.perf_counter()
-    require(engine.name, engine.capabilities, program, solvers_with)
+    require(engine.name, engine.capabilities, needs_of(program))
     refuse_bad_options(time_limit, gap, threads)
     refuse_bad_numbers(program)
     session = Session(cleaned(program), start, time_limit, gap, threads, seed, on_progress, stop, suggest, began=began)

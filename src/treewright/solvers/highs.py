@@ -16,6 +16,7 @@ from treewright.solvers.conduct import conduct
 from treewright.solvers.inputs import import_package
 from treewright.solvers.registry import CAPABILITIES
 from treewright.solvers.result import ProgressCallback, Result, Status
+from treewright.solvers.scheduler import own_scheduler
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
 
 __all__ = ["HighsSolver"]
@@ -48,7 +49,8 @@ class HighsSolver:
         """Solve ``session.program`` in the present thread."""
         highspy = import_package(self.name)
         highs = highspy.Highs()
-        try:
+        # The scheduler and its workers belong to this thread, which ends now: wait for them, leave none.
+        with own_scheduler(highspy):
             _set_options(highspy, highs, session)
             _pass_program(highspy, highs, session.program)
             if session.program.n_integers and session.start is not None:
@@ -59,9 +61,6 @@ class HighsSolver:
             highs.setOptionValue("time_limit", session.remaining())
             ended = highs.run()
             return _outcome(highspy, highs, session, ended)
-        finally:
-            # The scheduler and its workers belong to this thread, which ends now: wait for them, leave none.
-            highspy.Highs.resetGlobalScheduler(True)
 
 
 def _set_options(highspy: Any, highs: Any, session: Session) -> None:

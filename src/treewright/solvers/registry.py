@@ -11,7 +11,12 @@ import importlib.util
 from dataclasses import dataclass
 from typing import cast
 
-from treewright.exceptions import InvalidInputError, SolverNotInstalledError, TreewrightError
+from treewright.exceptions import (
+    InvalidInputError,
+    SolverNotInstalledError,
+    TreewrightError,
+    UnsupportedProgramError,
+)
 from treewright.solvers.base import Capability, Solver
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "SolverInfo",
     "describe",
     "get_solver",
+    "require",
     "solvers_with",
 ]
 
@@ -91,6 +97,26 @@ def solvers_with(capability: Capability) -> list[str]:
     ['scip', 'gurobi']
     """
     return [name for name, has in CAPABILITIES.items() if capability in has]
+
+
+def require(name: str, capabilities: Capability, needs: Capability) -> None:
+    """Refuse what a solver cannot do, naming those that can.
+
+    Parameters
+    ----------
+    name : str
+        The solver.
+    capabilities : Capability
+        What it can do.
+    needs : Capability
+        What a program, or a model before its program is written, needs.
+    """
+    missing = needs & ~capabilities
+    if missing:
+        others = ", ".join(solvers_with(needs)) or "none that treewright knows"
+        raise UnsupportedProgramError(
+            f"solver {name!r} lacks {', '.join(missing.names())}, which this program needs; solvers that can: {others}"
+        )
 
 
 def is_installed(name: str) -> bool:

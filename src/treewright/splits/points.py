@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,14 @@ class Points:
         """Some of the points."""
         return self.X if len(rows) == self.X.shape[0] else self.X[rows]
 
-    def block(self, rows: IntArray, first: int, last: int) -> FloatArray:
-        """Some features of some points, as a dense table."""
-        part = self.X[rows, first:last] if not self.sparse else self.X[rows][:, first:last].toarray()
-        return np.asarray(part, dtype=np.float64)
+    def blocks(self, rows: IntArray, cells: int) -> Iterator[tuple[int, FloatArray]]:
+        """All features of some points, some at a time: number of the first one and a dense table of so many cells."""
+        part = self.X[rows].tocsc() if self.sparse else self.X
+        width = max(1, cells // max(1, len(rows)))
+        for first in range(0, part.shape[1], width):
+            last = first + width
+            block = part[:, first:last].toarray() if self.sparse else part[rows, first:last]
+            yield first, np.asarray(block, dtype=np.float64)
 
     def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
         """Positions of some points along a normal."""

@@ -1,4 +1,4 @@
-"""Weighted linear splitters: a direction by a convex surrogate, and the exact best threshold along it.
+"""Cuts of points along a direction: one sweep over all of them, and the best cut for several kinds of costs.
 
 A split is chosen for *costs*: point i pays ``cost_left[i]`` on the left and ``cost_right[i]`` on the right. The 0/1
 error of a stump, the error below a node of a larger tree and a relabelling price are all of that form.
@@ -6,17 +6,23 @@ error of a stump, the error below a node of a larger tree and a relabelling pric
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
-from sklearn.linear_model import LogisticRegression
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.splits.points import Points
 
-__all__ = ["Split", "best_labels_threshold", "best_threshold", "hinge_directions", "logistic_direction", "widest_gap"]
+__all__ = ["Cuts", "Split", "best_feature", "best_labels_threshold", "best_threshold", "halving_threshold"]
+
+_CELLS = 1_000_000
+"""Cells of a table whose columns are sorted at once."""
+
+_TIE = 1e-12
+"""Sums in another order differ by rounding; such ties are ties. A share of the largest cost, of 1 at least."""
 
 
 class Split(NamedTuple):
@@ -25,6 +31,149 @@ class Split(NamedTuple):
     normal: FloatArray
     threshold: float
     cost: float
+
+
+class Cuts:
+    """All cuts of points along a direction, or of each of some columns: cut k has the k lowest points on the left.
+
+    Parameters
+    ----------
+    level : ndarray of shape (n_points,) or (n_points, n_columns)
+        Positions of the points.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        Points by their positions, shaped like `level`.
+    level : ndarray
+        Positions in that order.
+
+    Examples
+    --------
+    >>> cuts = Cuts(np.array([5.0, 0.0, 2.0]))
+    >>> cuts.left(np.array([10.0, 1.0, 3.0])).tolist(), cuts.threshold(2)
+    ([0.0, 1.0, 4.0, 14.0], 3.5)
+    """
+
+    def __init__(self, level: FloatArray) -> None:
+        self.order: IntArray = np.argsort(level, axis=0, kind="stable")
+        self.level = np.take_along_axis(level, self.order, axis=0)
+
+    @cached_property
+    def width(self) -> FloatArray:
+        """Distance between the two sides of each cut; infinite at both ends, where all points go one way."""
+        found = np.full((len(self.level) + 1, *self.level.shape[1:]), np.inf)
+        with np.errstate(over="ignore"):
+            found[1:-1] = np.diff(self.level, axis=0)
+        return found
+
+    def left(self, values: FloatArray) -> FloatArray:
+        """Sum over the left side of each cut of what points have.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_points,) or, for a single direction, (n_points, n_values)
+            What each point has.
+        """
+        taken = values[self.order]
+        found = np.zeros((len(taken) + 1, *taken.shape[1:]))
+        np.cumsum(taken, axis=0, out=found[1:])
+        return found
+
+    def right(self, values: FloatArray) -> FloatArray:
+        """Sum over the right side of each cut; summed from the right, so that what is nothing stays nothing."""
+        taken = values[self.order]
+        found = np.zeros((len(taken) + 1, *taken.shape[1:]))
+        np.cumsum(taken[::-1], axis=0, out=found[-2::-1])
+        return found
+
+    def sided(self, cost_left: FloatArray, cost_right: FloatArray) -> FloatArray:
+        """What each cut costs where a point pays by the side it is on."""
+        return self.left(cost_left) + self.right(cost_right)
+
+    def labelled(self, by_class: FloatArray) -> FloatArray:
+        """What each cut costs where both sides predict their heaviest class: the weight of all others.
+
+        Parameters
+        ----------
+        by_class : ndarray of shape (n_points, n_classes)
+            Weight of each point in the column of its class.
+        """
+        heaviest_left = self.left(by_class[:, 0])
+        heaviest_right, whole = heaviest_left[-1] - heaviest_left, heaviest_left[-1].copy()
+        for k in range(1, by_class.shape[1]):
+            left = self.left(by_class[:, k])
+            whole += left[-1]
+            np.maximum(heaviest_left, left, out=heaviest_left)
+            np.maximum(heaviest_right, left[-1] - left, out=heaviest_right)
+        return np.asarray(np.maximum(whole - heaviest_left - heaviest_right, 0.0))
+
+    def allowed(self, gap: float = 0.0, min_size: float = 0, size: FloatArray | None = None) -> BoolArray:
+        """Whether each cut has its sides so far apart and so many rows on each of them.
+
+        Parameters
+        ----------
+        gap : float
+            The two sides must lie at least this far apart.
+        min_size : float
+            Smallest sum of `size` on each side; 0 allows all points on one side.
+        size : ndarray of shape (n_points,) or None
+            How many rows each point stands for, 1 by default.
+        """
+        fine = (self.width > 0) & (self.width >= gap)
+        if min_size > 0:
+            numbers = np.arange(len(fine), dtype=np.float64).reshape(-1, *[1] * (fine.ndim - 1))
+            rows = numbers if size is None else self.left(size)
+            fine &= (rows >= min_size - 1e-9) & (rows[-1] - rows >= min_size - 1e-9)
+        return fine
+
+    def best(
+        self, cost: FloatArray, allowed: BoolArray, prefer: FloatArray | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Cheapest allowed cut, and its cost, infinite where none is allowed; of each column where there are several.
+
+        Parameters
+        ----------
+        cost : ndarray of shape (n_points + 1,) or (n_points + 1, n_columns)
+            What each cut costs.
+        allowed : ndarray of bool
+            Which cuts may be taken.
+        prefer : ndarray or None
+            Of equally cheap cuts the one with the least of this, the first of several; by default the widest, and all
+            points on one side only if nothing else is as cheap.
+        """
+        tie = _TIE * np.maximum(1.0, np.abs(cost).max(axis=0))
+        cost = np.where(allowed, cost, np.inf)
+        good = cost <= cost.min(axis=0) + tie
+        if prefer is None:
+            prefer = -self.width
+            prefer[0], prefer[-1] = 1.0, 2.0
+        k = np.argmin(np.where(good, prefer, np.inf), axis=0)
+        return k, np.take_along_axis(cost, k[None], axis=0)[0]
+
+    def threshold(self, k: int, column: int | None = None) -> float:
+        """Middle of a cut; ``-inf`` or ``inf`` where all points are on one side."""
+        low, high = self.ends(k, column)
+        if np.isinf(low) or np.isinf(high):
+            return low if np.isinf(low) else high
+        middle = low / 2 + high / 2
+        # Between neighbours in floating point there is no middle.
+        return middle if low <= middle < high else low
+
+    def ends(self, k: int, column: int | None = None) -> tuple[float, float]:
+        """The last point on the left of a cut and the first one on the right, infinite where there is none."""
+        level = self.level if column is None else self.level[:, column]
+        return float(level[k - 1]) if k > 0 else -np.inf, float(level[k]) if k < len(level) else np.inf
+
+    def nearest(self, wish: float, gap: float, size: FloatArray | None = None) -> int:
+        """Cut with its sides at least `gap` apart that moves the fewest rows from what the threshold `wish` does.
+
+        Cuts at both ends, with all points on one side, are as good as any.
+        """
+        here = int(np.searchsorted(self.level, wish, side="right"))
+        numbers = np.arange(len(self.level) + 1.0)
+        rows = numbers if size is None else self.left(size)
+        return int(self.best(np.abs(rows - rows[here]), self.allowed(gap), np.abs(numbers - here))[0])
 
 
 def best_threshold(
@@ -43,19 +192,15 @@ def best_threshold(
         Position of the points along the direction.
     cost_left, cost_right : ndarray of shape (n_points,)
         What each point pays on either side.
-    gap : float
-        The two sides must lie at least this far apart.
-    min_size : float
-        Smallest sum of `size` on each side; 0 allows all points on one side.
-    size : ndarray of shape (n_points,) or None
-        How many rows each point stands for, 1 by default.
+    gap, min_size, size
+        As for :meth:`Cuts.allowed`.
 
     Returns
     -------
     threshold : float
         Middle of the best gap; of equally good gaps the widest. ``-inf`` or ``inf`` sends all points one way.
     cost : float
-        Total cost, ``inf`` if no gap is allowed.
+        Total cost, ``inf`` if no gap is allowed; the threshold means nothing then.
 
     Examples
     --------
@@ -63,13 +208,8 @@ def best_threshold(
     >>> best_threshold(level, np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 0, 0]))
     (1.5, 0.0)
     """
-    order = np.argsort(level, kind="stable")
-    # cost[k]: the first k points in order go left.
-    cost = (
-        np.concatenate([[0.0], np.cumsum(cost_left[order])])
-        + np.concatenate([[0.0], np.cumsum(cost_right[order][::-1])])[::-1]
-    )
-    return _cheapest_cut(level[order], cost, gap, min_size, None if size is None else size[order])
+    cuts = Cuts(level)
+    return _best(cuts, cuts.sided(cost_left, cost_right), cuts.allowed(gap, min_size, size))
 
 
 def best_labels_threshold(
@@ -84,7 +224,7 @@ def best_labels_threshold(
     by_class : ndarray of shape (n_points, n_classes)
         Weight of each point in the column of its class.
     gap, min_size, size
-        As for :func:`best_threshold`.
+        As for :meth:`Cuts.allowed`.
 
     Returns
     -------
@@ -96,183 +236,82 @@ def best_labels_threshold(
     >>> best_labels_threshold(np.array([0.0, 1.0, 2.0, 4.0]), np.eye(3)[[2, 2, 0, 0]])
     (1.5, 0.0)
     """
-    order = np.argsort(level, kind="stable")
-    left = np.vstack([np.zeros(by_class.shape[1]), np.cumsum(by_class[order], axis=0)])
-    right = left[-1] - left
-    cost = np.maximum(left[-1].sum() - left.max(axis=1) - right.max(axis=1), 0.0)
-    return _cheapest_cut(level[order], cost, gap, min_size, None if size is None else size[order])
+    cuts = Cuts(level)
+    return _best(cuts, cuts.labelled(by_class), cuts.allowed(gap, min_size, size))
 
 
-def _cheapest_cut(
-    level: FloatArray, cost: FloatArray, gap: float, min_size: float, size: FloatArray | None
-) -> tuple[float, float]:
-    """Threshold and cost of the best cut of sorted levels, where cutting after k points costs ``cost[k]``."""
-    n = len(level)
-    width = np.concatenate([[np.inf], np.diff(level), [np.inf]])
-    rows = np.arange(n + 1.0) if size is None else np.concatenate([[0.0], np.cumsum(size)])
-    least = min_size - 1e-9
-    allowed = (width > 0) & (width >= gap) & (rows >= least) & (rows[-1] - rows >= least)
-    if not allowed.any():
-        return 0.0, np.inf
-    # Sums in another order differ by rounding; such ties are ties.
-    tie = 1e-12 * max(1.0, float(np.abs(cost).max()))
-    cost = np.where(allowed, cost, np.inf)
-    best = np.flatnonzero(cost <= cost.min() + tie)
-    inner = best[(best > 0) & (best < n)]
-    if len(inner):
-        k = int(inner[np.argmax(width[inner])])
-        return float((level[k - 1] + level[k]) / 2), float(cost[k])
-    k = int(best[0])
-    return (-np.inf if k == 0 else np.inf), float(cost[k])
+def halving_threshold(level: FloatArray, weight: FloatArray) -> float:
+    """Middle of the gap that halves points best, the first of several: on a point itself, rounding would decide.
 
-
-def logistic_direction(
-    X: FloatArray, goes_left: BoolArray, weight: FloatArray, penalty: str = "l2", strength: float = 1e-2
-) -> FloatArray:
-    """Direction of a weighted logistic regression that sends the marked points to the low side.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_points, n_features)
-        Points.
-    goes_left : ndarray of bool
-        Which points should go left; both sides must occur.
-    weight : ndarray of shape (n_points,)
-        How much each wish counts, scaled to mean 1 here.
-    penalty : {"l1", "l2"}
-        Penalty of the weights; l1 gives few features.
-    strength : float
-        Factor of the penalty.
-    """
-    # 'saga' and 'lbfgs' need many iterations on unscaled features; liblinear does not.
-    ratio = {"l1": 1.0, "l2": 0.0}[penalty]
-    model = LogisticRegression(
-        C=1.0 / strength, l1_ratio=ratio, solver="liblinear", max_iter=200, tol=1e-3, random_state=0
-    )
-    model.fit(X, ~goes_left, sample_weight=weight / weight.mean())
-    return np.asarray(model.coef_[0], dtype=np.float64)
-
-
-def hinge_directions(
-    X: FloatArray,
-    goes_left: BoolArray,
-    weight: FloatArray,
-    gap: float,
-    rounds: int = 4,
-    budget: Budget | None = None,
-) -> list[FloatArray]:
-    r"""Directions of few violations under :math:`\lVert a \rVert_1 \le 1`, by linear programs.
-
-    .. math:: \min \sum_i w_i \xi_i \quad\text{s.t.}\quad \sigma_i (a^\top x_i - o) \ge g/2 - \xi_i
-
-    is solved several times, each time with the weight of a point divided by its last violation, so that the sum comes
-    to count violations instead of adding them up. The sides that a solution gives are then parted as widely as they
-    can be, since points inside the gap are allowed nowhere, right or wrong.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_points, n_features)
-        Points.
-    goes_left : ndarray of bool
-        Which points should go left.
-    weight : ndarray of shape (n_points,)
-        How much each wish counts.
-    gap : float
-        Gap g between the sides.
-    rounds : int
-        Number of times the weights are renewed.
-    budget : Budget or None
-        Ends the work early, with the directions found so far.
-
-    Returns
-    -------
-    list of ndarray
-        Directions of 1-norm 1; empty where all points can go one way without cost.
-    """
-    sign = np.where(goes_left, -1.0, 1.0)
-    current, directions = weight / weight.mean(), list[FloatArray]()
-    seen: set[bytes] = set()
-    for _ in range(rounds):
-        if budget is not None and budget.over:
-            break
-        solved = _hinge_lp(X, sign, current, gap, budget)
-        if solved is None:
-            break
-        normal, violation = solved
-        directions.append(normal)
-        level = X @ normal
-        threshold, _ = best_threshold(level, weight * ~goes_left, weight * goes_left)
-        left = level <= threshold
-        if left.tobytes() in seen:
-            break
-        seen.add(left.tobytes())
-        if left.any() and not left.all():
-            parted = widest_gap(X, left, budget)
-            directions += [] if parted is None else [parted]
-        if violation.max() <= 1e-9:
-            break
-        current = weight / (violation + gap / 2)
-    return directions
-
-
-def widest_gap(X: FloatArray, goes_left: BoolArray, budget: Budget | None = None) -> FloatArray | None:
-    """Direction of 1-norm 1 that parts two given sides as widely as possible, None if no direction parts them.
-
-    Also None if the budget ends before the answer is known.
+    Points at one place cannot be parted; the threshold is beyond them.
 
     Examples
     --------
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> widest_gap(X, np.array([True, True, False, False])).tolist()
-    [1.0, 0.0]
+    >>> halving_threshold(np.array([4.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    1.5
     """
-    n, p = X.shape
-    signed = np.where(goes_left, -1.0, 1.0)[:, None] * np.hstack([X, np.full((n, 1), -1.0)])
-    # Columns: a+ (p), a- (p), o, half the gap. Rows: half - sign*(X a - o) <= 0.
-    rows = np.hstack([-signed[:, :p], signed[:, :p], -signed[:, p:], np.ones((n, 1))])
-    norm = np.concatenate([np.ones(2 * p), [0.0, 0.0]])
-    solved = linprog(
-        c=np.concatenate([np.zeros(2 * p + 1), [-1.0]]),
-        A_ub=np.vstack([rows, norm]),
-        b_ub=np.concatenate([np.zeros(n), [1.0]]),
-        bounds=np.array([[0.0, np.inf]] * (2 * p) + [[-np.inf, np.inf], [0.0, np.inf]]),
-        method="highs",
-        options=_limit(budget),
-    )
-    if solved.status != 0 or solved.x[-1] <= 1e-9:
-        return None
-    return _normalized(solved.x[:p] - solved.x[p : 2 * p])
+    cuts = Cuts(level)
+    inner = cuts.width > 0
+    inner[[0, -1]] = False
+    if not inner.any():
+        return float(cuts.level[-1]) + 1.0
+    uneven = np.abs(cuts.left(weight) - weight.sum() / 2)
+    return cuts.threshold(int(cuts.best(uneven, inner, np.arange(float(len(uneven))))[0]))
 
 
-def _hinge_lp(
-    X: FloatArray, sign: FloatArray, weight: FloatArray, gap: float, budget: Budget | None
-) -> tuple[FloatArray, FloatArray] | None:
-    """Normal and violations of the weighted hinge LP, None where the normal is zero or time ran out."""
-    n, p = X.shape
-    # Columns: a+ (p), a- (p), o, xi (n). Rows: -sign*(X a - o) - xi <= -gap/2, and |a|_1 <= 1.
-    signed = sparse.csr_array(sign[:, None] * X)
-    rows = sparse.hstack([-signed, signed, sparse.csr_array(sign[:, None]), -sparse.eye_array(n)])
-    norm = sparse.csr_array(np.concatenate([np.ones(2 * p), np.zeros(n + 1)])[None, :])
-    solved = linprog(
-        c=np.concatenate([np.zeros(2 * p + 1), weight / weight.sum()]),
-        A_ub=sparse.vstack([rows, norm]).tocsc(),
-        b_ub=np.concatenate([np.full(n, -gap / 2), [1.0]]),
-        bounds=np.array([[0.0, np.inf]] * (2 * p) + [[-np.inf, np.inf]] + [[0.0, np.inf]] * n),
-        method="highs",
-        options=_limit(budget),
-    )
-    if solved.status != 0:
-        return None
-    normal = solved.x[:p] - solved.x[p : 2 * p]
-    return (_normalized(normal), solved.x[2 * p + 1 :]) if np.abs(normal).sum() > 1e-9 else None
+def best_feature(
+    points: Points,
+    rows: IntArray,
+    costs: Callable[[Cuts], FloatArray],
+    gap: float = 0.0,
+    min_size: float = 0,
+    size: FloatArray | None = None,
+    budget: Budget | None = None,
+) -> tuple[int, float, float]:
+    """Feature whose best threshold costs least, the first of several.
+
+    Parameters
+    ----------
+    points : Points
+        Points.
+    rows : ndarray of int, shape (n_rows,)
+        Which of them count.
+    costs : callable
+        What each cut of some columns costs, such as ``lambda cuts: cuts.sided(cost_left, cost_right)`` with costs of
+        the points of `rows`.
+    gap, min_size, size
+        As for :meth:`Cuts.allowed`.
+    budget : Budget or None
+        Ends the work early, with the best feature so far; some features are looked at whatever it says.
+
+    Returns
+    -------
+    feature : int
+        Number of the feature.
+    threshold, cost : float
+        As for :func:`best_threshold`.
+
+    Examples
+    --------
+    >>> points = Points(np.array([[0.0, 3.0], [1.0, 1.0], [0.0, 2.0], [1.0, 0.0]]))
+    >>> stake = np.array([1.0, -1.0, 1.0, -1.0])
+    >>> best_feature(points, np.arange(4), lambda cuts: cuts.left(stake))
+    (1, 1.5, -2.0)
+    """
+    best = (0, 0.0, np.inf)
+    for first, table in points.blocks(rows, _CELLS):
+        cuts = Cuts(table)
+        k, cost = cuts.best(costs(cuts), cuts.allowed(gap, min_size, size))
+        least = float(cost.min())
+        slack = _TIE * max(1.0, abs(least)) if np.isfinite(least) else 0.0
+        if least < best[2] - slack:
+            column = int(np.argmax(cost <= least + slack))
+            best = (first + column, cuts.threshold(int(k[column]), column), float(cost[column]))
+        if budget is not None and budget.over:
+            break
+    return best
 
 
-def _limit(budget: Budget | None) -> dict[str, float]:
-    """Time limit of a linear program."""
-    return {} if budget is None or budget.seconds is None else {"time_limit": max(0.01, budget.remaining)}
-
-
-def _normalized(normal: FloatArray) -> FloatArray:
-    """The direction with 1-norm 1 and without the dust that a linear program leaves."""
-    clean = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
-    return np.asarray(clean / np.abs(clean).sum())
+def _best(cuts: Cuts, cost: FloatArray, allowed: BoolArray) -> tuple[float, float]:
+    k, least = cuts.best(cost, allowed)
+    return (cuts.threshold(int(k)), float(least)) if np.isfinite(least) else (0.0, np.inf)

@@ -275,4 +275,4 @@ def _found(weights: FloatArray, deviation: float, bound: float, budget: Budget) 
         reason = "only a search is known for this problem; more members, or TotalsClassifier, may meet the totals"
     bound = min(bound, deviation)
     trace = named_trace([(budget.elapsed, deviation, bound)], "seconds", "objective", "bound")
-    return Outcome(weights, FitRecord(status, reason, budget.elapsed, float(deviation), float(bound), trace))
+    return Outcome(weights, FitRecord(status, reason, budget.elapsed, float(deviation), float(bound), trace, 0.0))

@@ -9,9 +9,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from treewright.budget import Budget
+from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
-from treewright.solvers import Progress, Solver, Status, relative_gap
+from treewright.solvers import Progress, Solver, Status, relative_gap, require
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 
 __all__ = ["Outcome", "Relaxation", "Solving", "optimize"]
@@ -33,7 +34,7 @@ class Solving:
     Attributes
     ----------
     solver : Solver
-        Takes over where a search ends without proof.
+        Takes over where a search ends without proof; refused before the search if it cannot take the model.
     gap : float
         Relative gap that counts as optimal.
     threads, seed : int
@@ -122,9 +123,10 @@ def optimize(
         Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
         searched on from.
     """
+    require(solving.solver.name, solving.solver.capabilities, model.needs)
     trace = _Trace(budget, solving.on_progress)
     best = Incumbent(model, on_better=trace.improved)
-    cells = getattr(model, "program_cells", None) or 0
+    cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
@@ -160,7 +162,7 @@ class _Run(Generic[S]):
         """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
         best = self.best
         self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
-        cells = getattr(model, "program_cells", None) or 0
+        cells = model.program_cells
         if self.budget.interrupted:
             self.ended, self.reason = cut_short(self.budget)
         elif cells > _MOST_CELLS:
@@ -169,7 +171,12 @@ class _Run(Generic[S]):
         elif self.budget.remaining <= _CELL_SECONDS * cells:
             self.ended, self.reason = FitStatus.TIME_LIMIT, "the time was over before the program could be written"
         else:
-            self._solve(model, as_bound)
+            try:
+                self._solve(model, as_bound)
+            except (MemoryError, SolverError) as error:
+                # What the search found is at hand, and no solver's failure takes it away.
+                what = "memory ran out in branch and bound" if isinstance(error, MemoryError) else str(error)
+                self.ended, self.reason = FitStatus.UNPROVEN, what
 
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
         best, budget, solving = self.best, self.budget, self.solving
@@ -218,5 +225,7 @@ class _Run(Generic[S]):
             ended, reason = FitStatus.OPTIMAL, PROVEN
         self.trace.record(Progress(self.budget.elapsed, best.objective, bound))
         trace = named_trace(self.trace.rows, "seconds", "objective", "bound")
-        record = FitRecord(ended, reason, self.budget.elapsed, float(best.objective), float(bound), trace)
+        record = FitRecord(
+            ended, reason, self.budget.elapsed, float(best.objective), float(bound), trace, float(self.solving.gap)
+        )
         return Outcome(best.solution, record)

@@ -51,6 +51,8 @@ class FitRecord:
     trace : structured ndarray
         The course of the fit, a row a step, in named columns: "seconds" and what the method measures ("objective" and
         "bound", "loss", "residual", "leaves", ...).
+    gap_asked : float or None
+        The relative gap that counts as optimal, where there are bounds.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class FitRecord:
     objective: float | None
     bound: float | None
     trace: np.ndarray[Any, Any]
+    gap_asked: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold
@@ -85,6 +88,11 @@ class FitRecord:
     def closed(self, budget: Budget) -> FitRecord:
         """The record with the time that has passed by now."""
         return replace(self, seconds=budget.elapsed)
+
+    def with_objective(self, objective: float) -> FitRecord:
+        """The record of a fit that returns another solution than it ended with, whose objective is not below."""
+        bound = None if self.bound is None else min(self.bound, objective)
+        return replace(self, objective=objective, bound=bound)
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""

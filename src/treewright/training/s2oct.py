@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from treewright.search.s2oct.choice import choose, committee
 from treewright.training.optimize import Outcome, Solving, optimize
 from treewright.training.record import FitRecord
 from treewright.training.solved_tree import solved_tree
-from treewright.tree import Tree, predict_labels, visited
+from treewright.tree import Tree, predict_labels
 
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
 
@@ -145,14 +145,19 @@ def _chosen(
     as_good = pool.trees and pool.objective <= objective + 1e-6 * max(1.0, abs(objective))
     hidden = model.X[model.y < 0]
     if not as_good:
-        tree = outcome.solution.collapsed(visited(outcome.solution, model.X))
-        return replace(outcome, solution=tree), [], predict_labels(tree, hidden)
+        return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
     first = choose(pool, model, settings.prefer)
-    tree = pool.trees[first].collapsed(visited(pool.trees[first], model.X))
+    chosen = _simplified(model, outcome, pool.trees[first])
     if settings.n_trees == 1:
-        return replace(outcome, solution=tree), [], pool.labels[first]
-    others = [t.collapsed(visited(t, model.X)) for k, t in enumerate(pool.trees) if k != first]
-    return replace(outcome, solution=tree), others[: settings.n_trees - 1], committee(pool, model)
+        return chosen, [], pool.labels[first]
+    others = [model.simplified(tree) for k, tree in enumerate(pool.trees) if k != first]
+    return chosen, others[: settings.n_trees - 1], committee(pool, model)
+
+
+def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:
+    """The outcome with `tree` as solution, without what it can do without, and the objective of just that tree."""
+    tree = model.simplified(tree)
+    return Outcome(tree, outcome.record.with_objective(model.objective(tree)))
 
 
 def _free_totals(problem: Problem) -> ClassTotals:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, target_spread, unit_scaling
+from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
 from treewright.search.grow.starts import starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
@@ -100,6 +101,10 @@ def train_tao(
     rows = reduced(rows, Weighted()).points
     if not len(rows):
         raise InvalidInputError("all weights are zero; at least one row must count")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(rows.weight.sum()):
+            largest = show(rows.weight.max())
+            raise InvalidInputError(f"the weights sum to infinity, the largest is {largest}; divide all")
     goal: _Goal
     if n_classes is not None:
         goal = _Classes(rows, n_classes)

@@ -3,6 +3,7 @@
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.routing import (
     averaged,
+    counted,
     decision_path,
     leaf_counts,
     passing,
@@ -20,6 +21,7 @@ from treewright.tree.text import export_text
 __all__ = [
     "Tree",
     "averaged",
+    "counted",
     "decision_path",
     "dumps",
     "export_text",

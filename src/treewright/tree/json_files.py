@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
-import secrets
-import shutil
 import stat
 from collections import Counter
 from typing import Any, NoReturn
 
 from treewright.exceptions import ModelFileError
+from treewright.files import replacing
 
 __all__ = ["MAX_BYTES", "parse_json", "read_json", "shown", "write_json"]
 
@@ -131,8 +129,7 @@ def read_json(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
 def write_json(path: str | os.PathLike[str], data: object, max_bytes: int = MAX_BYTES) -> None:
     """Write a JSON file in UTF-8, entirely or not at all.
 
-    The text goes to a new file in the same folder that then takes the place of the old one, so that a crash
-    leaves the old file or the new one and never a part. A symbolic link stays a link; permissions are kept.
+    A crash leaves the old file or the new one and never a part, see :func:`treewright.files.replacing`.
 
     Parameters
     ----------
@@ -161,26 +158,14 @@ def write_json(path: str | os.PathLike[str], data: object, max_bytes: int = MAX_
     ...     os.listdir(folder)
     ['model.json']
     """
-    name = os.path.realpath(path)
     try:
         content = (json.dumps(data, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{os.fspath(path)}: cannot be written as JSON: {error}") from error
     if len(content) > max_bytes:
         raise ModelFileError(f"{os.fspath(path)}: {len(content)} bytes are too many, at most {max_bytes} are allowed")
-    temporary = os.path.join(os.path.dirname(name), f".treewright-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copymode(name, temporary)
-        os.replace(temporary, name)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with replacing(path) as file:
+        file.write(content)
 
 
 class _Refused(ValueError):

@@ -13,6 +13,7 @@ from treewright.tree.structure import Tree
 
 __all__ = [
     "averaged",
+    "counted",
     "decision_path",
     "leaf_counts",
     "passing",
@@ -200,6 +201,17 @@ def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n
     if tree.labels is not None:
         labels = np.where((counts.sum(axis=1) > 0) | (tree.labels >= n_classes), labels, tree.labels)
     return tree.with_leaves(counts, labels)
+
+
+def counted(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray) -> Tree:
+    """Return the same splits with class weights counted; leaves keep their labels, branch nodes get the largest class.
+
+    Parameters are those of :func:`relabelled`.
+    """
+    if tree.labels is None:
+        raise ValueError("a regression tree has no labels")
+    counts = leaf_counts(tree, points, y, weight, tree.n_outputs)
+    return tree.with_leaves(counts, np.where(tree.is_leaf, tree.labels, counts.argmax(axis=1)))
 
 
 def averaged(tree: Tree, points: ArrayLike, Y: FloatArray, weight: FloatArray) -> Tree:

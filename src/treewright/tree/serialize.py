@@ -217,6 +217,10 @@ class _TreeReader:
             values.append(self._numbers(i, "values", node["values"], self._n_outputs, "outputs"))
             if self._classification:
                 labels[i] = self._integer(i, "label", node["label"], 0, self._n_outputs)
+                least = min(values[i])
+                if least < 0:
+                    place = f"nodes[{i}].values[{values[i].index(least)}]"
+                    self._fail(place, f"expected a class weight from 0 on, got {shown(least)}")
             if slopes is not None:
                 self._read_slopes(i, node, slopes[i])
             if kind is _LEAF_KEYS:

@@ -12,7 +12,6 @@ A leaf predicts its ``values``; with linear leaves, which are for regression, ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.exceptions import InvalidInputError
 
 __all__ = ["Tree"]
 
@@ -149,7 +149,6 @@ class Tree:
         threshold: ArrayLike,
         values: ArrayLike,
         labels: ArrayLike | None,
-        fallback: Sequence[int] | None = None,
     ) -> Self:
         """Make a compact tree from a complete one whose nodes are numbered 1, 2, 3, ... like a heap.
 
@@ -163,9 +162,6 @@ class Tree:
             Values of all heap nodes, in heap order.
         labels : array-like of int or None
             Labels of all heap nodes.
-        fallback : sequence of int or None
-            For each branch node, the heap number of the node whose values and label stand for it when it does
-            not split. By default its own.
         """
         split = np.asarray(split, dtype=bool)
         order = [1]
@@ -175,12 +171,6 @@ class Tree:
         number = {k: position for position, k in enumerate(order)}
         branch = np.array([k <= len(split) and bool(split[k - 1]) for k in order])
         heap = np.array(order)
-        source = np.array(
-            [
-                k if b or fallback is None or k > len(split) else fallback[k - 1]
-                for k, b in zip(order, branch, strict=True)
-            ]
-        )
         w, t = np.asarray(weights, dtype=np.float64), np.asarray(threshold, dtype=np.float64)
         inner = np.where(branch, heap - 1, 0)
         return cls(
@@ -188,8 +178,8 @@ class Tree:
             right=np.array([number[2 * k + 1] if b else LEAF for k, b in zip(order, branch, strict=True)]),
             weights=np.where(branch[:, None], w[inner] if len(w) else np.zeros((1, w.shape[1])), 0.0),
             threshold=np.where(branch, t[inner] if len(t) else 0.0, 0.0),
-            values=np.asarray(values, dtype=np.float64)[source - 1],
-            labels=None if labels is None else np.asarray(labels)[source - 1],
+            values=np.asarray(values, dtype=np.float64)[heap - 1],
+            labels=None if labels is None else np.asarray(labels)[heap - 1],
         )
 
     # ------------------------------------------------------------------ shape
@@ -275,6 +265,16 @@ class Tree:
         return np.where(total > 0, self.values / np.where(total > 0, total, 1.0), certain)
 
     # ------------------------------------------------------------------ new trees from this one
+
+    def numerical(self) -> Self:
+        """Return the tree itself; refuse one with categorical splits, for all that knows hyperplanes only."""
+        categorical = np.flatnonzero(self.category >= 0)
+        if len(categorical):
+            raise InvalidInputError(
+                f"the tree has categorical splits (the first at node {categorical[0]}), which this model does not "
+                "know; give it a tree whose splits are numerical"
+            )
+        return self
 
     def with_leaves(self, values: ArrayLike, labels: ArrayLike | None, slopes: ArrayLike | None = None) -> Self:
         """Return the same splits with other node values, labels and slopes; without slopes leaves are constant."""

@@ -10,6 +10,7 @@ from operator import index
 import numpy as np
 
 from treewright.arrays import IntArray
+from treewright.names import printable
 from treewright.tree.structure import LEAF, Tree
 
 __all__ = ["export_text", "format_number"]
@@ -308,19 +309,14 @@ def _names(given: Sequence[object] | None, parameter: str, n: int, what: str, de
     if isinstance(given, str) or len(given) != n:
         count = "is one string" if isinstance(given, str) else f"has {len(given)} names"
         raise ValueError(f"{parameter} {count}, the tree has {n} {what}")
-    names = [_printable(name) for name in given]
+    names = [printable(name) for name in given]
     times = Counter(names)
     return [f"{name} ({default.format(j)})" if times[name] > 1 else name for j, name in enumerate(names)]
 
 
-def _printable(name: object) -> str:
-    text = str(name)
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
-
-
 def _level(name: object) -> str:
     """Name of a level, in quotes where it would not be clear where it ends."""
-    text = _printable(name)
+    text = printable(name)
     return repr(text) if not text or text != text.strip() or any(c in text for c in ",{}'\"") else text
 
 

@@ -156,10 +156,7 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if not isinstance(document["fit"], dict):
         raise ModelFileError("fit must be an object")
-    record = record_from_dict(document["record"])
-    if (record.bound is not None) != estimator._bounded:
-        raise ModelFileError("record.bound must be a number for models that have bounds, and null for others")
-    vars(estimator).update(course_of(record))
+    vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded)))
     estimator._restore_state(document["fit"])
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):

@@ -48,6 +48,7 @@ def upgraded(document: dict[str, Any]) -> dict[str, Any]:
         "seconds": fit.pop("solve_time"),
         "objective": fit.pop("objective"),
         "bound": bound,
+        "gap_asked": None if bound is None else fit.pop("gap", document["parameters"].get("gap", 1e-4)),
         "trace": {"columns": columns, "rows": rows},
     }
     return {**document, "version": 2, "record": record, "fit": fit}

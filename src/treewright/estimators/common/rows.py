@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
-from treewright.data._checks import missing_mask, refuse_dates
+from treewright.data._checks import missing_mask, plain, refuse_dates, show
+from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.user_warnings import warn_user
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
+    "class_weighted",
     "fit_rows",
     "new_rows",
     "partly_known_targets",
@@ -58,10 +60,10 @@ def semi_supervised_problem(
         return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
     except InvalidInputError:
         # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
-        plain = np.asarray(y)
-        if totals is not None or groups is not None or plain.dtype.kind not in "if" or len(np.unique(plain)) != 2:
+        given = np.asarray(y)
+        if totals is not None or groups is not None or given.dtype.kind not in "if" or len(np.unique(given)) != 2:
             raise
-        if unlabeled not in np.unique(plain):
+        if unlabeled not in np.unique(given):
             raise
         warn_user(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
@@ -78,6 +80,17 @@ def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
         "transduction_": problem.classes[numbers],
         "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
     }
+
+
+def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
+    """Weights of rows times those of their classes, as in scikit-learn; factors that are no weights are refused."""
+    if isinstance(class_weight, dict):
+        for label, factor in class_weight.items():
+            if not is_number(plain(factor)) or factor < 0:
+                raise InvalidInputError(
+                    f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
+                )
+    return np.asarray(weight * compute_sample_weight(class_weight, labels))
 
 
 def partly_known_targets(

@@ -137,15 +137,13 @@ class TreeModel(BaseEstimator):
             return None
         if given.n_features != n_features:
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
-        return given
+        return given.numerical()
 
     def _given_numerical_tree(self, n_features: int, splits: str) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data; refuse what TAO cannot start from."""
         given = self._given_tree(n_features)
         if given is None:
             return None
-        if np.any(given.category >= 0):
-            raise InvalidInputError("the warm-start tree has categorical splits, which TAO does not know")
         if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
             raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
         return given

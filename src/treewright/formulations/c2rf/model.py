@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -38,7 +38,9 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.data.point_totals import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.vote_order import vote_order
+from treewright.formulations.fragments import add_total_rows
 from treewright.program import Program, ProgramBuilder
+from treewright.solvers import Capability
 
 __all__ = ["C2RF", "merged_votes"]
 
@@ -107,6 +109,7 @@ class C2RF:
     side: Literal["both", "fewer", "more"] = "both"
     no_dictator: bool = False
     ordered: int = 6000
+    needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     def __post_init__(self) -> None:
         if (self.totals.n_points, self.totals.n_classes) != (len(self.votes), 2):
@@ -186,7 +189,11 @@ class C2RF:
     # ------------------------------------------------------------------ program
 
     def build(self) -> Program:
-        """Write the program."""
+        """Write the program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
         builder = ProgramBuilder()
         column_of, first = self.columns
         scaled = self.votes[np.ix_(self.free, first)] * np.bincount(column_of, minlength=len(first))
@@ -232,9 +239,7 @@ class C2RF:
         low, high = self.wanted
         largest = np.maximum(low, self.totals.group_rows - high)
         dev = builder.add_variables("dev", len(low), upper=np.maximum(largest, 0), cost=1.0)
-        rows = sparse.csr_array(decided.size.T)
-        builder.add_rows("too_few", [(z, rows), (dev, 1.0)], lower=low - sure)
-        builder.add_rows("too_many", [(z, rows), (dev, -1.0)], upper=high - sure)
+        add_total_rows(builder, [(z, sparse.csr_array(decided.size.T))], dev, low - sure, high - sure)
 
     def _add_order(self, builder: ProgramBuilder, z: IntArray) -> None:
         weight = self.totals.rows[self.free]
@@ -260,8 +265,8 @@ class C2RF:
 
     def decode(self, x: FloatArray) -> FloatArray:
         """Read the weights of the members off a solution."""
-        column_of, first = self.columns
-        return np.asarray(np.clip(x[: len(first)], self.least, self.most)[column_of])
+        alpha = self.build().value(x, "alpha")
+        return np.asarray(np.clip(alpha, self.least, self.most)[self.columns[0]])
 
     def encode(self, weights: FloatArray) -> FloatArray:
         """Write feasible weights as a point of the program."""
@@ -270,9 +275,13 @@ class C2RF:
         column_of, first = self.columns
         alpha = np.bincount(column_of, weights, len(first)) / np.bincount(column_of, minlength=len(first))
         z = (self.votes[self.free] @ weights > 0).astype(np.float64)
-        if self.side != "both":
-            return np.concatenate([alpha, z, [self.totals.rows[self.free] @ z]])
-        return np.concatenate([alpha, z, self.totals.deviations(self.totals.counts(self.votes @ weights > 0))])
+        blocks = {
+            "alpha": alpha,
+            "z": z,
+            "count": self.totals.rows[self.free] @ z,
+            "dev": self.totals.deviations(self.totals.counts(self.votes @ weights > 0)),
+        }
+        return self.build().point(blocks)
 
     def repair(self, weights: FloatArray) -> FloatArray:
         """Nearby weights within the bounds under which no pattern is tied.

@@ -15,23 +15,23 @@ labels :math:`c`. It is the printed model with these equivalent, tighter parts:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.formulations.fragments import add_routing_rows, inseparable_groups
+from treewright.formulations.fragments import add_leaf_labels, add_rising_labels, add_routing_rows
 from treewright.formulations.oct_h.repair import GAP_TOLERANCE, repaired
 from treewright.program import Program, ProgramBuilder
-from treewright.tree import Tree, decision_path, route, side
-from treewright.tree.complete import CompleteTree, is_below, swapped
-from treewright.tree.measure import oct_h_objective
+from treewright.solvers import Capability
+from treewright.splits.gaps import inseparable_groups
+from treewright.tree import Tree, counted
+from treewright.tree.complete import CompleteTree, Planes, leaves_reached
+from treewright.tree.measure import n_split_weights, weighted_error
 
 __all__ = ["OCTH"]
-
-Splits = dict[int, tuple[FloatArray, float]]
-"""Normal and offset of the splits by heap number."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class OCTH:
     min_leaf: float = 1.0
     margin: float = 0.005
     size: FloatArray | None = None
+    needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     # ------------------------------------------------------------------ data as the program sees it
 
@@ -133,22 +134,18 @@ class OCTH:
         builder, tree = ProgramBuilder(), self.tree
         n_groups = len(self.group_weight)
         z = builder.add_variables("z", (n_groups, tree.n_leaves), upper=1, integer=True)
-        c = builder.add_variables("c", (self.n_classes, tree.n_leaves), upper=1, integer=True, priority=10)
-        d = builder.add_variables(
-            "d",
-            tree.n_branches,
-            lower=0.0 if self.complexity > 0 else 1.0,
-            upper=1,
-            integer=True,
-            priority=20,
-        )
+        c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, self._add_used_leaves(builder, z))
+        least = 0.0 if self.complexity > 0 else 1.0
+        d = builder.add_variables("d", tree.n_branches, least, upper=1, integer=True, priority=20)
         a, o = self._add_splits(builder, d)
         builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
         reach = np.abs(self.X - 0.5).max(axis=1) + 0.5 + self.margin
         add_routing_rows(builder, tree, self.X - 0.5, a, o, z[self.group], (self.margin, 0.0), reach)
-        self._add_leaves(builder, z, c)
         self._add_errors(builder, z, c)
-        self._add_symmetry_breaking(builder, z, c)
+        # Of a tree and its mirror images keep one.
+        builder.add_rows("first_goes_right", [(z[:1, tree.left_of[0]], 1.0)], upper=0)
+        if self.depth > 1:  # at depth 1 the root is the lowest split and has been dealt with
+            add_rising_labels(builder, c, step=0)
         return builder.build()
 
     def _add_splits(self, builder: ProgramBuilder, d: IntArray) -> tuple[IntArray, IntArray]:
@@ -174,16 +171,15 @@ class OCTH:
                 builder.add_rows("parent_splits", [(d[child], 1.0), (d[(child - 1) // 2], -1.0)], upper=0)
         return a, o
 
-    def _add_leaves(self, builder: ProgramBuilder, z: IntArray, c: IntArray) -> None:
-        """One label a leaf; with a minimum size also the leaf's use."""
+    def _add_used_leaves(self, builder: ProgramBuilder, z: IntArray) -> IntArray | None:
+        """Whether each leaf is used, where they have a minimum size."""
         if self.min_leaf <= self.sizes.min():
-            builder.add_rows("one_label", [(c.T, 1.0)], lower=1, upper=1)
-            return
+            return None
         n_groups, n_leaves = z.shape
         used = builder.add_variables("l", n_leaves, upper=1, integer=True, priority=10)
-        builder.add_rows("one_label", [(c.T, 1.0), (used, -1.0)], lower=0, upper=0)
         builder.add_rows("leaf_is_used", [(z.ravel(), 1.0), (np.tile(used, n_groups), -1.0)], upper=0)
         builder.add_rows("min_leaf", [(z.T, self.group_size), (used, -self.min_leaf)], lower=0)
+        return used
 
     def _add_errors(self, builder: ProgramBuilder, z: IntArray, c: IntArray) -> None:
         """Errors of each class of each group: e >= z - c in every leaf, and all but one class of a group are wrong."""
@@ -204,34 +200,15 @@ class OCTH:
                 lower=present.sum(axis=1) - 1,
             )
 
-    def _add_symmetry_breaking(self, builder: ProgramBuilder, z: IntArray, c: IntArray) -> None:
-        """Of a tree and its mirror images keep one."""
-        tree = self.tree
-        builder.add_rows("first_goes_right", [(z[:1, tree.left_of[0]], 1.0)], upper=0)
-        number = np.arange(1.0, self.n_classes + 1)
-        left, right = c[:, 0::2].T, c[:, 1::2].T
-        if self.depth > 1:  # at depth 1 the root is the lowest split and has been dealt with
-            builder.add_rows("labels_rise", [(left, number), (right, -number)], upper=0)
-
     # ------------------------------------------------------------------ decode, encode
 
     def decode(self, x: FloatArray) -> Tree:
         """Read the tree off a solution: the threshold lies in the middle of the margin."""
         value = self.build().value
-        a, o, d = value(x, "a"), value(x, "o"), value(x, "d") > 0.5
+        a, split, label = value(x, "a"), value(x, "d") > 0.5, np.argmax(value(x, "c"), axis=0)
         a = np.where(np.abs(a) > 1e-9, a, 0.0) if self.complexity <= 0 else np.where(value(x, "s") > 0.5, a, 0.0)
-        threshold = o - self.margin / 2 + 0.5 * a.sum(axis=1)
-        heap = self.leaves_of(x)
-        tree, n_nodes = self.tree, 2 * self.tree.n_branches + 1
-        counts = np.zeros((n_nodes, self.n_classes))
-        np.add.at(counts, (heap - 1, self.y), self.weight)
-        labels = np.zeros(n_nodes, dtype=np.int64)
-        labels[tree.n_branches :] = np.argmax(value(x, "c"), axis=0)
-        for k in range(tree.n_branches - 1, -1, -1):
-            counts[k] = counts[2 * k + 1] + counts[2 * k + 2]
-            labels[k] = np.argmax(counts[k])
-        fallback = [tree.rightmost_leaf(k + 1) for k in range(tree.n_branches)]
-        return Tree.from_heap(d, a, threshold, counts, labels, fallback)
+        planes = Planes(a, value(x, "o") - self.margin / 2 + 0.5 * a.sum(axis=1), label)
+        return counted(planes.to_tree(self.n_classes, split), self.X, self.y, self.weight)
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to."""
@@ -240,83 +217,50 @@ class OCTH:
 
     def encode(self, tree: Tree) -> FloatArray:
         """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
-        splits, leaf_of = self._mirrored(*self._on_complete_tree(self.repair(tree)))
-        complete, program = self.tree, self.build()
-        z = np.zeros((len(self.group_weight), complete.n_leaves))
-        z[self.group, leaf_of - complete.n_leaves] = 1.0
-        label, used = self._labels(leaf_of)
-        a, o = np.zeros((complete.n_branches, self.X.shape[1])), np.zeros(complete.n_branches)
-        d = np.zeros(complete.n_branches)
-        for k, (normal, offset) in splits.items():
-            a[k - 1], o[k - 1], d[k - 1] = normal, offset, 1.0
+        planes, leaf_of = self._mirrored(self.repair(tree))
+        n_leaves, label = self.tree.n_leaves, planes.labels
+        z = np.zeros((len(self.group_weight), n_leaves))
+        z[self.group, leaf_of] = 1.0
+        d = np.any(planes.omega != 0.0, axis=1).astype(np.float64)
+        o = np.where(d > 0, planes.gamma + self.margin / 2, 0.0)
         if self.complexity <= 0:  # every node splits in name; one that does not sends all to the right
             o[d == 0], d[:] = -0.5, 1.0
-        c = np.zeros((self.n_classes, complete.n_leaves))
-        c[label, np.arange(complete.n_leaves)] = used
+        used = z.any(axis=0) if "l" in self.build().variables else np.ones(n_leaves, dtype=bool)
         group, klass = np.nonzero(self.group_weight)
-        wrong = label[np.argmax(z, axis=1)][group] != klass
         blocks = {
             "z": z,
-            "c": c,
+            "c": (label == np.arange(self.n_classes)[:, None]) & used,
             "d": d,
-            "a": a,
-            "abs_a": np.abs(a),
+            "a": planes.omega,
+            "abs_a": np.abs(planes.omega),
             "o": o,
-            "e": wrong,
+            "e": label[np.argmax(z, axis=1)][group] != klass,
             "l": used,
-            "s": a != 0,
+            "s": planes.omega != 0,
         }
-        x = np.zeros(program.n_columns)
-        for name, columns in program.variables.items():
-            x[columns] = blocks[name]
-        return x
+        return self.build().point(blocks)
 
-    def _on_complete_tree(self, tree: Tree) -> tuple[Splits, IntArray]:
-        """Splits of a repaired tree by heap number, centred, and the heap leaf of each point."""
-        heap, leaf_of = tree.heap_numbers, route(tree, self.X)
-        path = decision_path(tree, self.X).tocsc()
-        splits: Splits = {}
-        for node in tree.branches:
-            passing = path.indices[path.indptr[node] : path.indptr[node + 1]]
-            normal = tree.weights[node] / np.abs(tree.weights[node]).sum()
-            level = (self.X[passing] - 0.5) @ normal
-            goes_left = side(tree, self.X[passing], int(node))
-            middle = (level[goes_left].max() + level[~goes_left].min() + self.margin) / 2
-            splits[heap[node]] = (normal, float(middle))
-        last = np.array([self.tree.rightmost_leaf(h) for h in heap])
-        return splits, last[leaf_of]
-
-    def _mirrored(self, splits: Splits, leaf_of: IntArray) -> tuple[Splits, IntArray]:
-        """Mirror splits until the symmetry-breaking rows hold."""
-        if 1 in splits and is_below(int(leaf_of[self.group == 0][0]), 2):
-            splits, leaf_of = self._mirror(splits, leaf_of, 1)
+    def _mirrored(self, tree: Tree) -> tuple[Planes, IntArray]:
+        """Centred planes of a repaired tree that obey the symmetry-breaking rows, and the leaf of each point."""
+        X, planes = self.X - 0.5, Planes.from_tree(tree, self.depth, go_left=False)
+        planes = replace(planes, gamma=planes.gamma - 0.5 * planes.omega.sum(axis=1))
+        leaf_of = leaves_reached(planes.values(X))
+        if leaf_of[self.group == 0][0] < self.tree.n_leaves // 2:
+            planes = planes.mirrored(0)
+            leaf_of = leaves_reached(planes.values(X))
+        planes = replace(planes, labels=self._labels(leaf_of))
         if self.depth > 1:
-            first_lowest = self.tree.n_leaves // 2
-            label, _ = self._labels(leaf_of)
-            for k in [k for k in splits if k >= first_lowest]:
-                left, right = label[2 * k - self.tree.n_leaves], label[2 * k + 1 - self.tree.n_leaves]
-                if left > right:
-                    splits, leaf_of = self._mirror(splits, leaf_of, k)
-        return splits, leaf_of
+            planes = planes.rising()
+        return planes, leaves_reached(planes.values(X))
 
-    def _mirror(self, splits: Splits, leaf_of: IntArray, k: int) -> tuple[Splits, IntArray]:
-        """Swap the two sides of heap node `k` with all that lies below them."""
-        normal, offset = splits[k]
-        moved = {swapped(h, k): split for h, split in splits.items()}
-        moved[k] = (-normal, self.margin - offset)
-        return moved, np.array([swapped(h, k) for h in range(2 * self.tree.n_leaves)])[leaf_of]
-
-    def _labels(self, leaf_of: IntArray) -> tuple[IntArray, FloatArray]:
-        """Best label of each leaf and whether it is used; empty leaves take what keeps the labels rising."""
+    def _labels(self, leaf_of: IntArray) -> IntArray:
+        """Best label of each leaf; empty leaves take what keeps the labels rising."""
         n_leaves = self.tree.n_leaves
         weight = np.zeros((n_leaves, self.n_classes))
-        np.add.at(weight, (leaf_of - n_leaves, self.y), self.weight)
-        label = np.argmax(weight, axis=1)
-        empty = np.bincount(leaf_of - n_leaves, minlength=n_leaves) == 0
-        is_left = np.arange(n_leaves) % 2 == 0
-        label[empty & is_left], label[empty & ~is_left] = 0, self.n_classes - 1
-        used = np.where(empty & ("l" in self.build().variables), 0.0, 1.0)
-        return label, used
+        np.add.at(weight, (leaf_of, self.y), self.weight)
+        empty = np.bincount(leaf_of, minlength=n_leaves) == 0
+        extreme = np.where(np.arange(n_leaves) % 2 == 0, 0, self.n_classes - 1)
+        return np.where(empty, extreme, np.argmax(weight, axis=1))
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
@@ -329,7 +273,8 @@ class OCTH:
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree, computed from the tree and the data alone."""
-        return oct_h_objective(tree, self.X, self.y, self.weight, self.complexity, self.baseline)
+        error = weighted_error(tree, self.X, self.y, self.weight)
+        return error / self.baseline + self.complexity * n_split_weights(tree)
 
     def lower_bound(self) -> float:
         """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""

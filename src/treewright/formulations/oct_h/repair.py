@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.splits.gaps import nearest_gap
 from treewright.tree import Tree, leaf_counts, relabelled
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def repaired(model: OCTH, tree: Tree) -> Tree:
     side below the minimum leaf size, goes. Leaves get their best labels, and splits below which all leaves have the
     same one are dropped. A tree that is feasible already routes all points as before.
     """
+    tree = tree.numerical()
     weights, thresholds = tree.weights.copy(), tree.threshold.copy()
     keep = np.ones(tree.n_nodes, dtype=bool)
     members: dict[int, IntArray] = {0: np.arange(len(model.X))}
@@ -58,16 +60,11 @@ def _at_nearest_gap(
     normal = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
     normal = normal / np.abs(normal).sum()
     level = model.X[inside] @ normal
-    order = np.sort(level)
-    n_left = int(np.searchsorted(order, threshold / size, side="right"))
-    # Position k puts k points on the left. Both ends are allowed: a split may send all points one way.
-    wide = np.flatnonzero(np.diff(order) >= model.margin - GAP_TOLERANCE) + 1
-    positions = np.concatenate([[0], wide, [len(order)]])
-    k = int(positions[np.argmin(np.abs(positions - n_left))])
-    if k in (0, len(order)):
-        middle = order[0] - model.margin if k == 0 else order[-1] + model.margin
+    k, ends = nearest_gap(level, np.ones(len(level)), threshold / size, model.margin - GAP_TOLERANCE)
+    if k in (0, len(level)):  # a split may send all points one way
+        middle = ends[1] - model.margin if k == 0 else ends[-2] + model.margin
     else:
-        middle = (order[k - 1] + order[k]) / 2
+        middle = (ends[k] + ends[k + 1]) / 2
     return normal, float(middle), level <= middle
 
 

@@ -27,25 +27,32 @@ The tight program says the same as the printed one (:mod:`treewright.formulation
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data.point_totals import PointTotals
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.fragments import add_routing_rows
+from treewright.formulations.fragments import (
+    add_class_totals,
+    add_hinge_rows,
+    add_leaf_labels,
+    add_rising_labels,
+    add_routing_rows,
+    class_totals_blocks,
+    sides_of,
+    split_value,
+)
 from treewright.formulations.s2oct import paper, repair
 from treewright.formulations.s2oct.constants import default_bound, default_depth, farthest, largest_distance
-from treewright.formulations.s2oct.repair import Splits
 from treewright.program import Program, ProgramBuilder
-from treewright.program.builder import Term
-from treewright.tree import Tree, leaf_counts, predict_labels, route
-from treewright.tree.complete import CompleteTree, swapped
-from treewright.tree.measure import leaf_errors, own_leaf_errors
+from treewright.solvers import Capability
+from treewright.tree import Tree, counted, predict_labels, route
+from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
+from treewright.tree.shape import Shape
 
 __all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
 
@@ -106,6 +113,7 @@ class S2OCT:
     margin: Literal["paper", "reached", "tolerance"] = "paper"
     tolerance: float = 1e-3
     formulation: Literal["tight", "paper"] = "tight"
+    needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     def __post_init__(self) -> None:
         if self.totals.n_points != len(self.unlabelled):
@@ -149,6 +157,11 @@ class S2OCT:
     def unlabelled(self) -> IntArray:
         """Numbers of the unlabelled points."""
         return np.flatnonzero(self.y < 0)
+
+    @cached_property
+    def _charged(self) -> IntArray:
+        """Numbers of the labelled points whose errors count."""
+        return np.flatnonzero((self.y >= 0) & (self.weight > 0))
 
     @cached_property
     def rows(self) -> IntArray:
@@ -211,41 +224,28 @@ class S2OCT:
         gamma = builder.add_variables("gamma", tree.n_branches, -most, most)
         c = None
         if self.n_classes > 2:
-            c = builder.add_variables("c", (self.n_classes, tree.n_leaves), upper=1, integer=True, priority=10)
-            builder.add_rows("one_label", [(c.T, 1.0)], lower=1, upper=1)
-            number = np.arange(1.0, self.n_classes + 1)
-            builder.add_rows("labels_rise", [(c[:, 0::2].T, number), (c[:, 1::2].T, -number)], upper=-1)
+            c = add_leaf_labels(builder, self.n_classes, tree.n_leaves)
+            add_rising_labels(builder, c, step=1)
         self._add_labelled(builder, omega, gamma, c)
         z = self._add_unlabelled(builder, omega, gamma)
-        self._add_totals(builder, z, c)
+        add_class_totals(builder, z, c, self.totals, self.penalty)
         return builder.build()
 
     def _add_labelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray, c: IntArray | None) -> None:
         """Choice of a leaf of the own class, and the hinge errors on the way to it."""
-        tree, points = self.tree, self.labelled
+        points, own = self.labelled, self.own_leaves
         X, M = self.X[points], self.reach[points] + 1.0
-        own = self.own_leaves
         alpha = builder.add_variables("alpha", own.shape, upper=1, integer=True)
-        h = builder.add_variables("h", (len(points), tree.n_branches), cost=self.weight[points][:, None])
+        h = builder.add_variables("h", (len(points), self.tree.n_branches), cost=self.weight[points][:, None])
         builder.add_rows("own_leaf", [(alpha, 1.0)], lower=1, upper=1)
         if c is not None:
             label = c[self.y[points][:, None], own].ravel()
             builder.add_rows("right_label", [(alpha.ravel(), 1.0), (label, -1.0)], upper=0)
-        for b in range(tree.n_branches):
-            for name, sign, below in (("left", 1.0, tree.left_of[b]), ("right", -1.0, tree.right_of[b])):
-                # h >= 1 + sign * f - M (1 - sum of alpha below that side); points without a leaf there need no row
-                on_side = below[own]
-                some = np.flatnonzero(on_side.any(axis=1))
-                builder.add_rows(
-                    f"hinge_{name}[{b + 1}]",
-                    [
-                        (np.broadcast_to(omega[b], (len(some), X.shape[1])), sign * X[some]),
-                        (np.broadcast_to(gamma[b], len(some)), -sign),
-                        (h[some, b], -1.0),
-                        (alpha[some], on_side[some] * M[some, None]),
-                    ],
-                    upper=M[some] - 1.0,
-                )
+        for b, name, sign, below in sides_of(self.tree):
+            on_side = below[own]
+            some = np.flatnonzero(on_side.any(axis=1))  # points without a leaf there need no row
+            f, chosen = split_value(X[some], omega[b], gamma[b], sign), (alpha[some], on_side[some])
+            add_hinge_rows(builder, f"hinge_{name}", f, h[some, b], chosen, M[some])
 
     def _add_unlabelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray) -> IntArray:
         """Places of the unlabelled points and the margins they keep."""
@@ -261,42 +261,14 @@ class S2OCT:
         # d = 1 on the right: 1 - M <= f - M d <= -1 with M = reach + 1. Sides at all nodes leave one leaf to z.
         d = builder.add_variables("side", (len(points), tree.n_branches), upper=1, integer=True)
         for b in range(tree.n_branches):
-            columns, offset = np.broadcast_to(omega[b], X.shape), np.broadcast_to(gamma[b], len(points))
-            terms: list[Term] = [(columns, X), (offset, -1.0), (d[:, b], -(reach + 1.0))]
-            builder.add_rows(f"margin[{b + 1}]", terms, lower=-reach, upper=-1.0)
+            f = split_value(X, omega[b], gamma[b])
+            builder.add_rows(f"margin[{b + 1}]", [*f, (d[:, b], -(reach + 1.0))], lower=-reach, upper=-1.0)
             builder.add_rows(f"right[{b + 1}]", [(z[:, tree.right_of[b]], 1.0), (d[:, b], -1.0)], upper=0)
             builder.add_rows(f"left[{b + 1}]", [(z[:, tree.left_of[b]], 1.0), (d[:, b], 1.0)], upper=1)
         if len(points) and self.depth > 1:
             first = d[0, : tree.n_leaves // 2 - 1]
             builder.add_rows("first_goes_right", [(first, 1.0)], lower=1)
         return z
-
-    def _add_totals(self, builder: ProgramBuilder, z: IntArray, c: IntArray | None) -> None:
-        """Rows of each class in each group, and how many of them would have to change class."""
-        totals, n_leaves = self.totals, self.tree.n_leaves
-        n_groups, shape = totals.n_groups, totals.low.shape
-        rows = sparse.csr_array(totals.size.T)
-        count = builder.add_variables("count", shape)
-        over, under = builder.add_variables("over", shape), builder.add_variables("under", shape)
-        dev = builder.add_variables("dev", n_groups, cost=self.penalty)
-        flat = count.ravel()
-        if c is None:
-            for k in range(2):  # leaves alternate
-                places = z[:, k::2]
-                weights = sparse.kron(rows, np.ones((1, places.shape[1])), format="csr")
-                builder.add_rows(f"count[{k}]", [(count[:, k], 1.0), (places.ravel(), -weights)], lower=0, upper=0)
-        else:
-            # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
-            q = builder.add_variables("q", (n_groups, self.n_classes, n_leaves))
-            most = np.repeat(totals.group_rows, self.n_classes * n_leaves)
-            builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
-            for t in range(n_leaves):
-                builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (z[:, t], -rows)], lower=0, upper=0)
-            builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, n_leaves), -1.0)], lower=0, upper=0)
-        builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-totals.high.ravel())
-        builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=totals.low.ravel())
-        builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
-        builder.add_rows("dev_under", [(dev, 1.0), (under, -1.0)], lower=0)
 
     @cached_property
     def own_leaves(self) -> IntArray:
@@ -314,17 +286,11 @@ class S2OCT:
         omega = value(x, "omega")
         omega = np.where(np.abs(omega) > 1e-12 * self.bound, omega, 0.0)
         label = np.arange(self.tree.n_leaves) % 2 if self.n_classes == 2 else np.argmax(value(x, "c"), axis=0)
-        return self.as_tree(Splits(omega, value(x, "gamma"), label))
+        return self.as_tree(Planes(omega, value(x, "gamma"), label))
 
-    def as_tree(self, splits: Splits) -> Tree:
-        """The complete tree with these splits; its values are the labelled weights."""
-        n_branches, n_nodes = len(splits.gamma), 2 * len(splits.gamma) + 1
-        labels = np.concatenate([np.zeros(n_branches, np.int64), splits.label])
-        table = np.zeros((n_nodes, self.n_classes))
-        bare = Tree.from_heap(np.ones(n_branches), splits.omega, splits.gamma, table, labels)
-        values = leaf_counts(bare, self.X, self.y, self.weight, self.n_classes)
-        labels[:n_branches] = values[:n_branches].argmax(axis=1)
-        return bare.with_leaves(values, labels)
+    def as_tree(self, planes: Planes) -> Tree:
+        """The complete tree of these planes; its values are the labelled weights."""
+        return counted(planes.to_tree(self.n_classes), self.X, self.y, self.weight)
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to.
@@ -341,70 +307,47 @@ class S2OCT:
 
     def encode(self, tree: Tree) -> FloatArray:
         """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
-        splits = repair.repaired(self, tree)
+        planes = repair.repaired(self, tree)
         printed = self.formulation == "paper"
-        blocks = paper.point(self, splits) if printed else self._point(self._mirrored(splits))
-        program = self.build()
-        x = np.zeros(program.n_columns)
-        for name, columns in program.variables.items():
-            x[columns] = blocks[name]
-        return x
+        blocks = paper.point(self, planes) if printed else self._point(self._mirrored(planes))
+        return self.build().point(blocks)
 
-    def _point(self, splits: Splits) -> dict[str, FloatArray]:
+    def _point(self, planes: Planes) -> dict[str, FloatArray]:
         """Values of the blocks of the tight program."""
-        complete, tree = self.tree, self.as_tree(splits)
-        n_leaves, label = complete.n_leaves, splits.label
-        f = self.X @ splits.omega.T - splits.gamma
-        alpha, chosen = self.choice(tree)
-        f_labelled = f[self.labelled]
+        complete, f = self.tree, planes.values(self.X)
+        f_labelled, f_unlabelled = f[self.labelled], f[self.unlabelled]
+        alpha, chosen, _ = self.choice(planes)
         h = np.where(complete.left_of[:, chosen].T, np.maximum(0.0, 1.0 + f_labelled), 0.0)
         h = np.where(complete.right_of[:, chosen].T, np.maximum(0.0, 1.0 - f_labelled), h)
-        place = route(tree, self.X[self.unlabelled]) - complete.n_branches
-        z = np.eye(n_leaves)[place]
-        c = (label == np.arange(self.n_classes)[:, None]).astype(np.float64)
-        in_leaf = self.totals.size.T @ z
-        count = in_leaf @ c.T
-        over, under = np.maximum(count - self.totals.high, 0.0), np.maximum(self.totals.low - count, 0.0)
+        z = np.eye(complete.n_leaves)[leaves_reached(f_unlabelled)]
+        c = (planes.labels == np.arange(self.n_classes)[:, None]).astype(np.float64)
         return {
-            "omega": splits.omega,
-            "gamma": splits.gamma,
+            "omega": planes.omega,
+            "gamma": planes.gamma,
             "c": c,
             "alpha": alpha,
             "h": h,
             "z": z,
-            "side": (f[self.unlabelled] > 0).astype(np.float64),
-            "q": in_leaf[:, None, :] * c,
-            "count": count,
-            "over": over,
-            "under": under,
-            "dev": self.totals.deviations(count),
+            "side": (f_unlabelled > 0).astype(np.float64),
+            **class_totals_blocks(z, c, self.totals),
         }
 
-    def choice(self, tree: Tree) -> tuple[FloatArray, IntArray]:
-        """Cheapest own leaf of each labelled point in a complete tree: as 0/1 over its own leaves, and its number."""
-        points, own = self.labelled, self.own_leaves
-        assert tree.labels is not None
-        other = tree.labels[tree.leaves] != self.y[points][:, None]
-        error = np.where(other, np.inf, leaf_errors(tree, self.X[points]))
-        best = np.argmin(np.take_along_axis(error, own, axis=1), axis=1) if len(points) else np.empty(0, np.int64)
-        return np.eye(own.shape[1])[best], own[np.arange(len(points)), best]
+    def choice(self, planes: Planes) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Cheapest own leaf of each labelled point: as 0/1 over its own leaves, its number, and the error there."""
+        error, chosen = planes.own_errors(self.X[self.labelled], self.y[self.labelled])
+        return (self.own_leaves == chosen[:, None]).astype(np.float64), chosen, error
 
-    def _mirrored(self, splits: Splits) -> Splits:
+    def _mirrored(self, planes: Planes) -> Planes:
         """Mirror splits above the lowest until the first unlabelled point goes right where the program asks for it."""
         if not len(self.unlabelled):
-            return splits
-        omega, gamma, label = splits.omega.copy(), splits.gamma.copy(), splits.label
-        first, n_branches = self.X[self.unlabelled[0]], len(gamma)
+            return planes
+        first = self.X[self.unlabelled[0]]
         # Without margins everywhere only the nodes that it gets to, which then are the last of each level.
-        last = [2**k - 1 for k in range(1, self.depth)]
-        for b in range(1, self.tree.n_leaves // 2) if self.everywhere else last:
-            if omega[b - 1] @ first - gamma[b - 1] > 0:
-                continue
-            omega[b - 1], gamma[b - 1] = 0.0 - omega[b - 1], 0.0 - gamma[b - 1]
-            source = np.array([swapped(h, b) for h in range(1, 2 * n_branches + 2)]) - 1
-            omega, gamma = omega[source[:n_branches]], gamma[source[:n_branches]]
-            label = label[source[n_branches:] - n_branches]
-        return Splits(omega, gamma, label)
+        last = [2**k - 2 for k in range(1, self.depth)]
+        for b in range(self.tree.n_leaves // 2 - 1) if self.everywhere else last:
+            if planes.omega[b] @ first <= planes.gamma[b]:
+                planes = planes.mirrored(b)
+        return planes
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
@@ -418,14 +361,32 @@ class S2OCT:
         return self.as_tree(repair.repaired(self, tree))
 
     def objective(self, tree: Tree) -> float:
-        """Objective of a tree, computed from the tree and the data alone.
+        """Objective of a tree of any shape, computed from the tree and the data alone.
 
         It is a function of the splits that the tree lists: one that sends every point the same way is a second chance
         for a misclassified point (at a hinge error of 2) and is not the same as none.
         """
-        counted = self.labelled[self.weight[self.labelled] > 0]
-        error = float(self.weight[counted] @ own_leaf_errors(tree, self.X[counted], self.y[counted]))
-        return error + self.penalty * self.totals.missed(predict_labels(tree, self.X[self.unlabelled]))
+        points = self._charged
+        error, _ = Planes.from_tree(tree, tree.depth).own_errors(self.X[points], self.y[points])
+        missed = self.totals.missed(predict_labels(tree, self.X[self.unlabelled]))
+        return float(self.weight[points] @ error) + self.penalty * missed
+
+    def simplified(self, tree: Tree) -> Tree:
+        """Drop the splits one side of which no point reaches and no labelled point is charged for.
+
+        Every point keeps its label, and a labelled point pays for fewer splits on the way to its leaf: the objective is
+        never larger.
+        """
+        X, y = self.X[self._charged], self.y[self._charged]
+        leaf_of, place = route(tree, self.X), completed_leaves(tree, tree.depth)
+        planes = Planes.from_tree(tree, tree.depth)
+        reached = np.isin(np.arange(len(planes.labels)), place[np.isin(tree.leaves, leaf_of)])
+        without = replace(planes, labels=np.where(reached, planes.labels, FREE))
+        error, leaf = planes.own_errors(X, y)
+        needed = leaf[error < without.own_errors(X, y)[0]]
+        kept = np.concatenate([leaf_of, tree.leaves[np.isin(place, needed)]])
+        simpler = tree.collapsed(Shape.of(tree).reached(kept))
+        return tree if simpler.n_nodes == tree.n_nodes else self.simplified(simpler)
 
     def lower_bound(self) -> float:
         r"""A bound without solving: labelled points on top of each other, and totals that no selection of points has.

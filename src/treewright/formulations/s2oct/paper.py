@@ -19,9 +19,10 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.s2oct.repair import Splits
+from treewright.formulations.fragments import add_hinge_rows, add_total_rows, split_value
 from treewright.program import Program, ProgramBuilder
 from treewright.program.builder import Term
+from treewright.tree.complete import Planes, leaves_reached
 
 if TYPE_CHECKING:
     from treewright.formulations.s2oct.model import S2OCT
@@ -68,16 +69,14 @@ def build(model: S2OCT) -> Program:
 
 def _add_labelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamma: IntArray) -> None:
     tree, points, own = model.tree, model.labelled, model.own_leaves
-    X, n, p = model.X[points], len(points), model.X.shape[1]
-    shape = (n, tree.n_branches)
+    X, shape = model.X[points], (len(points), tree.n_branches)
     right = builder.add_variables("y_right", shape)
     left = builder.add_variables("y_left", shape)
     alpha = builder.add_variables("alpha", own.shape, upper=1, integer=True)
     beta = builder.add_variables("beta", own.shape, cost=model.weight[points][:, None])
     for b in range(tree.n_branches):
-        f: list[Term] = [(np.broadcast_to(omega[b], (n, p)), X), (np.broadcast_to(gamma[b], n), -1.0)]
-        builder.add_rows(f"P1b[{b + 1}]", [*f, (right[:, b], 1.0)], lower=1)
-        builder.add_rows(f"P1c[{b + 1}]", [*f, (left[:, b], -1.0)], upper=-1)
+        add_hinge_rows(builder, f"P1b[{b + 1}]", split_value(X, omega[b], gamma[b], -1.0), right[:, b])
+        add_hinge_rows(builder, f"P1c[{b + 1}]", split_value(X, omega[b], gamma[b]), left[:, b])
     builder.add_rows("P2b", [(alpha, 1.0)], lower=1, upper=1)
     error_bound = tree.depth * big_m(model)  # B(s)
     for j in range(own.shape[1]):
@@ -91,12 +90,11 @@ def _add_labelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamma:
 
 def _add_unlabelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamma: IntArray) -> None:
     tree, points, M = model.tree, model.unlabelled, big_m(model)
-    X, n, p = model.X[points], len(points), model.X.shape[1]
-    z = builder.add_variables("z", (n, tree.n_branches), upper=1, integer=True)
-    delta = builder.add_variables("delta", (n, tree.n_leaves // 2), upper=1, integer=True)
+    z = builder.add_variables("z", (len(points), tree.n_branches), upper=1, integer=True)
+    delta = builder.add_variables("delta", (len(points), tree.n_leaves // 2), upper=1, integer=True)
     xi = builder.add_variables("xi", 1, cost=model.penalty)
     for b in range(tree.n_branches):
-        f: list[Term] = [(np.broadcast_to(omega[b], (n, p)), X), (np.broadcast_to(gamma[b], n), -1.0)]
+        f = split_value(model.X[points], omega[b], gamma[b])
         builder.add_rows(f"P2g[{b + 1}]", [*f, (z[:, b], -M)], upper=-1)
         builder.add_rows(f"P2h[{b + 1}]", [*f, (z[:, b], -M)], lower=1.0 - M)
     for j in range(delta.shape[1]):  # leaves of class A are every other one, from the first
@@ -107,33 +105,28 @@ def _add_unlabelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamm
             builder.add_rows(f"P2k[{j},{b + 1}]", [(delta[:, j], 1.0), (z[:, b], 1.0)], upper=1)
         terms: list[Term] = [(delta[:, j], 1.0), (z[:, on_right], -1.0), (z[:, on_left], 1.0)]
         builder.add_rows(f"P2l[{j}]", terms, lower=len(on_left) - (tree.depth - 1))
-    total = float(model.totals.low[0, 0])
     rows = np.repeat(model.totals.rows.astype(np.float64), delta.shape[1])[None, :]
-    builder.add_rows("P2n_below", [(delta.reshape(1, -1), rows), (xi, 1.0)], lower=total)
-    builder.add_rows("P2n_above", [(delta.reshape(1, -1), rows), (xi, -1.0)], upper=total)
+    counts: list[Term] = [(delta.reshape(1, -1), rows)]
+    low, high = model.totals.low[0, 0], model.totals.high[0, 0]
+    add_total_rows(builder, counts, xi, low, high, ("P2n_below", "P2n_above"))
 
 
-def point(model: S2OCT, splits: Splits) -> dict[str, FloatArray]:
+def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
     """Values of the blocks of the printed program for a feasible complete tree."""
-    tree = model.as_tree(splits)
-    f = model.X @ splits.omega.T - splits.gamma
+    f = planes.values(model.X)
     right, left = (np.maximum(0.0, 1.0 + sign * f[model.labelled]) for sign in (-1.0, 1.0))
-    alpha, chosen = model.choice(tree)
-    error = np.where(model.tree.right_of[:, chosen].T, right, 0.0) + np.where(
-        model.tree.left_of[:, chosen].T, left, 0.0
-    )
-    z = (f[model.unlabelled] > 0).astype(np.float64)
-    place = _leaf(z) - model.tree.n_leaves
+    alpha, _, error = model.choice(planes)
+    place = leaves_reached(f[model.unlabelled])
     delta = (place[:, None] == np.arange(0, model.tree.n_leaves, 2)).astype(np.float64)
     reached = float(model.totals.rows @ delta.sum(axis=1))
     return {
-        "omega": splits.omega,
-        "gamma": splits.gamma,
+        "omega": planes.omega,
+        "gamma": planes.gamma,
         "y_right": right,
         "y_left": left,
         "alpha": alpha,
-        "beta": alpha * error.sum(axis=1, keepdims=True),
-        "z": z,
+        "beta": alpha * error[:, None],
+        "z": (f[model.unlabelled] > 0).astype(np.float64),
         "delta": delta,
         "xi": np.array([abs(reached - float(model.totals.low[0, 0]))]),
     }
@@ -141,11 +134,4 @@ def point(model: S2OCT, splits: Splits) -> dict[str, FloatArray]:
 
 def leaves_of(model: S2OCT, x: FloatArray) -> IntArray:
     """Heap number of the leaf of each unlabelled point, by its sides."""
-    return _leaf(model.build().value(x, "z"))
-
-
-def _leaf(z: FloatArray) -> IntArray:
-    heap = np.ones(len(z), dtype=np.int64)
-    while np.any(heap <= z.shape[1]):
-        heap = 2 * heap + (z[np.arange(len(z)), heap - 1] > 0.5)
-    return heap
+    return leaves_reached(model.build().value(x, "z") - 0.5) + model.tree.n_leaves

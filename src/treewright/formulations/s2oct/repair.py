@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
+from treewright.splits.gaps import nearest_gap
 from treewright.tree import Tree
+from treewright.tree.complete import FREE, Planes
 
 if TYPE_CHECKING:
     from treewright.formulations.s2oct.model import S2OCT
 
-__all__ = ["Splits", "repaired"]
+__all__ = ["repaired"]
 
 _SLACK = 9e-7
 """A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
 
 _NEARLY = 1e-4
 """Splits that miss a margin by no more than this share of it keep their scale."""
-
-
-class Splits(NamedTuple):
-    """A complete tree as arrays over its branch nodes and leaves, in heap order."""
-
-    omega: FloatArray
-    gamma: FloatArray
-    label: IntArray
 
 
 @dataclass
@@ -40,8 +34,8 @@ class _Moved:
     scale: float | None
 
 
-def repaired(model: S2OCT, tree: Tree) -> Splits:
-    r"""Splits of a complete tree that is feasible for `model` and as near to `tree` as cheaply possible.
+def repaired(model: S2OCT, tree: Tree) -> Planes:
+    r"""Planes of a complete tree that is feasible for `model` and as near to `tree` as cheaply possible.
 
     1. A leaf above the last level is continued by splits that send everything left (:math:`\omega = 0`,
        :math:`\gamma = 1`), what is below the last level is cut off. Lowest splits with equal labels send all left, too.
@@ -62,36 +56,12 @@ def repaired(model: S2OCT, tree: Tree) -> Splits:
             f"the tree has {tree.n_outputs} outputs and {tree.n_features} features, "
             f"the model {model.n_classes} classes and {model.X.shape[1]} features"
         )
-    omega, gamma, label = _completed(model, tree)
+    planes = Planes.from_tree(tree, model.depth).without_equal_siblings()
+    omega, gamma, label = planes.omega, planes.gamma, planes.labels  # arrays of their own, changed in place
     leaf, moved = _keep_margins(model, omega, gamma)
     _place_labels(model, label, leaf)
     _scale(model, omega, gamma, label, leaf, moved)
-    falls = np.flatnonzero(label[0::2] > label[1::2])
-    lowest = falls + len(gamma) // 2
-    omega[lowest], gamma[lowest] = 0.0 - omega[lowest], 0.0 - gamma[lowest]
-    label[2 * falls], label[2 * falls + 1] = label[2 * falls + 1], label[2 * falls].copy()
-    return Splits(omega, gamma, label)
-
-
-def _completed(model: S2OCT, tree: Tree) -> Splits:
-    """Splits and leaf labels of `tree` on the complete tree; -1 is a leaf that no point reaches."""
-    assert tree.labels is not None
-    n_branches, n_leaves = model.tree.n_branches, model.tree.n_leaves
-    omega, gamma = np.zeros((n_branches, tree.n_features)), np.ones(n_branches)
-    label = np.full(n_leaves, -1, dtype=np.int64)
-    for node, h in enumerate(tree.heap_numbers):
-        if h > 2 * n_leaves - 1:
-            continue
-        if h <= n_branches and tree.left[node] >= 0:
-            omega[h - 1], gamma[h - 1] = tree.weights[node], tree.threshold[node]
-            continue
-        while h <= n_branches:
-            h *= 2
-        label[h - n_leaves] = tree.labels[node]
-    same = np.flatnonzero((label[0::2] == label[1::2]) & (label[0::2] >= 0))
-    lowest = same + n_branches // 2
-    omega[lowest], gamma[lowest], label[2 * same + 1] = 0.0, 1.0, -1
-    return Splits(omega, gamma, label)
+    return planes.rising()
 
 
 def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[IntArray, dict[int, _Moved]]:
@@ -129,13 +99,7 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
 def _nearest_gap(model: S2OCT, level: FloatArray, size: IntArray, wish: float) -> float:
     """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
     room = model.required / model.bound
-    order = np.argsort(level, kind="stable")
-    ends = np.concatenate([[-np.inf], level[order], [np.inf]])
-    rows = np.concatenate([[0.0], np.cumsum(size[order])])
-    here = int(np.searchsorted(level[order], wish, side="right"))
-    # Position k has k points on the left.
-    wide = np.flatnonzero(np.diff(ends) >= 2.0 * room * (1 - 1e-9))
-    k = int(wide[np.lexsort([np.abs(wide - here), np.abs(rows[wide] - rows[here])])[0]])
+    k, ends = nearest_gap(level, size, wish, 2.0 * room * (1 - 1e-9))
     lowest, highest = ends[k] + room, ends[k + 1] - room
     return float((ends[k] + ends[k + 1]) / 2 if lowest > highest else np.clip(wish, lowest, highest))
 
@@ -149,7 +113,7 @@ def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:
     by_class = weight.sum(axis=0)
     present = np.isin(np.arange(model.n_classes), model.present)
     need = np.lexsort([-by_class, -model.totals.low.sum(axis=0), ~present])
-    for t in np.flatnonzero(label < 0):
+    for t in np.flatnonzero(label == FREE):
         allowed = [k for k in need if k != label[t ^ 1]]
         label[t] = next((k for k in allowed if k not in label), allowed[0])
     for k in need[present[need]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog, minimize
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import C2RF
 from treewright.search.c2rf.vote_cut import vote_prices, vote_shares
+from treewright.solvers.linear import LinearProgram
+from treewright.solvers.result import Status
+from treewright.splits.joining import solve_joining
 
 __all__ = ["cut_without_threshold", "mimicking_weights", "nearest_weights"]
 
@@ -21,6 +24,8 @@ _ROUNDS = 30
 _PIECES = np.concatenate([0.1 * 1.6 ** np.arange(14), [np.inf]])
 """Widths of the pieces on which the square of a distance is linear."""
 _SLOPES = np.concatenate([[0.0], np.cumsum(_PIECES[:-1])]) + 0.5 * np.append(_PIECES[:-1], _PIECES[-2])
+_SECONDS = 30.0
+"""Most seconds of a program."""
 _SLACK = 1e-6
 """Margins are asked for a little wider, so that a solver's tolerance never brings them below 1."""
 
@@ -133,48 +138,49 @@ def nearest_weights(model: C2RF, weights: FloatArray, wished: FloatArray, budget
     wished = wished / wished.mean()
     sign = np.where(model.votes @ weights > 0, 1.0, -1.0)
     signed = np.unique(model.votes * sign[:, None], axis=0).astype(np.float64)
-    active = np.argsort(signed @ wished, kind="stable")[:_ROWS]
-    for _ in range(_ROUNDS):
-        beta, largest = _program(signed[active], wished, model, budget)
-        if beta is None or budget.over:
-            return weights
-        missing = np.flatnonzero(signed @ beta < largest / model.most * (1 + _SLACK / 2))
-        missing = np.setdiff1d(missing, active)
-        if not len(missing):
-            found = model.repair(np.asarray(beta * (model.most / largest)))
-            return found if model.objective(found) <= model.objective(weights) else weights
-        active = np.concatenate([active, missing[np.argsort(signed[missing] @ beta)][:_ROWS]])
-    return weights
+    program = _Program(wished, model.least, model.most)
+    found = solve_joining(
+        program.solve,
+        lambda some: program.join(signed[some]),
+        lambda x: x[len(wished)] / model.most * (1 + _SLACK / 2) - signed @ x[: len(wished)],
+        np.zeros(len(signed), dtype=bool),
+        np.argsort(signed @ wished, kind="stable")[:_ROWS],
+        at_a_time=_ROWS,
+        rounds=_ROUNDS,
+        budget=budget,
+    )
+    if found.solution is None or not found.complete:
+        return weights
+    beta, largest = found.solution[: len(wished)], float(found.solution[len(wished)])
+    near = model.repair(np.asarray(beta * (model.most / largest)))
+    return near if model.objective(near) <= model.objective(weights) else weights
 
 
-def _program(signed: FloatArray, wished: FloatArray, model: C2RF, budget: Budget) -> tuple[FloatArray | None, float]:
-    """Solve for the weights; columns are the weights, the pieces of their distances, and the largest weight."""
-    t, n_pieces = len(wished), len(_PIECES)
-    one, column, none = sparse.eye_array(t), np.ones((t, 1)), sparse.csr_array((t, t * n_pieces))
-    distance = sparse.kron(one, np.ones((1, n_pieces)))
-    margin = np.full((len(signed), 1), (1 + _SLACK) / model.most)
-    rows = sparse.block_array(
-        [
-            [sparse.csr_array(-signed), None, sparse.csr_array(margin)],
-            [one, none, sparse.csr_array(-column)],
-            [-one, none, sparse.csr_array(model.least / model.most * column)],
-            [one, -distance, None],
-            [-one, -distance, None],
-        ],
-        format="csr",
-    )
-    solved = linprog(
-        np.concatenate([np.zeros(t), np.tile(_SLOPES, t), [0.0]]),
-        A_ub=rows,
-        b_ub=np.concatenate([np.zeros(len(signed) + 2 * t), wished, -wished]),
-        A_eq=np.concatenate([np.ones(t), np.zeros(t * n_pieces + 1)])[None, :],
-        b_eq=[wished.sum()],
-        bounds=np.column_stack(
-            [np.zeros(t * n_pieces + t + 1), np.concatenate([np.full(t, np.inf), np.tile(_PIECES, t), [np.inf]])]
-        ),
-        method="highs",
-        options={"time_limit": min(30.0, max(0.05, budget.remaining))},
-    )
-    if solved.x is None or solved.status != 0:
-        return None, 1.0
-    return np.asarray(solved.x[:t]), float(solved.x[-1])
+class _Program:
+    """Columns are the weights, the largest of them, and the pieces of their distances; patterns join as rows."""
+
+    def __init__(self, wished: FloatArray, least: float, most: float) -> None:
+        t, n_pieces = len(wished), len(_PIECES)
+        self.t, self.margin = t, (1 + _SLACK) / most
+        one, column, distance = (
+            sparse.eye_array(t),
+            np.ones((t, 1)),
+            sparse.kron(sparse.eye_array(t), np.ones(n_pieces)),
+        )
+        cost = np.concatenate([np.zeros(t + 1), np.tile(_SLOPES, t)])
+        self.program = LinearProgram(cost, 0.0, np.concatenate([np.full(t + 1, np.inf), np.tile(_PIECES, t)]))
+        self.program.add_rows(sparse.hstack([one, -column]), -np.inf, 0.0)
+        self.program.add_rows(sparse.hstack([one, -least / most * column]), 0.0, np.inf)
+        self.program.add_rows(sparse.hstack([one, 0.0 * column, -distance]), -np.inf, wished)
+        self.program.add_rows(sparse.hstack([one, 0.0 * column, distance]), wished, np.inf)
+        self.program.add_rows(np.ones((1, t)), wished.sum(), wished.sum())
+
+    def join(self, signed: FloatArray) -> None:
+        """Let patterns join, each with a margin."""
+        rows = np.hstack([signed, np.full((len(signed), 1), -self.margin)])
+        self.program.add_rows(rows, 0.0, np.inf)
+
+    def solve(self, seconds: float) -> FloatArray | None:
+        """Weights and the largest of them, None where there are none in time."""
+        solved = self.program.solve(min(_SECONDS, seconds))
+        return solved.x if solved.status is Status.OPTIMAL else None

@@ -1,4 +1,4 @@
-"""Trees grown from the root: CART, and its relative with oblique splits. Starts and baselines for everything else."""
+"""Trees grown from the root with oblique splits. Starts for everything else."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.splits.thresholds import (
-    Split,
-    best_labels_threshold,
-    best_threshold,
-    hinge_directions,
-    logistic_direction,
-)
+from treewright.splits.directions import hinge_directions, logistic_direction
+from treewright.splits.points import Points
+from treewright.splits.thresholds import Split, best_feature, best_labels_threshold, best_threshold
 from treewright.tree import Tree, relabelled, route
 
-__all__ = ["best_stump", "cart_tree", "grow", "tree_from_sklearn"]
+__all__ = ["best_stump", "candidate_directions", "grow", "split_along"]
 
 _LP_WORK = 1e8
 """A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
@@ -35,52 +30,6 @@ _PAIRS = 6
 
 Cut = Callable[[FloatArray], tuple[float, float]]
 """Positions of points along a direction to the best threshold there and its cost."""
-
-
-def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
-    """Copy a fitted scikit-learn decision tree.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> tree = tree_from_sklearn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y))
-    >>> tree.n_leaves
-    3
-    """
-    arrays = model.tree_
-    weights = np.zeros((arrays.node_count, model.n_features_in_))
-    branch = np.flatnonzero(arrays.children_left >= 0)
-    weights[branch, arrays.feature[branch]] = 1.0
-    classifies = isinstance(model, DecisionTreeClassifier)
-    # scikit-learn stores class shares; times the node's weight they are class weights again.
-    values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None] if classifies else arrays.value[:, :, 0]
-    return Tree(
-        left=arrays.children_left,
-        right=arrays.children_right,
-        weights=weights,
-        threshold=np.where(arrays.children_left >= 0, arrays.threshold, 0.0),
-        values=values,
-        labels=values.argmax(axis=1) if classifies else None,
-    )
-
-
-def cart_tree(
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    n_classes: int,
-    depth: int,
-    min_size: int = 1,
-    seed: int = 0,
-) -> Tree:
-    """CART of scikit-learn on class numbers, as a Tree over all `n_classes` classes."""
-    model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=max(1, min_size), random_state=seed)
-    model.fit(X, y, sample_weight=weight)
-    tree = tree_from_sklearn(model)
-    values = np.zeros((tree.n_nodes, n_classes))
-    values[:, model.classes_] = tree.values
-    return tree.with_leaves(values, values.argmax(axis=1))
 
 
 def grow(
@@ -163,7 +112,13 @@ def best_stump(
         threshold, cost = best_labels_threshold(level, table, gap, min_size, size)
         return threshold, cost + others
 
-    best = _better(None, X, list(np.eye(X.shape[1])), cut, price, budget)
+    points, rows = Points(X), np.arange(len(X))
+    feature, threshold, cost = best_feature(
+        points, rows, lambda cuts: cuts.labelled(table), gap, min_size, size, budget
+    )
+    best: Split | None = None
+    if np.isfinite(cost):
+        best = Split((np.arange(X.shape[1]) == feature).astype(np.float64), threshold, cost + others + price)
     pairs = sorted(combinations(classes.tolist(), 2), key=lambda pair: -by_class[list(pair)].sum())
     for low, high in pairs[:_PAIRS]:
         least = total - float(by_class[low] + by_class[high]) + price
@@ -243,9 +198,9 @@ def _early_split(
             normal = direction / np.abs(direction).sum()
             level = X @ normal
             balance = np.where(goes_left, weight / weight[goes_left].sum(), weight / weight[~goes_left].sum())
-            threshold, _ = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, min_size, size)
+            threshold, cost = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, min_size, size)
             left = level <= threshold
-            if left.all() or not left.any():
+            if not np.isfinite(cost) or left.all() or not left.any():
                 continue
             impurity = _gini(y[left], weight[left]) + _gini(y[~left], weight[~left])
             if impurity < best_impurity - 1e-12:

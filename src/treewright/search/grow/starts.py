@@ -13,24 +13,19 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.grow.oblique import tree_from_sklearn
+from treewright.search.grow.cart import cart_start
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.points import Points
-from treewright.splits.thresholds import best_threshold
+from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["STARTS", "balanced_tree", "cart_start", "random_tree", "starting_tree"]
+__all__ = ["STARTS", "balanced_tree", "random_tree", "starting_tree"]
 
 STARTS = ("balanced", "cart", "random")
 """Kinds of starts by name."""
-
-_CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
-"""CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
-least, and takes about so long for a cell and level."""
 
 _BALANCED_ROWS = 200_000
 """Points that a split of a balanced tree looks at, at most: a start need not be the best tree."""
@@ -150,7 +145,7 @@ def balanced_tree(
         if normal is None or stake is None:
             return None
         if len(rows) >= _ROOM * leaves:
-            return normal, _halving(points.levels(rows, normal), weight[rows])
+            return normal, halving_threshold(points.levels(rows, normal), weight[rows])
         level = points.levels(some, normal)
         threshold, _ = best_threshold(level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap)
         return (normal, threshold) if np.isfinite(threshold) else None
@@ -239,7 +234,7 @@ def random_tree(
         for k, rows in enumerate(_points_of(node, depth_of_nodes), start=2**depth_of_nodes - 1):
             if len(rows):
                 level = points.levels(rows, normals[k])
-                threshold[k] = _halving(level, weight[rows])
+                threshold[k] = halving_threshold(level, weight[rows])
                 node[rows] = 2 * k + 1 + (level > threshold[k])
     return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
 
@@ -250,47 +245,3 @@ def _points_of(node: IntArray, level: int) -> list[IntArray]:
     order = np.argsort(node, kind="stable")
     bounds = np.searchsorted(node[order], np.arange(first, 2 * first + 2))
     return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
-
-
-def _halving(level: FloatArray, weight: FloatArray) -> float:
-    """Middle of the gap that halves points best: on a point itself, rounding would decide its side."""
-    places, inverse = np.unique(level, return_inverse=True)
-    if len(places) == 1:
-        return float(places[0]) + 1.0
-    below = np.cumsum(np.bincount(inverse, weight))[:-1]
-    k = int(np.argmin(np.abs(below - weight.sum() / 2)))
-    return float((places[k] + places[k + 1]) / 2)
-
-
-def cart_start(
-    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, budget: Budget
-) -> Tree | None:
-    """CART of scikit-learn as a start; None where it would take more than half of the time.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
-    targets : ndarray of shape (n_points, n_outputs)
-        Outputs, or class numbers in one column.
-    weight : ndarray of shape (n_points,)
-        Weights.
-    depth : int
-        Depth.
-    classify : bool
-        Whether targets are classes.
-    seed : int
-        Seed of the rows and features that CART looks at, which in large tables are not all.
-    budget : Budget
-        Time.
-    """
-    n, p = X.shape
-    if n > _CART_ROWS:  # a start need not be the best tree
-        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
-        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
-    looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
-    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
-        return None
-    kind = DecisionTreeClassifier if classify else DecisionTreeRegressor
-    model = kind(max_depth=depth, max_features=looked_at, random_state=seed)
-    return tree_from_sklearn(model.fit(X, targets[:, 0] if classify else targets, sample_weight=weight))

@@ -16,7 +16,6 @@ from joblib import Parallel, delayed
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.exceptions import InvalidInputError
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.points import Points
 from treewright.tree import Tree
@@ -110,8 +109,7 @@ class Alternation:
     """
 
     def __init__(self, tree: Tree, X: Any, leaves: Leaves, solver: NodeSolver, n_jobs: int = 1) -> None:
-        if np.any(tree.category >= 0):
-            raise InvalidInputError("the tree has categorical splits, and only numerical ones can be improved")
+        tree = tree.numerical()
         self.shape, self.points, self.leaves = Shape.of(tree), Points(X), leaves
         self.solver, self.n_jobs = solver, n_jobs
         long = np.sqrt(np.einsum("ij,ij->i", tree.weights, tree.weights))

@@ -28,7 +28,7 @@ from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.points import Points
-from treewright.splits.thresholds import best_threshold
+from treewright.splits.thresholds import best_feature, best_threshold
 from treewright.tree import Tree
 
 __all__ = [
@@ -47,9 +47,6 @@ there are more than so many points: often half of the points, as both sides pred
 
 _ALPHA = 0.0125
 """The automatic alpha of large tables, divided by the root of the number of points."""
-
-_AXIS_CELLS = 4_000_000
-"""Cells of a table whose columns are sorted at once."""
 
 Direction = Callable[[Any, BoolArray, FloatArray, float, "tuple[FloatArray, float] | None"], "tuple[FloatArray, float]"]
 """Points, which of them should go right, how much each counts, alpha and a start to weights and intercept."""
@@ -202,19 +199,8 @@ class SparseNodes:
 
 def _best_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArray:
     """The feature whose best threshold costs least, as a normal."""
-    p = points.X.shape[1]
-    least, chosen = np.inf, 0
-    width = max(1, _AXIS_CELLS // len(rows))
-    for first in range(0, p, width):
-        block = points.block(rows, first, first + width)
-        order = np.argsort(block, axis=0, kind="stable")
-        cost = np.cumsum(stake[order], axis=0)[:-1]  # of the first k points on the left
-        apart = np.diff(np.take_along_axis(block, order, axis=0), axis=0) > points.least_gap
-        cost = np.where(apart, cost, np.inf).min(axis=0, initial=np.inf)
-        if cost.min() < least - 1e-12 * max(1.0, abs(least) if np.isfinite(least) else 1.0):
-            least, chosen = float(cost.min()), first + int(cost.argmin())
-    normal = np.zeros(p)
-    normal[chosen] = 1.0
+    normal = np.zeros(points.X.shape[1])
+    normal[best_feature(points, rows, lambda cuts: cuts.left(stake), points.least_gap)[0]] = 1.0
     return normal
 
 

@@ -9,20 +9,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import target_spread
-from treewright.search.grow.oblique import tree_from_sklearn
+from treewright.search.grow.cart import cart_tree
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
 from treewright.splits.points import Points
-from treewright.tree import Tree
+from treewright.tree import Tree, route
 from treewright.tree.shape import Shape
 
 __all__ = ["AlternatingStep", "CartStep", "ForestStep", "NoStep", "RegressorStep"]
@@ -220,15 +219,13 @@ class CartStep(_GrownAnew):
     """
 
     def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int) -> None:
-        self.X, self.weight = X, weight
-        self.model = DecisionTreeRegressor(max_depth=max_depth, random_state=seed)
+        self.X, self.weight, self.max_depth, self.seed = X, weight, max_depth, seed
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Grow a tree on the targets."""
-        grown = clone(self.model).fit(self.X, targets, sample_weight=self.weight)
-        leaf = grown.apply(self.X)
-        values = np.asarray(grown.tree_.value[leaf, :, 0])
-        return Fitted(values, 0.0, np.asarray(leaf, dtype=np.int64), tree_from_sklearn(grown))
+        tree = cart_tree(self.X, targets, self.weight, None, self.max_depth, seed=self.seed)
+        leaf = route(tree, self.X)
+        return Fitted(tree.values[leaf], 0.0, leaf, tree)
 
 
 class RegressorStep(_GrownAnew):

@@ -25,14 +25,15 @@ from joblib import Parallel, delayed
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
-from treewright.search.grow.oblique import cart_tree, grow
+from treewright.search.grow.cart import cart_tree
+from treewright.search.grow.oblique import grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
+from treewright.splits.directions import logistic_direction
 from treewright.splits.separation import separate
-from treewright.splits.thresholds import logistic_direction
 from treewright.tree import Tree, predict_labels
 from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
@@ -266,7 +267,7 @@ class _Attempt:
             objective = self.model.objective(tree)
             if objective >= least:
                 break
-            best, least = Planes.from_tree(tree, self.model.depth, self.model.n_classes), objective
+            best, least = self._completed(tree), objective
             if objective <= 1e-9 or self.budget.over:
                 break
             planes = moves.meet_totals(best)
@@ -288,7 +289,10 @@ class _Attempt:
         tree = grow(start, X, y, weight, depth, gap=self.gap, budget=self.budget)
         tree = alternate(tree, X, y, weight, gap=self.gap, rounds=2, budget=self.budget)
         tree = tree.unscaled(1.0 / self.width, self.low)
-        return self._stretched(Planes.from_tree(tree, self.model.depth, self.model.n_classes))
+        return self._stretched(self._completed(tree))
+
+    def _completed(self, tree: Tree) -> Planes:
+        return Planes.from_tree(tree, self.model.depth).with_all_labels(self.model.n_classes)
 
     def _random_root(self, X: FloatArray, y: IntArray, leaf: Tree, rng: np.random.Generator) -> Tree:
         """A split half-way between two labelled points drawn at random, of different classes if there are any."""

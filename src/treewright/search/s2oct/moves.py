@@ -8,13 +8,18 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
 from treewright.search.totals.points import divide_points
-from treewright.splits.separation import separate
+from treewright.splits.joining import solve_joining
+from treewright.splits.separation import Separation, separate
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
 __all__ = ["Moves"]
 
 _HARD_POINTS = 3000
 """Above this many labelled points at a node only shifts are tried."""
+_KEPT_PROGRAMS = 32
+"""Nodes whose linear programs are kept."""
+_NEAR, _JOINING, _PROGRAMS = 200, 500, 20
+"""Points nearest to a hyperplane that are in its program from the start, those that join at a time, most programs."""
 
 
 class Moves:
@@ -35,6 +40,8 @@ class Moves:
         known = model.y >= 0
         self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
         self.hidden, self.totals = model.X[~known], model.totals
+        self.reach = float(np.abs(model.X).max(initial=0.0))
+        self._programs: dict[int, tuple[bytes, Separation]] = {}
 
     # ------------------------------------------------------------------ totals
 
@@ -107,32 +114,36 @@ class Moves:
         here = np.flatnonzero(passes(leaves_reached(values), node, planes.shape)[0])
         if not len(here):
             return []
-        settled, side = self.settled_points(planes, node)
-        none = np.zeros((0, self.X.shape[1]))
+        sides = self.settled_sides(planes, node)
         mean = self.hidden[here].mean(axis=0)
-        if len(settled) > _HARD_POINTS:
+        if np.count_nonzero(sides) > _HARD_POINTS:
             return self._shifts(planes, node, values[here, node])
         found = []
         flips = self._wanted_flips(planes, node, values, here, int(self.rng.integers(1, 4)) if wild else 1)
         if flips is not None:
-            found.append(separate(settled, side, *flips, self.model.bound, seconds=self.budget.remaining))
+            hard = self.X[sides != 0], sides[sides != 0]
+            found.append(separate(*hard, *flips, self.model.bound, seconds=self.budget.remaining))
+        program = self._program(node, sides)
         for factor in (1.0, -1.0):
             aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self.hidden.std(axis=0) if wild else 0.0)
-            toward = (aim, factor)
-            found.append(
-                separate(
-                    settled,
-                    side,
-                    none,
-                    none[:, 0],
-                    none[:, 0],
-                    self.model.bound,
-                    toward=toward,
-                    seconds=self.budget.remaining,
-                )
-            )
+            program.aim(aim, factor)
+            found.append(program.solve(self.budget.remaining))
         targets = [target for target in found if target is not None]
         return targets if self._all_right(planes) else targets + self._shifts(planes, node, values[here, node])
+
+    def _program(self, node: int, sides: FloatArray) -> Separation:
+        """Program of the hyperplanes that keep labelled points on these sides: that of the last time, if it is so."""
+        key, kept = sides.tobytes(), self._programs.get(node)
+        if kept is None or kept[0] != key:
+            if kept is None and len(self._programs) >= _KEPT_PROGRAMS:
+                del self._programs[next(iter(self._programs))]
+            kept = self._programs[node] = key, self.separation(sides)
+        return kept[1]
+
+    def separation(self, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
+        """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it."""
+        settled = sides != 0
+        return Separation(self.X[settled], sides[settled], self.model.bound, self.reach, soft_margin)
 
     def _all_right(self, planes: Planes) -> bool:
         return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= 1e-6)
@@ -145,12 +156,12 @@ class Moves:
         reach = np.abs(value).max() + 1.0
         return [(planes.omega[node], planes.gamma[node] + way * reach) for way in (1.0, -1.0)]
 
-    def settled_points(self, planes: Planes, node: int) -> tuple[FloatArray, FloatArray]:
-        """Labelled points that pass the node with margin, and their sides."""
+    def settled_sides(self, planes: Planes, node: int) -> FloatArray:
+        """Sides of the labelled points that pass the node with margin, -1 left and 1 right; 0 for all others."""
         own = planes.values(self.X)
         at_node, left = passes(leaves_reached(own), node, planes.shape)
         settled = at_node & (np.abs(own[:, node]) >= 1.0 - 1e-9)
-        return self.X[settled], np.where(left[settled], -1.0, 1.0)
+        return np.where(settled, np.where(left, -1.0, 1.0), 0.0)
 
     def _wanted_flips(
         self, planes: Planes, node: int, values: FloatArray, here: IntArray, times: int
@@ -240,16 +251,20 @@ class Moves:
 
         Only points near the hyperplane are in the program at first; those that its solution pushes over join.
         """
-        settled, side = self.settled_points(planes, node)
-        sign = np.where(value <= 0, -1.0, 1.0)
-        active = np.argsort(np.abs(value), kind="stable")[:200]
-        for _ in range(20):
-            found = separate(settled, side, points[active], sign[active], np.ones(len(active)), self.model.bound)
-            if found is None or self.budget.over:
-                return None
-            new = sign * (points @ found[0] - found[1])
-            missing = np.setdiff1d(np.flatnonzero(new < 1.0), active)
-            if not len(missing):
-                return found if new.min(initial=np.inf) > np.abs(value).min(initial=np.inf) else None
-            active = np.concatenate([active, missing[np.argsort(new[missing])][:500]])
-        return None
+        sign, now = np.where(value <= 0, -1.0, 1.0), np.abs(value)
+        program = self.separation(self.settled_sides(planes, node))
+        found = solve_joining(
+            program.solve,
+            lambda some: program.join(points[some], sign[some], np.ones(len(some))),
+            lambda plane: 1.0 - sign * (points @ plane[0] - plane[1]),
+            np.zeros(len(points), dtype=bool),
+            np.argsort(now, kind="stable")[:_NEAR],
+            at_a_time=_JOINING,
+            rounds=_PROGRAMS,
+            budget=self.budget,
+        )
+        if found.solution is None or not found.complete:
+            return None
+        omega, gamma = found.solution
+        new = sign * (points @ omega - gamma)
+        return found.solution if new.min(initial=np.inf) > now.min(initial=np.inf) else None

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.search.s2oct.moves import Moves
 from treewright.search.totals.points import divide_points
-from treewright.splits.separation import separate
+from treewright.splits.joining import solve_joining
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["settled"]
@@ -34,6 +34,8 @@ _NEAR = 150
 """Points nearest to the hyperplane that are in its linear program from the start."""
 _JOINING = 300
 """Points that may join at a time because the solution misses them."""
+_PROGRAMS = 8
+"""Most programs of a round."""
 _CLEAR = 1e-7
 """A margin missed by less than this is kept."""
 
@@ -77,6 +79,7 @@ def _settled_node(moves: Moves, planes: Planes, node: int) -> tuple[Planes, int]
     forced = np.zeros(len(moves.hidden))
     since, until = np.zeros(len(moves.hidden), dtype=int), np.zeros(len(moves.hidden), dtype=int)
     best, fewest, least = planes, len(moves.hidden), np.inf
+    program = _Program(moves, planes, node)
     for k in range(_ROUNDS):
         values = planes.values(moves.hidden)
         forced[until <= k] = 0.0
@@ -85,7 +88,7 @@ def _settled_node(moves: Moves, planes: Planes, node: int) -> tuple[Planes, int]
         missing = required - side * values[:, node]
         if not np.any(needs & (missing > _CLEAR)):
             return planes, 0
-        found = _roomiest(moves, planes, node, side, needs, weight, required)
+        found = program.roomiest(planes, side, needs, weight)
         if found is None or moves.budget.over:
             break
         planes = planes.replaced(node, *found)
@@ -137,26 +140,47 @@ def _sides(
     return side
 
 
-def _roomiest(
-    moves: Moves, planes: Planes, node: int, side: FloatArray, needs: BoolArray, weight: FloatArray, required: float
-) -> tuple[FloatArray, float] | None:
-    """Hyperplane of least weighted violation; points join its program when a solution misses them."""
-    labelled, labelled_side = moves.settled_points(planes, node)
-    rows = np.flatnonzero(needs)
-    value = side[rows] * (moves.hidden[rows] @ planes.omega[node] - planes.gamma[node])
-    active = np.argsort(value, kind="stable")[:_NEAR]
-    found = None
-    for _ in range(8):
-        chosen = rows[active]
-        found = separate(
-            labelled, labelled_side, moves.hidden[chosen], side[chosen], weight[chosen], moves.model.bound,
-            seconds=moves.budget.remaining, soft_margin=required,
-        )  # fmt: skip
-        if found is None or moves.budget.over:
-            return found
-        value = side[rows] * (moves.hidden[rows] @ found[0] - found[1])
-        missed = np.setdiff1d(np.flatnonzero(value < required - _CLEAR), active)
-        if not len(missed):
-            break
-        active = np.concatenate([active, missed[np.argsort(value[missed])][:_JOINING]])
-    return found
+class _Program:
+    """Program of a node's hyperplane; from round to round sides and weights of its points change, and points join."""
+
+    def __init__(self, moves: Moves, planes: Planes, node: int) -> None:
+        self.moves, self.node = moves, node
+        self._begin(moves.settled_sides(planes, node))
+
+    def _begin(self, labelled: FloatArray) -> None:
+        """Begin anew with labelled points on these sides."""
+        moves, self.labelled = self.moves, labelled
+        self.separation = moves.separation(labelled, moves.model.required)
+        self.order = np.zeros(0, dtype=np.int64)  # points in the order in which they joined
+        self.inside = np.zeros(len(moves.hidden), dtype=bool)
+
+    def roomiest(
+        self, planes: Planes, side: FloatArray, needs: BoolArray, weight: FloatArray
+    ) -> tuple[FloatArray, float] | None:
+        """Hyperplane of least weighted violation; points join its program when a solution misses them."""
+        moves, required = self.moves, self.moves.model.required
+        labelled = moves.settled_sides(planes, self.node)
+        if not np.array_equal(labelled, self.labelled):
+            self._begin(labelled)
+        counts = weight * needs
+        self.separation.change(np.arange(len(self.order)), side[self.order], counts[self.order])
+
+        def join(some: IntArray) -> None:
+            self.separation.join(moves.hidden[some], side[some], counts[some])
+            self.order = np.concatenate([self.order, some])
+
+        def value(plane: tuple[FloatArray, float]) -> FloatArray:
+            return np.asarray(side * (moves.hidden @ plane[0] - plane[1]))
+
+        near = np.where(needs, value((planes.omega[self.node], planes.gamma[self.node])), np.inf)
+        first = np.argsort(near, kind="stable")[: min(_NEAR, np.count_nonzero(needs))]
+        return solve_joining(
+            self.separation.solve,
+            join,
+            lambda plane: np.where(needs, required - _CLEAR - value(plane), 0.0),
+            self.inside,
+            first,
+            at_a_time=_JOINING,
+            rounds=_PROGRAMS,
+            budget=moves.budget,
+        ).solution

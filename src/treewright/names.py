@@ -1,0 +1,32 @@
+"""Names of features, classes, groups and files as text that people read."""
+
+from __future__ import annotations
+
+__all__ = ["printable"]
+
+
+def printable(name: object) -> str:
+    r"""Text of a name as part of a line, with nothing in it that a terminal would obey or hide.
+
+    Control characters, line ends, what changes the direction of text and what cannot be seen are written as escapes of
+    Python; letters of all alphabets stay.
+
+    Parameters
+    ----------
+    name : object
+        Name of a feature, class, group or file, as a user or a file gives it.
+
+    Returns
+    -------
+    str
+        A printable text without line ends.
+
+    Examples
+    --------
+    >>> print(printable("größe"), printable("\x1b[31mred\x07"), printable("a\nb"), printable("a\u202eb"))
+    größe \x1b[31mred\x07 a\nb a\u202eb
+    """
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,0 +1,128 @@
+"""CART of scikit-learn as a Tree: starts, baselines and the tree step of LapCART."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.tree import Tree
+
+__all__ = ["cart_start", "cart_tree", "tree_from_sklearn"]
+
+_CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
+"""CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
+least, and takes about so long for a cell and level."""
+
+
+def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
+    """Copy a fitted scikit-learn decision tree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = tree_from_sklearn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y))
+    >>> tree.n_leaves
+    3
+    """
+    arrays = model.tree_
+    weights = np.zeros((arrays.node_count, model.n_features_in_))
+    branch = np.flatnonzero(arrays.children_left >= 0)
+    weights[branch, arrays.feature[branch]] = 1.0
+    classifies = isinstance(model, DecisionTreeClassifier)
+    # scikit-learn stores class shares; times the node's weight they are class weights again.
+    values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None] if classifies else arrays.value[:, :, 0]
+    return Tree(
+        left=arrays.children_left,
+        right=arrays.children_right,
+        weights=weights,
+        threshold=np.where(arrays.children_left >= 0, arrays.threshold, 0.0),
+        values=values,
+        labels=values.argmax(axis=1) if classifies else None,
+    )
+
+
+def cart_tree(
+    X: Any,
+    targets: FloatArray | IntArray,
+    weight: FloatArray,
+    n_classes: int | None,
+    depth: int,
+    min_size: int = 1,
+    seed: int = 0,
+    max_features: int | None = None,
+) -> Tree:
+    """Grow a tree by CART.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
+    targets : ndarray of shape (n_points,) or (n_points, n_outputs)
+        Class numbers, or outputs of a regression.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    n_classes : int or None
+        Number of classes, which need not all occur; None for a regression.
+    depth : int
+        Largest depth.
+    min_size : int
+        Fewest points of a leaf.
+    seed : int
+        Seed of CART, which it needs for ties.
+    max_features : int or None
+        Features that a split looks at, None for all.
+
+    Examples
+    --------
+    >>> tree = cart_tree(np.arange(4.0)[:, None], np.array([0, 0, 2, 2]), np.ones(4), 3, depth=1)
+    >>> tree.values.tolist(), tree.labels.tolist()
+    ([[2.0, 0.0, 2.0], [2.0, 0.0, 0.0], [0.0, 0.0, 2.0]], [0, 0, 2])
+    """
+    kind = DecisionTreeRegressor if n_classes is None else DecisionTreeClassifier
+    model = kind(max_depth=depth, min_samples_leaf=max(1, min_size), max_features=max_features, random_state=seed)
+    tree = tree_from_sklearn(model.fit(X, targets, sample_weight=weight))
+    if n_classes is None:
+        return tree
+    values = np.zeros((tree.n_nodes, n_classes))
+    values[:, model.classes_.astype(np.int64)] = tree.values
+    return tree.with_leaves(values, values.argmax(axis=1))
+
+
+def cart_start(
+    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, budget: Budget
+) -> Tree | None:
+    """CART as a start of other methods; None where it would take more than half of the time.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
+    targets : ndarray of shape (n_points, n_outputs)
+        Outputs, or class numbers in one column.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    depth : int
+        Depth.
+    classify : bool
+        Whether targets are classes.
+    seed : int
+        Seed of the rows and features that CART looks at, which in large tables are not all.
+    budget : Budget
+        Time.
+    """
+    n, p = X.shape
+    if n > _CART_ROWS:  # a start need not be the best tree
+        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
+        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
+    looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
+    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
+        return None
+    if not classify:
+        return cart_tree(X, targets, weight, None, depth, seed=seed, max_features=looked_at)
+    codes = targets[:, 0].astype(np.int64)
+    return cart_tree(X, codes, weight, int(codes.max()) + 1, depth, seed=seed, max_features=looked_at)

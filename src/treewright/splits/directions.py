@@ -1,0 +1,166 @@
+"""Directions that part weighted points, by convex surrogates; thresholds along them are exact, see `thresholds`."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from treewright.arrays import BoolArray, FloatArray
+from treewright.budget import Budget
+from treewright.solvers.linear import LinearProgram
+from treewright.solvers.result import Status
+from treewright.splits.thresholds import best_threshold
+
+__all__ = ["hinge_directions", "logistic_direction", "widest_gap"]
+
+
+def logistic_direction(
+    X: FloatArray, goes_left: BoolArray, weight: FloatArray, penalty: str = "l2", strength: float = 1e-2
+) -> FloatArray:
+    """Direction of a weighted logistic regression that sends the marked points to the low side.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points.
+    goes_left : ndarray of bool
+        Which points should go left; both sides must occur.
+    weight : ndarray of shape (n_points,)
+        How much each wish counts, scaled to mean 1 here.
+    penalty : {"l1", "l2"}
+        Penalty of the weights; l1 gives few features.
+    strength : float
+        Factor of the penalty.
+    """
+    # 'saga' and 'lbfgs' need many iterations on unscaled features; liblinear does not.
+    ratio = {"l1": 1.0, "l2": 0.0}[penalty]
+    model = LogisticRegression(
+        C=1.0 / strength, l1_ratio=ratio, solver="liblinear", max_iter=200, tol=1e-3, random_state=0
+    )
+    model.fit(X, ~goes_left, sample_weight=weight / weight.mean())
+    return np.asarray(model.coef_[0], dtype=np.float64)
+
+
+def hinge_directions(
+    X: FloatArray,
+    goes_left: BoolArray,
+    weight: FloatArray,
+    gap: float,
+    rounds: int = 4,
+    budget: Budget | None = None,
+) -> list[FloatArray]:
+    r"""Directions of few violations under :math:`\lVert a \rVert_1 \le 1`, by linear programs.
+
+    .. math:: \min \sum_i w_i \xi_i \quad\text{s.t.}\quad \sigma_i (a^\top x_i - o) \ge g/2 - \xi_i
+
+    is solved several times, each time with the weight of a point divided by its last violation, so that the sum comes
+    to count violations instead of adding them up. The sides that a solution gives are then parted as widely as they
+    can be, since points inside the gap are allowed nowhere, right or wrong.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points.
+    goes_left : ndarray of bool
+        Which points should go left.
+    weight : ndarray of shape (n_points,)
+        How much each wish counts.
+    gap : float
+        Gap g between the sides.
+    rounds : int
+        Number of times the weights are renewed.
+    budget : Budget or None
+        Ends the work early, with the directions found so far.
+
+    Returns
+    -------
+    list of ndarray
+        Directions of 1-norm 1; empty where all points can go one way without cost.
+    """
+    hinge = _Hinge(X, np.where(goes_left, -1.0, 1.0), gap)
+    current, directions = weight / weight.mean(), list[FloatArray]()
+    seen: set[bytes] = set()
+    for _ in range(rounds):
+        if budget is not None and budget.over:
+            break
+        solved = hinge.solve(current, budget)
+        if solved is None:
+            break
+        normal, violation = solved
+        directions.append(normal)
+        level = X @ normal
+        threshold, _ = best_threshold(level, weight * ~goes_left, weight * goes_left)
+        left = level <= threshold
+        if left.tobytes() in seen:
+            break
+        seen.add(left.tobytes())
+        if left.any() and not left.all():
+            parted = widest_gap(X, left, budget)
+            directions += [] if parted is None else [parted]
+        if violation.max() <= 1e-9:
+            break
+        current = weight / (violation + gap / 2)
+    return directions
+
+
+def widest_gap(X: FloatArray, goes_left: BoolArray, budget: Budget | None = None) -> FloatArray | None:
+    """Direction of 1-norm 1 that parts two given sides as widely as possible, None if no direction parts them.
+
+    Also None if the budget ends before the answer is known.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> widest_gap(X, np.array([True, True, False, False])).tolist()
+    [1.0, 0.0]
+    """
+    n, p = X.shape
+    if goes_left.all() or not goes_left.any():
+        return None
+    sign, reach = np.where(goes_left, -1.0, 1.0), float(np.abs(X).max())
+    signed = sign[:, None] * X
+    # Columns: a+ (p), a- (p), o, half the gap. Rows: sign*(X a - o) - half >= 0, and |a|_1 <= 1.
+    # All columns are bounded, so that the simplex method begins at a dual feasible point.
+    upper = np.repeat([1.0, reach, reach], [2 * p, 1, 1])
+    program = LinearProgram(np.append(np.zeros(2 * p + 1), -1.0), np.repeat([0.0, -reach, 0.0], [2 * p, 1, 1]), upper)
+    program.add_rows(np.hstack([signed, -signed, -sign[:, None], np.full((n, 1), -1.0)]), 0.0, np.inf)
+    program.add_rows(np.ones((1, 2 * p)), -np.inf, 1.0)
+    solved = program.solve(_seconds(budget))
+    if solved.status is not Status.OPTIMAL or solved.x is None or solved.x[-1] <= 1e-9:
+        return None
+    return _normalized(solved.x[:p] - solved.x[p : 2 * p])
+
+
+class _Hinge:
+    """The weighted hinge program of given sides; from solve to solve only its weights change."""
+
+    def __init__(self, X: FloatArray, sign: FloatArray, gap: float) -> None:
+        n, self.p = X.shape
+        p, signed, reach = self.p, sign[:, None] * X, float(np.abs(X).max()) + gap / 2
+        # Columns: a+ (p), a- (p), o, xi (n). Rows: sign*(X a - o) + xi >= gap/2, and |a|_1 <= 1.
+        bounds = np.repeat([0.0, -reach], [2 * p, 1]), np.repeat([1.0, reach], [2 * p, 1])
+        self.program = LinearProgram(np.zeros(2 * p + 1), *bounds)
+        self.program.add_rows(np.hstack([signed, -signed, -sign[:, None]]), gap / 2, np.inf)
+        self.program.add_rows(np.ones((1, 2 * p)), -np.inf, 1.0)
+        self.program.add_columns(np.zeros(n), 0.0, np.inf, rows=np.arange(n))
+
+    def solve(self, weight: FloatArray, budget: Budget | None) -> tuple[FloatArray, FloatArray] | None:
+        """Normal and violations, None where the normal is zero or time ran out."""
+        first = 2 * self.p + 1
+        self.program.change_costs(first + np.arange(len(weight)), weight / weight.sum())
+        solved = self.program.solve(_seconds(budget))
+        if solved.status is not Status.OPTIMAL or solved.x is None:
+            return None
+        normal = solved.x[: self.p] - solved.x[self.p : 2 * self.p]
+        return (_normalized(normal), solved.x[first:]) if np.abs(normal).sum() > 1e-9 else None
+
+
+def _seconds(budget: Budget | None) -> float:
+    """Time limit of a linear program."""
+    return np.inf if budget is None else budget.remaining
+
+
+def _normalized(normal: FloatArray) -> FloatArray:
+    """The direction with 1-norm 1 and without the dust that a linear program leaves."""
+    clean = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
+    return np.asarray(clean / np.abs(clean).sum())

@@ -1,0 +1,93 @@
+"""``objective_`` of S2OCT is that of ``tree_``: recomputed from the definition, in the units of the data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from treewright import S2OCTClassifier
+
+
+def recomputed(model, X, y, totals, weight=None, penalty=1.0):
+    """Leaf errors and deviation, one row and one leaf at a time, from what a user has at hand."""
+    tree, classes = model.tree_, list(model.classes_)
+
+    def f(node, x):
+        return float(np.dot(tree.weights[node], x) - tree.threshold[node])
+
+    def leaves(node, x, so_far=0.0):
+        if tree.left[node] < 0:
+            return [(classes[tree.labels[node]], so_far)]
+        value = f(node, x)
+        right = leaves(tree.right[node], x, so_far + max(0.0, 1.0 - value))
+        return leaves(tree.left[node], x, so_far + max(0.0, 1.0 + value)) + right
+
+    error, counts = 0.0, dict.fromkeys(classes, 0)
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        if label != -1:
+            cost = min((e for k, e in leaves(0, x) if k == label), default=np.inf)
+            error += cost * (1.0 if weight is None else weight[i])
+            continue
+        node = 0
+        while tree.left[node] >= 0:
+            node = tree.left[node] if f(node, x) <= 0 else tree.right[node]
+        counts[classes[tree.labels[node]]] += 1
+    if totals is None:
+        return error
+    wanted = {k: totals.get(k, len(y) - np.count_nonzero(y != -1) - sum(totals.values())) for k in classes}
+    return error + penalty * max(
+        sum(max(0, counts[k] - wanted[k]) for k in classes), sum(max(0, wanted[k] - counts[k]) for k in classes)
+    )
+
+
+def fit(X, y, totals, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        settings = {"time_limit": 0.4, "random_state": 0} | parameters
+        return S2OCTClassifier(**settings).fit(X, y, totals=totals)
+
+
+def tiny(seed):
+    """A few rows on a small grid, many of them equal; labels of one class in every fifth instance."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(4, 9)), int(rng.integers(1, 3))
+    X, y = rng.integers(0, 4, (n, p)).astype(float), rng.integers(-1, 2, n)
+    y[:3] = (0, 1, -1) if seed % 5 else (0, 0, -1)
+    if seed % 5 == 0:
+        y[y == 1] = 0
+    return X, y, {1: int(rng.integers(0, 1 + np.count_nonzero(y == -1)))}
+
+
+def test_a_second_chance_stays_in_the_tree():
+    X, y = np.array([[0.0], [0.0], [5.0], [6.0]]), np.array([0, 1, -1, -1])
+    model = fit(X, y, {1: 0})
+    assert (model.status_, model.objective_) == ("optimal", pytest.approx(2.0))
+    assert recomputed(model, X, y, {1: 0}) == pytest.approx(2.0)
+    assert model.predict(X).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_the_objective_is_that_of_the_tree(part):
+    """A hundred instances; most get no time to search, and their trees are far from optimal."""
+    for seed in range(20 * part, 20 * part + 20):
+        X, y, totals = tiny(seed)
+        model = fit(X, y, totals, max_depth=1 + seed % 2, time_limit=0.4 if seed < 20 else 0.01)
+        assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7), seed
+        assert model.bound_ <= model.objective_
+
+
+@pytest.mark.parametrize("margin", ["reached", "paper"])
+def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
+    for seed in (1, 2, 3, 4, 6, 7):
+        X, y, totals = tiny(seed)
+        model = fit(X, y, totals, max_depth=2, margin=margin)
+        assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7), seed
+
+
+def test_of_a_committee_and_of_a_fit_without_time():
+    X, y, totals = tiny(8)
+    for parameters in ({"n_trees": 5}, {"time_limit": 0.01}, {"prefer": "sparse", "penalty": 0.3}):
+        model = fit(X, y, totals, max_depth=2, **parameters)
+        expected = recomputed(model, X, y, totals, penalty=parameters.get("penalty", 1.0))
+        assert model.objective_ == pytest.approx(expected, abs=1e-7)
