@@ -17,7 +17,9 @@ from treewright.formulations import TreeFormulation
 from treewright.program import check
 from treewright.search import Incumbent
 from treewright.solvers import Result, Status, get_solver
-from treewright.training.optimize import optimize
+from treewright.training import oct_h, s2oct, solved_tree
+from treewright.training.optimize import Solving, optimize
+from treewright.training.record import FitStatus
 from treewright.tree import Tree, predict_labels, route
 
 every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -74,15 +76,14 @@ def test_1_decoding_routes_points_as_the_solution_says(case, solver, seed):
 @every_estimator
 def test_1_predictions_agree_in_the_units_of_the_data(case, monkeypatch):
     seen = {}
-    from treewright.estimators.common import program_model as _program
+    finish = solved_tree.solved_tree
 
-    finish = _program.ProgramClassifier._finish
+    def spy(problem, reduction, outcome):
+        seen["labels"] = predict_labels(outcome.solution, reduction.scaling.apply(problem.X))
+        return finish(problem, reduction, outcome)
 
-    def spy(self, problem, outcome, scaling, budget):
-        seen["labels"] = predict_labels(outcome.solution, scaling.apply(problem.X))
-        finish(self, problem, outcome, scaling, budget)
-
-    monkeypatch.setattr(_program.ProgramClassifier, "_finish", spy)
+    for module in (oct_h, s2oct):
+        monkeypatch.setattr(module, "solved_tree", spy)
     X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=3)
     X = X * [1e3, 1e-4, 1.0, 7.0] + [5e4, 0.0, -3.0, 1e-2]
     model = fit(case, X, np.array(["no", "yes"])[y], time_limit=5.0)
@@ -221,6 +222,7 @@ def test_a_stopped_budget_returns_a_tree(case):
         budget.stop()
         assert time.over
 
-    outcome = optimize(model, search, get_solver("highs"), budget, gap=1e-4, threads=1, seed=0)
-    assert outcome.status is Status.INTERRUPTED
-    assert outcome.bound <= outcome.objective == model.objective(outcome.solution)
+    outcome = optimize(model, search, Solving(get_solver("highs")), budget)
+    record = outcome.record
+    assert record.status == FitStatus.INTERRUPTED
+    assert record.bound <= record.objective == model.objective(outcome.solution)

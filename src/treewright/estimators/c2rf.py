@@ -11,16 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.budget import Budget
-from treewright.data import Problem
-from treewright.estimators.common.ensemble import Members, fit_ensemble
+from treewright.arrays import FloatArray
 from treewright.estimators.common.groups import PricedModel, prices_of
-from treewright.estimators.common.rows import new_rows, semi_supervised_problem
+from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem, transduced
+from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.solved import SolvedModel
 from treewright.exceptions import InvalidInputError
-from treewright.search.c2rf.vote_cut import vote_shares, wished_weights
-from treewright.training.c2rf import Reweighted, Reweighting, reweight
+from treewright.search.c2rf.vote_cut import vote_shares
+from treewright.training.c2rf import C2RFSettings, train_c2rf
 
 __all__ = ["C2RFClassifier"]
 
@@ -96,7 +94,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         Group, class, low, high, reached and deviation, for each group and class; empty without totals.
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of those of the members, if they have any.
-    classes_, gap_, status_, solve_time_, trace_, n_features_in_, feature_names_in_
+    classes_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
         As for every solved model.
 
     See Also
@@ -131,7 +129,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         "unlabeled": "no_validation",
         "warm_start": ["boolean"],
     }
-    _solved_noun = "weighting"
+    _found = "weighting"
 
     def __init__(
         self,
@@ -203,33 +201,26 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         C2RFClassifier
             The fitted estimator.
         """
-        budget, solver = self._begin()
+        budget, solving = self._begin()
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):
             raise InvalidInputError(
                 f"min_weight={self.min_weight} and max_weight={self.max_weight} leave no two whole numbers between them"
             )
-        rows = self._check_fit_rows(X, y)
+        rows, noted = fit_rows(self, X, y)
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        seed = self._seed()
+        settings = settings_of(self, C2RFSettings)
+        start = getattr(self, "weights_", None) if self.warm_start else None
         with budget.stop_on_interrupt():
-            members = fit_ensemble(self.estimator, problem, self.prefit, seed)
-            self._check_classes(problem, members)
-            votes = members.votes(problem.X[problem.unlabelled])
-            task = Reweighting(
-                votes=votes,
-                totals=problem.totals,
-                n_classes=problem.n_classes,
-                wished=self._wished(problem, members),
-                start=self._last_weights(len(members.members)),
-                threshold=self.threshold,
-                bounds=(float(self.min_weight), float(self.max_weight)),
-                tight=self.formulation == "tight",
-                preprocess=self.preprocess,
-                branching=self.branching,
-                order_cuts=self.order_cuts,
-            )
-            found = reweight(task, solver, budget, self.gap, self._threads, seed, self._progress_printer())
-        self._finish(problem, members, votes, found, budget)
+            found = train_c2rf(problem, self.estimator, self.prefit, settings, solving, budget, start)
+        fitted = {
+            "_members": found.members,
+            "estimator_": found.members.ensemble,
+            "estimators_": [member.classifier for member in found.members.members],
+            "weights_": found.weights,
+            **self._fitted_prices(found.prices),
+            **transduced(problem, found.numbers),
+        }
+        self._publish(found.record.closed(budget), noted | fitted)
         return self
 
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
@@ -280,56 +271,6 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
             own = slice(None) if member.features is None else member.features
             total[own] += weight * member.classifier.feature_importances_
         return total / self.weights_.sum()
-
-    # ------------------------------------------------------------------ parts of a fit
-
-    @staticmethod
-    def _check_classes(problem: Problem, members: Members) -> None:
-        """Refuse totals of a class that no member can vote for."""
-        if problem.totals is None:
-            return
-        known = np.unique(np.concatenate([member.numbers for member in members.members]))
-        for k in np.setdiff1d(np.arange(problem.n_classes), known):
-            needed = int(problem.totals.low[:, k].sum())
-            if needed > 0:
-                raise InvalidInputError(
-                    f"class {problem.classes[k].item()!r} has a total of at least {needed} rows, but no labelled row: "
-                    "no member of the ensemble votes for it. TotalsClassifier and S2OCTClassifier take such totals"
-                )
-
-    def _wished(self, problem: Problem, members: Members) -> FloatArray:
-        """Weights to be near to."""
-        if self.prefer == "equal" or members.unseen is None:
-            return np.ones(len(members.members))
-        X, y, weight = members.labelled
-        return wished_weights(members.votes(X), y, weight, members.unseen, problem.n_classes)
-
-    def _last_weights(self, n_members: int) -> FloatArray | None:
-        last = getattr(self, "weights_", None) if self.warm_start else None
-        return last if last is not None and len(last) == n_members else None
-
-    def _finish(self, problem: Problem, members: Members, votes: IntArray, found: Reweighted, budget: Budget) -> None:
-        """Set the fitted attributes, and warn unless the optimum is proven."""
-        weights = found.outcome.solution / found.outcome.solution.mean()
-        totals = problem.totals
-        names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
-        thresholds = {name: prices for name, prices in zip(names, found.prices, strict=True)}
-        thresholds.setdefault(None, found.pooled)
-        numbers = problem.y.copy()
-        group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-        scores = np.log(vote_shares(votes, weights, problem.n_classes)) + found.prices[group_of]
-        numbers[problem.unlabelled] = scores.argmax(axis=1)
-        fitted = {
-            "_members": members,
-            "estimator_": members.ensemble,
-            "estimators_": [member.classifier for member in members.members],
-            "weights_": weights,
-            **self._fitted_prices(thresholds),
-            "transduction_": problem.classes[numbers],
-            "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
-        }
-        self._set_fitted(found.outcome, problem.classes, budget, fitted)
-        self._warn_unless_optimal(found.outcome.reason)
 
     def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         rows = new_rows(self, X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,11 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from treewright.arrays import FloatArray
+from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.search.laptao.rounds import GraphTask, trust_labels
-from treewright.tree import Tree, leaf_counts
 
 __all__ = ["LapTAOClassifier"]
 
@@ -124,16 +122,16 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     n_iter_, best_iter_ : int
         Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
         rounds, and `n_iter_` is 1, for the labels smoothed once.
-    stop_reason_ : {"rounds", "settled", "stopped"}
-        Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
-    trace_ : ndarray of shape (n_rows, 3)
-        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and, if
-        they are made, after the passes over stretched rows.
-    history_ : ndarray of shape (n_rows, 7)
-        Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
-        leaves.
+    reason_ : str
+        Why it ended so: all rounds are done, the model did not change any more, time or interrupt.
+    trace_ : structured ndarray
+        A row for the first fit, for each round and, if they are made, for the passes over stretched rows. Columns
+        "seconds", "objective", "mu", "label_loss", "smoothness" (price of edges), "price" (of splits), "residual"
+        :math:`\lVert z - t \rVert` and "moved", the share of rows that changed leaves.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     solve_time_ : float
         Seconds of the whole fit.
     scaling_ : Scaling
@@ -257,30 +255,15 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         """
         budget = self._start_clock()
         self._check_model()
-        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        result, found, mean = self._fit_points(rows, Y, problem.labelled, problem.weight, graph, budget)
-        fitted = self._fitted_model(result, found, rows, mean)
-        if "tree_" in fitted:
-            fitted["tree_"] = _labelled_tree(fitted["tree_"], rows[found.used], problem.weight[found.used])
-
-        def transduced(scores: Callable[[Any], FloatArray]) -> np.ndarray:
-            guess = np.full(rows.shape[0], -1)
-            guess[found.used] = (result.smooth + mean).argmax(axis=1)[found.inverse]
-            left_out = np.flatnonzero(guess < 0)  # rows of weight 0
-            if len(left_out):
-                guess[left_out] = scores(rows[left_out]).argmax(axis=1)
-            return np.asarray(problem.classes[np.where(problem.labelled, problem.y, guess)])
-
-        self._close(budget, {"classes_": problem.classes, **fitted}, transduced)
+        found = self._trained(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
+        numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
+        fitted = {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
+        self._set_fit(found, budget, noted | fitted)
         return self
-
-    def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
-        if not self.trust or self.tree is None:
-            return None
-        return lambda task, smooth: trust_labels(task, smooth, mean, float(self.trust), float(self.trust_weight))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the class of each row.
@@ -314,12 +297,3 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         scores = np.maximum(self._scores(self._check_rows(X)), 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
-
-
-def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
-    """A tree of scores as one of classes: shares of the classes times the weight of the rows of each node."""
-    shares = np.maximum(tree.values, 0.0)
-    total = shares.sum(axis=1, keepdims=True)
-    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
-    mass = leaf_counts(tree, rows, np.zeros(len(weight), dtype=np.int64), weight, 1)
-    return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))

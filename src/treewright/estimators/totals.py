@@ -13,30 +13,20 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.data import Problem, merge_rows
+from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.estimators.common.groups import PricedModel, prices_of
-from treewright.estimators.common.rows import (
-    fit_rows,
-    labelled_rows,
-    new_rows,
-    publish,
-    seed_where_unset,
-    semi_supervised_problem,
-)
+from treewright.estimators.common.recorded import RecordedModel
+from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem, transduced
 from treewright.exceptions import InvalidInputError
-from treewright.search.totals.scores import ClassScores, Novelty, response_of
-from treewright.search.totals.transport import divide, divide_groups
+from treewright.search.totals.scores import response_of
+from treewright.training.ensemble import seed_where_unset
+from treewright.training.totals import NO_SCORES, train_totals
 
 __all__ = ["TotalsClassifier"]
 
-_NO_SCORES = (
-    "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
-    "(a VotingClassifier has with voting='soft')"
-)
 
-
-class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TotalsClassifier(RecordedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
     The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
@@ -77,6 +67,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Labels of all training rows: the given ones, and within the totals those of unlabelled rows.
     totals_ : list of dict
         Group, class, low, high, reached and deviation (always 0), for each group and class; empty without totals.
+    status_, reason_, solve_time_, trace_, record_
+        As for every model: the status is always "optimal", the trace empty; there is no objective.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -161,30 +153,23 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         TotalsClassifier
             The fitted estimator.
         """
+        budget = Budget()
         self._validate_params()
         estimator = self._checked_estimator(sample_weight is not None)
         rows, noted = fit_rows(self, X, y)
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng = np.random.default_rng(seed)
         seed_where_unset(estimator, seed)
-        # Distinct rows in the order of their content: what follows does not know the order of the file.
-        hidden = merge_rows(problem.X_unlabelled, problem.y[problem.unlabelled], np.ones(problem.n_unlabelled))
-        scores = self._fitted_scores(estimator, problem, hidden.X, sample_weight is not None, rng)
-        table = scores.adapt(hidden.X)[hidden.inverse]
-        labels, thresholds = self._divided(problem, table, hidden.inverse, scores, rng)
-
-        numbers = problem.y.copy()
-        numbers[problem.unlabelled] = labels
+        default = self.estimator is None
+        weighted, rng = default or sample_weight is not None, np.random.default_rng(seed)
+        found = train_totals(problem, estimator, default, weighted, rng, budget)
         fitted = {
-            "estimator_": scores.classifier,
-            "_scores": scores,
-            "classes_": problem.classes,
-            **self._fitted_prices(thresholds),
-            "transduction_": problem.classes[numbers],
-            "totals_": [] if problem.totals is None else problem.totals.table(labels, problem.classes),
+            "estimator_": found.scores.classifier,
+            "_scores": found.scores,
+            **self._fitted_prices(found.prices),
+            **transduced(problem, found.numbers),
         }
-        publish(self, noted, fitted)
+        self._publish(found.record.closed(budget), noted | fitted)
         return self
 
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
@@ -253,48 +238,12 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         if not hasattr(self.estimator, "__sklearn_tags__") or not is_classifier(self.estimator):
             raise InvalidInputError(f"estimator is a {kind}, which is no classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
-            raise InvalidInputError(_NO_SCORES.format(kind))
+            raise InvalidInputError(NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
         return clone(self.estimator)
-
-    def _fitted_scores(
-        self, estimator: Any, problem: Problem, hidden: FloatArray, weighted: bool, rng: np.random.Generator
-    ) -> ClassScores:
-        """Fit the estimator on the labelled rows, sorted and shuffled."""
-        X, y, weight = labelled_rows(problem, merged=self.estimator is None, rng=rng)
-        seen = np.unique(y)
-        novelty = Novelty(X, hidden) if len(seen) < problem.n_classes else None
-        if len(seen) == 1:
-            return ClassScores(None, seen, problem.n_classes, novelty)
-        extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
-        estimator.fit(X, problem.classes[y], **extra)
-        if response_of(estimator) is None:  # some have it by their settings only, and tell when they are fitted
-            raise InvalidInputError(_NO_SCORES.format(type(estimator).__name__))
-        return ClassScores(estimator, np.searchsorted(problem.classes, estimator.classes_), problem.n_classes, novelty)
-
-    # ------------------------------------------------------------------ totals and groups
-
-    @staticmethod
-    def _divided(
-        problem: Problem, table: FloatArray, content: IntArray, scores: ClassScores, rng: np.random.Generator
-    ) -> tuple[IntArray, dict[Any, FloatArray]]:
-        """Class numbers of the unlabelled rows, and prices by group."""
-        totals = problem.totals
-        if totals is None:
-            # Labels of weight 0 are no labels, and without totals nothing speaks for a class that has none.
-            prices = np.full(problem.n_classes, -np.inf)
-            prices[scores.columns] = 0.0
-            return (table + prices).argmax(axis=1), {None: prices}
-        rank = np.empty(len(table), dtype=np.int64)
-        rank[np.lexsort((totals.group_of, content))] = rng.permutation(len(table))
-        labels, by_group = divide_groups(table, rank, totals.group_of, totals.low, totals.high)
-        thresholds = dict(zip(totals.groups, by_group, strict=True))
-        if None not in thresholds:
-            thresholds[None] = divide(table, rank, totals.low.sum(axis=0), totals.high.sum(axis=0))[1]
-        return labels, thresholds
 
 
 def _forest() -> RandomForestClassifier:

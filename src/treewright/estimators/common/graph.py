@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.graph import check_graph, neighbor_graph
 from treewright.graph.neighbors import METHODS
 
 __all__ = ["GraphModel"]
 
 
 class GraphModel:
-    """Mixin of the estimators that use a graph of the training rows; it goes with :class:`TimedModel`."""
+    """Mixin of the estimators that use a graph of the training rows."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -24,30 +23,3 @@ class GraphModel:
         "mutual": ["boolean"],
         "graph_cache": [str, PathLike, None],
     }
-
-    n_neighbors: int
-    perplexity: float
-    neighbors: str
-    mutual: bool
-    graph_cache: str | PathLike[str] | None
-    _threads: int
-
-    def _affinities(self, X: Any, graph: Any, seed: int) -> Any:
-        """Affinities of the rows: `graph`, checked, or made from the scaled rows X if it is None.
-
-        In small tables a row has all others as neighbours, and the perplexity is at most their number.
-        """
-        n = X.shape[0]
-        if graph is not None:
-            return check_graph(graph, n)
-        others = max(1, n - 1)
-        return neighbor_graph(
-            X,
-            n_neighbors=min(int(self.n_neighbors), others),
-            perplexity=min(float(self.perplexity), float(others)),
-            mutual=bool(self.mutual),
-            method=self.neighbors,
-            n_jobs=self._threads,
-            seed=seed,
-            cache=self.graph_cache,
-        )
