@@ -19,8 +19,8 @@ from treewright.exceptions import ModelFileError
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import Pool, search_s2oct
-from treewright.search.s2oct.choice import choose, committee
+from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.s2oct.choice import Pool, committee, members
 from treewright.training.optimize import Outcome, optimize
 from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
@@ -48,7 +48,8 @@ class S2OCTClassifier(ProgramClassifier):
     Parameters
     ----------
     max_depth : int or None, default=None
-        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on.
+        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
+        for each class takes.
     penalty : float, default=1.0
         The price C of an unlabelled row that would have to change class.
     bound : float or None, default=None
@@ -213,8 +214,8 @@ class S2OCTClassifier(ProgramClassifier):
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)
         tree = self._tree_of(problem, outcome, scaling)
-        members = [tree, *(scaling.invert_tree(other) for other in trees)]
-        fitted = {"tree_": tree, "trees_": members, **self._transduced(problem, merged, model, guess)}
+        everyone = [tree, *(scaling.invert_tree(other) for other in trees)]
+        fitted = {"tree_": tree, "trees_": everyone, **self._transduced(problem, merged, model, guess)}
         self._finish(problem, outcome, scaling, budget, fitted)
         return self
 
@@ -275,7 +276,7 @@ class S2OCTClassifier(ProgramClassifier):
             y=merged.y,
             weight=merged.weight,
             totals=totals.of_points(place[merged.inverse[problem.unlabelled]], n_points),
-            depth=self.max_depth or default_depth(n_rows),
+            depth=self.max_depth or default_depth(n_rows, problem.n_classes),
             penalty=float(self.penalty),
             bound=float(bound),
             margin=self.margin,  # type: ignore[arg-type]
@@ -290,12 +291,9 @@ class S2OCTClassifier(ProgramClassifier):
         hidden = model.X[model.y < 0]
         if not as_good:
             return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
-        first = choose(pool, model, self.prefer)
-        chosen = _simplified(model, outcome, pool.trees[first])
-        if self.n_trees == 1:
-            return chosen, [], pool.labels[first]
-        others = [model.simplified(t) for k, t in enumerate(pool.trees) if k != first]
-        return chosen, others[: self.n_trees - 1], committee(pool, model)
+        first, *others = chosen = members(pool, model, self.prefer, self.n_trees)
+        trees = [model.simplified(pool.trees[k]) for k in others]
+        return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
 
     @staticmethod
     def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:

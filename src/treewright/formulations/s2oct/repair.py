@@ -114,9 +114,9 @@ def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:
     by_class = weight.sum(axis=0)
     present = np.isin(np.arange(model.n_classes), model.present)
     need = np.lexsort([-by_class, -model.totals.low.sum(axis=0), ~present])
+    waiting = need[~np.isin(need, label)].tolist()[::-1]
     for t in np.flatnonzero(label == FREE):
-        allowed = [k for k in need if k != label[t ^ 1]]
-        label[t] = next((k for k in allowed if k not in label), allowed[0])
+        label[t] = waiting.pop() if waiting else need[0] if need[0] != label[t ^ 1] else need[1]
     for k in need[present[need]]:
         if k in label:
             continue

@@ -6,12 +6,12 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.formulations import S2OCT
+from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
 from treewright.splits.joining import solve_joining
 from treewright.splits.segments import Segment
 from treewright.splits.separation import Separation, separate
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["Moves"]
 
@@ -28,20 +28,17 @@ class Moves:
 
     Parameters
     ----------
-    model : S2OCT
-        The model.
+    survey : Survey
+        The points.
     rng : numpy Generator
         Randomness of the directions.
     budget : Budget
         Ends the work early.
     """
 
-    def __init__(self, model: S2OCT, rng: np.random.Generator, budget: Budget) -> None:
-        self.model, self.rng, self.budget = model, rng, budget
-        known = model.y >= 0
-        self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
-        self.hidden, self.totals = model.X[~known], model.totals
-        self.reach = float(np.abs(model.X).max(initial=0.0))
+    def __init__(self, survey: Survey, rng: np.random.Generator, budget: Budget) -> None:
+        self.survey, self.model, self.rng, self.budget = survey, survey.model, rng, budget
+        self.X, self.hidden, self.totals = survey.X, survey.hidden, survey.totals
         self._programs: dict[int, tuple[bytes, Separation]] = {}
 
     # ------------------------------------------------------------------ totals
@@ -80,8 +77,7 @@ class Moves:
 
     def cost(self, planes: Planes, deviation: float) -> tuple[float, float]:
         """Labelled error plus price of the deviation, and the labelled error."""
-        error, _ = planes_errors(planes, self.X, self.y)
-        wrong = float(self.weight @ error)
+        wrong = self.survey.error(planes)
         return wrong + self.model.penalty * deviation, wrong
 
     def shifted(self, planes: Planes, node: int) -> Planes:
@@ -130,7 +126,7 @@ class Moves:
             program.aim(aim, factor)
             found.append(program.solve(self.budget.remaining))
         targets = [target for target in found if target is not None]
-        return targets if self._all_right(planes) else targets + self._shifts(planes, node, values[here, node])
+        return targets if self.survey.all_right(planes) else targets + self._shifts(planes, node, values[here, node])
 
     def _program(self, node: int, sides: FloatArray) -> Separation:
         """Program of the hyperplanes that keep labelled points on these sides: that of the last time, if it is so."""
@@ -144,10 +140,7 @@ class Moves:
     def separation(self, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
         """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it."""
         settled = sides != 0
-        return Separation(self.X[settled], sides[settled], self.model.bound, self.reach, soft_margin)
-
-    def _all_right(self, planes: Planes) -> bool:
-        return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= 1e-6)
+        return Separation(self.X[settled], sides[settled], self.model.bound, self.survey.reach, soft_margin)
 
     @staticmethod
     def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
