@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, load_model
+from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor, load_model
 from treewright.data import make_problem, parse_totals
 from treewright.exceptions import (
     InfeasibleTotalsError,
@@ -18,6 +18,7 @@ from treewright.exceptions import (
 )
 from treewright.solvers import get_solver
 from treewright.solvers.highs import HighsSolver
+from treewright.tree import Tree
 
 X = np.arange(12.0).reshape(6, 2)
 y = np.array([0, 1, 0, 1, 0, 1])
@@ -349,6 +350,15 @@ def test_a_failed_refit_leaves_the_fit(kind):
     assert np.array_equal(model.predict(pandas.DataFrame(X, columns=["a", "b"])), before)
     model.set_params(warm_start=False).fit(X[:, :1], (X[:, 0] > 5).astype(int))
     assert model.n_features_in_ == 1 and not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("kind", [OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor])
+def test_categorical_splits_are_no_start(kind):
+    """They were dropped in silence: a tree without error became a leaf."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]]), np.array([0, 1, 0, 1])
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 2)), np.zeros(3), np.eye(3)[:, :2], [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical splits .the first at node 0.*numerical"):
+        kind(warm_start=coded).fit(X, y)
 
 
 def test_missing_file_stays_what_it_is(tmp_path):

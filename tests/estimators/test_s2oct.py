@@ -1,6 +1,7 @@
 """S2OCTClassifier as its users meet it; zero objectives are re-verified by a checker that knows only data and tree."""
 
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -164,6 +165,86 @@ def test_other_bad_input():
         S2OCTClassifier(margin="widest").fit(X, y)
     with pytest.raises(InvalidInputError, match="printed|paper"):
         S2OCTClassifier(formulation="paper", margin="tolerance").fit(X, y, totals=5)
+
+
+def test_rows_that_are_equal_but_in_different_groups():
+    """They are one point with one label; with three classes the division of such points had no program."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (120, 2)).astype(float)
+    truth = (X.sum(axis=1) > 3).astype(int) + (X[:, 0] > 2)
+    known = rng.random(120) < 0.25
+    groups = rng.integers(0, 3, 120)
+    totals = {g: {k: int(np.sum(truth[~known & (groups == g)] == k)) for k in range(3)} for g in range(3)}
+    model = fit(X, np.where(known, truth, -1), totals=totals, groups=groups, time_limit=5)
+    # The classes are unions of boxes of the grid, which a tree of depth 2 cannot all part; most rows are right.
+    assert sum(row["deviation"] for row in model.totals_) / 2 <= 12
+    assert np.array_equal(model.predict(X[~known]), model.transduction_[~known])
+
+
+@pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
+def test_labels_of_one_class(margin):
+    model = fit(np.arange(8.0)[:, None], [0] + [-1] * 7, totals={1: 0}, margin=margin, time_limit=5)
+    assert (model.status_, model.objective_) == ("optimal", 0.0)
+    assert model.transduction_.tolist() == [0] * 8
+
+
+def test_a_depth_with_a_leaf_for_each_class():
+    rng = np.random.default_rng(0)
+    truth = np.arange(160) % 8
+    X = rng.normal(size=(8, 3))[truth] * 20 + rng.normal(size=(160, 3))
+    model = fit(X, np.where(np.arange(160) < 60, truth, -1), time_limit=10)
+    assert model.tree_.depth >= 3
+    assert np.mean(model.transduction_ == truth) > 0.9
+
+
+def test_a_committee_of_one_tree_is_that_tree():
+    """Labels that cannot all be right and cheap rows: one best tree, which misses the totals."""
+    X, truth, known, y = survey(150, noise=2.0, labelled=0.4, seed=1)
+    model = fit(X, y, totals={1: int(truth[~known].sum())}, n_trees=5, penalty=0.05, time_limit=4)
+    assert len(model.trees_) == 1
+    assert model.objective_ > 0 and sum(row["deviation"] for row in model.totals_) > 0
+    assert np.array_equal(model.predict(X[~known]), model.transduction_[~known])
+
+
+# ---------------------------------------------------------------------- time
+
+
+def test_large_data_within_the_time_limit_is_no_constant_tree():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(15_000, 8))
+    truth = np.argmax(X @ rng.normal(size=(8, 3)) + 0.5 * rng.normal(size=(15_000, 3)), axis=1)
+    y = np.where(rng.random(15_000) < 0.6, truth, -1)
+    totals = {k: int(np.sum(truth[y < 0] == k)) for k in range(3)}
+    started = time.perf_counter()
+    model = fit(X, y, totals=totals, time_limit=3)
+    assert time.perf_counter() - started < 3 + 9
+    assert np.mean(model.transduction_[y < 0] == truth[y < 0]) > 0.7
+    assert np.bincount(model.transduction_[y < 0], minlength=3).min() > 1000
+
+
+def test_many_classes_within_the_time_limit():
+    rng = np.random.default_rng(0)
+    truth = np.append(np.arange(100), rng.integers(0, 100, 1900))
+    y = np.where(np.arange(2000) < 500, truth, -1)
+    totals = {k: int(np.sum(truth[y < 0] == k)) for k in range(100)}
+    started = time.perf_counter()
+    model = fit(rng.normal(size=(2000, 5)), y, totals=totals, time_limit=1)
+    assert time.perf_counter() - started < 1 + 9
+    assert len(model.totals_) == 100
+
+
+def test_many_groups_within_the_time_limit():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(6000, 4)), rng.integers(0, 3000, 6000)
+    truth = (X[:, 0] + 0.3 * rng.normal(size=6000) > 0).astype(int) + (X[:, 1] > 0.5)
+    y = np.where(rng.random(6000) < 0.2, truth, -1)
+    totals = {int(g): dict.fromkeys(range(3), 0) for g in np.unique(groups[y < 0])}
+    for g, k in zip(groups[y < 0], truth[y < 0], strict=True):
+        totals[int(g)][int(k)] += 1
+    started = time.perf_counter()
+    model = fit(X, y, totals=totals, groups=groups, time_limit=2)
+    assert time.perf_counter() - started < 2 + 9
+    assert np.mean(model.transduction_[y < 0] == truth[y < 0]) > 0.6
 
 
 # ---------------------------------------------------------------------- labels that cannot all be right

@@ -348,6 +348,7 @@ def test_bounds_of_groups_add_up():
 
 def test_defaults_of_the_paper():
     assert [default_depth(n) for n in (1, 999, 1000)] == [2, 2, 3]
+    assert [default_depth(500, k) for k in (2, 4, 5, 8, 9, 400)] == [2, 2, 3, 3, 4, 9]  # a leaf for each class
     assert [default_bound(n, 1e6, 4) for n in (649, 650, 1499, 1500)] == [10.0, 20.0, 20.0, 40.0]
     assert default_bound(100, 2.0, 9) == pytest.approx(499 / 6)
     assert default_bound(100, 0.0, 9) == 10.0
@@ -362,7 +363,7 @@ def test_largest_distance_is_that_of_all_pairs(seed):
 
 
 def test_largest_distance_of_very_many_points_is_an_upper_bound():
-    angle = np.random.default_rng(0).random(21_000) * 2 * np.pi
+    angle = np.random.default_rng(0).random(50_000) * 2 * np.pi
     circle = np.column_stack([np.cos(angle), np.sin(angle)])  # nothing can be left out
     assert 2.0 <= largest_distance(circle) <= np.sqrt(8.0)
 

@@ -8,14 +8,24 @@ import pytest
 from treewright.budget import Budget
 from treewright.data import PointTotals
 from treewright.formulations import S2OCT
-from treewright.search.s2oct.attempts import Pool
-from treewright.search.s2oct.choice import choose, committee, vote_shares
+from treewright.search.s2oct.attempts import _task
+from treewright.search.s2oct.choice import Pool, choose, committee, members, vote_shares
 from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves
 from treewright.search.s2oct.room import settled
+from treewright.search.s2oct.scales import shrunk
+from treewright.search.s2oct.structure import linear
+from treewright.search.s2oct.survey import Survey
 from treewright.solvers.linear import LinearProgram
 from treewright.tree import Tree, route
-from treewright.tree.complete import Planes, leaves_reached, planes_errors
+from treewright.tree.complete import Planes, leaves_reached, passes, planes_errors
+
+
+def planes_of(seed, depth=2, p=3, n_classes=2):
+    rng = np.random.default_rng(seed)
+    n = 2**depth
+    labels = np.arange(n) % 2 if n_classes == 2 else rng.integers(0, n_classes, n)
+    return Planes(rng.normal(size=(n - 1, p)), 0.3 * rng.normal(size=n - 1), labels), rng
 
 
 def model_of(X, y, count, **settings):
@@ -36,7 +46,7 @@ def test_a_hyperplane_moves_to_any_count(count):
     X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (20, 2))])
     model = model_of(X, [0, 1, *[-1] * 20], count, depth=1, bound=10.0)
     start = Planes(np.array([[1.0, 0.0]]), np.array([0.0]), np.array([0, 1]))
-    planes = Moves(model, rng, Budget()).meet_totals(start)
+    planes = Moves(Survey(model), rng, Budget()).meet_totals(start)
     label = planes.labels[leaves_reached(planes.values(X))]
     assert label[2:].sum() == count
     assert label[:2].tolist() == [0, 1]
@@ -48,7 +58,7 @@ def test_widening_changes_no_side():
     X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (30, 2))])
     model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, bound=10.0)
     near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
-    wide = Moves(model, rng, Budget()).widened(near)
+    wide = Moves(Survey(model), rng, Budget()).widened(near)
     assert np.array_equal(near.values(X) > 0, wide.values(X) > 0)
     assert np.abs(wide.values(X[2:])).min() > np.abs(near.values(X[2:])).min()
 
@@ -67,7 +77,7 @@ def test_every_program_of_a_move_gets_the_time_that_is_left(monkeypatch):
     near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
     for move in (Moves.widened, Moves.meet_totals):
         given.clear()
-        move(Moves(model, rng, Budget(3.0)), near)
+        move(Moves(Survey(model), rng, Budget(3.0)), near)
         assert given and max(given) <= 3.0
 
 
@@ -75,7 +85,7 @@ def test_programs_are_kept_for_few_nodes_and_follow_the_labelled_points():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, 2))
     y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
-    moves = Moves(model_of(X, y, 15, depth=7, bound=50.0), rng, Budget())
+    moves = Moves(Survey(model_of(X, y, 15, depth=7, bound=50.0)), rng, Budget())
     sides = np.where(y[y >= 0] > 0, 1.0, -1.0)
     first = moves._program(0, sides)
     assert moves._program(0, sides) is first
@@ -97,21 +107,89 @@ def test_guides_keep_the_totals_and_know_classes_without_labels():
     y = np.full(70, -1)
     y[[0, 1, 2, 30, 31, 32]] = truth[[0, 1, 2, 30, 31, 32]]
     total = np.array([[27, 27, 10]])
-    guide = Guide(X, y, np.ones(70), PointTotals(np.ones((64, 1)), total, total), 0, Budget())
+    guide = Guide(Survey(S2OCT(X, y, np.ones(70), PointTotals(np.ones((64, 1)), total, total))), 0, Budget())
     assert np.bincount(guide.labels()).tolist() == [27, 27, 10]
     assert np.mean(guide.labels() == truth[y < 0]) == 1.0
     assert np.bincount(guide.varied(rng)).tolist() == [27, 27, 10]
 
 
-def test_the_typical_tree_agrees_most_with_all():
+def test_guides_without_time_still_label_within_the_totals():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), np.full(300, -1)
+    y[:30] = np.arange(30) % 3
+    total = np.array([[100, 90, 80]])
+    budget = Budget(None)
+    budget.stop()
+    survey = Survey(S2OCT(X, y, np.ones(300), PointTotals(np.ones((270, 1)), total, total)))
+    guide = Guide(survey, 0, budget)
+    assert len(guide.scores) == 1  # logistic regression alone
+    assert np.bincount(guide.labels()).tolist() == [100, 90, 80]
+
+
+def test_samples_of_many_points_have_as_many_of_each_class_as_there_can_be():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [5, 50, 500]))
+    X = np.vstack([rng.normal(size=(555, 2)), rng.normal(size=(3, 2))])
+    free = PointTotals(np.ones((3, 1)), [[0, 0, 0]], [[3, 3, 3]])
+    guide = Guide(Survey(S2OCT(X, np.append(y, [-1] * 3), np.ones(558), free)), 0, Budget())
+    assert np.bincount(y[guide._some(y, 65)]).tolist() == [5, 30, 30]
+    assert guide._some(y, 555).tolist() == list(range(555))
+
+
+# ---------------------------------------------------------------------- choice
+
+
+def stumps_and_more(X, y):
+    """Four trees of depth 2 with the same objective 0, each preferred for another reason."""
+    model = model_of(X, y, 2, depth=2, bound=10.0)
+    label = [0, 0, 0, 0, 1, 0, 1]
+
+    def tree(weights, threshold):
+        return Tree.from_heap(np.ones(3), np.array(weights, float), np.array(threshold, float), np.ones((7, 2)), label)
+
+    # The root parts -1 and 1 in the first feature. Below it, the splits of the first tree are through points that do
+    # not get there; those of the others are nearer to the points that do.
+    across = tree([[1, 0], [0.0, 0], [1, 0]], [0.0, -1.0, -0.95])
+    oblique = tree([[1, 0.1], [0, 0], [0, 0]], [0.0, 1.0, -1.0])
+    near = tree([[1, 0], [0, 0], [0, 0]], [0.9, 1.0, -1.0])
+    plain = tree([[1, 0], [0, 0], [0, 0]], [0.5, 1.0, -1.0])
+    return model, across, oblique, near, plain
+
+
+def test_each_preference_has_its_own_tree():
+    X = np.array([[-9.0, 0], [9.0, 0], [-1, 0.5], [-1, -0.5], [1, 0.5], [1, -0.5]])
+    model, across, oblique, near, plain = stumps_and_more(X, [0, 1, -1, -1, -1, -1])
+    hidden = X[2:]
+    # Nearest point to a split on its way, by hand: all but `across` have one split.
+    assert [float(np.abs(hidden @ t.weights[0] - t.threshold[0]).min()) for t in (oblique, near, plain)] == (
+        pytest.approx([0.95, 0.1, 0.5])
+    )
+    labels = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])]
+    pool = Pool(0.0, [near, plain, oblique, across], labels)
+    assert choose(pool, model, "first") == 0
+    assert choose(pool, model, "typical") == 0
+    assert choose(pool, model, "sparse") == 0
+    # Points left of 0 are 1 from the root and do not meet the third split, which is 0.05 from them; those on the right
+    # are 1 from the root and 1.95 from the third split.
+    assert choose(pool, model, "margin") == 3
+    pool = Pool(0.0, [across, oblique, plain, near], [labels[1], labels[0], labels[2], labels[0]])
+    assert choose(pool, model, "typical") == 1
+    assert choose(pool, model, "sparse") == 2
+    assert choose(pool, model, "margin") == 0
+
+
+def test_a_committee_votes_within_the_totals_and_one_tree_labels_as_it_does():
     X = np.arange(6.0)[:, None]
     model = model_of(X, [0, 1, -1, -1, -1, -1], 2, depth=1)
-    labels = [np.array(v) for v in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1])]
-    trees = [Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])] * 3
-    pool = Pool(0.0, trees, labels)
-    assert choose(pool, model, "typical") == 0
-    assert choose(pool, model, "first") == 0
-    assert committee(pool, model).tolist() == [0, 0, 1, 1]
+    labels = [np.array(v) for v in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1])]
+    trees = [Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])] * 4
+    pool = Pool(0.0, trees, labels, guide=np.array([1, 1, 0, 0]))
+    assert members(pool, model, "first", 3) == [0, 1, 2]
+    # Votes for class 1, the guide's half among them: .5, 2.5, 3, 4 of 4.5; the last tree has all of them.
+    assert members(pool, model, "typical", 3) == [3, 0, 1]
+    assert members(pool, model, "first", 1) == [0]
+    assert committee(pool, model, [0, 1, 2]).tolist() == [0, 0, 1, 1]
+    assert committee(pool, model, [3]).tolist() == [0, 1, 1, 1]  # three of class 1, as the tree says
     assert np.allclose(vote_shares(labels, 2, None).sum(axis=1), 1.0)
 
 
@@ -128,6 +206,77 @@ def test_a_pool_keeps_the_best_alone():
     assert all(len(set(route(tree, X))) == 2 for tree in pool.trees)
 
 
+# ---------------------------------------------------------------------- trees to begin with
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 8])
+def test_logistic_regressions_part_classes_that_can_be_parted(n_classes):
+    rng = np.random.default_rng(n_classes)
+    centre = rng.normal(size=(n_classes, 6)) * 40
+    truth = np.arange(40 * n_classes) % n_classes
+    X = centre[truth] + rng.normal(size=(len(truth), 6))
+    y = np.where(np.arange(len(truth)) < 10 * n_classes, truth, -1)
+    total = np.full((1, n_classes), 30)
+    model = S2OCT(X, y, np.ones(len(y)), PointTotals(np.ones((30 * n_classes, 1)), total, total), depth=3, bound=10.0)
+    planes, nodes = linear(Survey(model), Budget())
+    assert len(nodes) == n_classes - 1
+    label = planes.labels[leaves_reached(planes.values(X))]
+    assert np.array_equal(label, truth)
+
+
+def test_without_time_directions_are_differences_of_means():
+    X = np.array([[-5.0, 0], [-4, 0], [5, 1], [4, 1], [-3, 0], [3, 1]])
+    model = model_of(X, [0, 0, 1, 1, -1, -1], 1, depth=2, bound=10.0)
+    budget = Budget(None)
+    budget.stop()
+    planes, nodes = linear(Survey(model), budget)
+    assert nodes == [1]  # the first of the lowest nodes; the root sends everything there
+    assert planes.labels[leaves_reached(planes.values(X))].tolist() == [0, 0, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("margin", ["tolerance", "paper"])
+@pytest.mark.parametrize("seed", range(6))
+def test_scales_are_the_best_of_those_tried(seed, margin):
+    """Node by node against the error recomputed for each scale; no unlabelled point loses its side or its margin."""
+    planes, rng = planes_of(seed, depth=2, p=3)
+    X = rng.normal(size=(60, 3)) * 5
+    y = np.where(np.arange(60) < 40, rng.integers(0, 2, 60), -1)
+    model = model_of(X, y, 10, depth=2, bound=100.0, margin=margin)
+    survey = Survey(model)
+    planes = survey.stretched(planes)
+    found = shrunk(survey, planes, Budget())
+    hidden, required = survey.hidden, 1.0 if margin == "paper" else model.tolerance
+    expected = planes
+    for node in range(3):
+        values = expected.values(hidden)
+        here = passes(leaves_reached(values), node, planes.shape)[0] | (margin == "paper")
+        best, least = expected, survey.error(expected)
+        for k in range(1, 16):
+            factor = max(0.5**k, required / np.abs(values[here, node]).min(initial=np.inf))
+            if factor < 1:
+                scaled = expected.replaced(node, expected.omega[node] * factor, expected.gamma[node] * factor)
+                if survey.error(scaled) < least:
+                    best, least = scaled, survey.error(scaled)
+        expected = best
+    assert survey.error(found) == pytest.approx(survey.error(expected), rel=1e-9)
+    assert survey.error(found) < survey.error(planes)
+    assert np.array_equal(found.values(hidden) > 0, planes.values(hidden) > 0)
+
+
+def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
+    X, y = np.arange(20.0)[:, None], np.array([0, *[-1] * 18, 1])
+    guide = Guide(Survey(model_of(X, y, 9, margin="paper")), 0, Budget())
+    kinds = [
+        [(t.shallow, t.simplify, t.alone, t.random_root, t.guidance) for t in tasks]
+        for tasks in (
+            [_task(guide, number, seed, np.random.default_rng(0)) for number in range(12)]
+            for seed in (0, 1, 2, 3, 1234)
+        )
+    ]
+    assert all(kind == kinds[0] for kind in kinds)
+    assert len(set(kinds[0])) == 12
+
+
 # ---------------------------------------------------------------------- room for margins
 
 
@@ -141,7 +290,7 @@ def test_hyperplanes_find_room_and_keep_totals_and_labels(seed, margin):
     y[np.argmin(grid @ [1, 0.01])], y[np.argmax(grid @ [1, 0.01])] = 0, 1
     right = int(np.sum((grid[:, 0] > 2.5) & (y < 0)))
     model = model_of(grid, y, right, depth=1, bound=4.0, margin=margin)
-    moves = Moves(model, np.random.default_rng(seed), Budget(60))
+    moves = Moves(Survey(model), np.random.default_rng(seed), Budget(60))
     askew = Planes(np.array([[4.0, 0.4]]), np.array([12.0]), np.array([0, 1]))
     hidden = grid[y < 0]
     assert np.abs(askew.values(hidden)).min() < 1.0
@@ -157,7 +306,7 @@ def test_without_room_the_time_ends_the_attempt_and_labels_stay():
     y = np.full(40, -1)
     y[0], y[-1] = 0, 1
     model = model_of(X, y, 19, depth=1, bound=4.0, margin="paper")
-    moves = Moves(model, np.random.default_rng(0), Budget(5))
+    moves = Moves(Survey(model), np.random.default_rng(0), Budget(5))
     start = Planes(np.array([[4.0]]), np.array([2.0]), np.array([0, 1]))
     planes = settled(moves, start)
     # The 38 points are 1/39 apart, and a margin of 1 on both sides would need 2/4.

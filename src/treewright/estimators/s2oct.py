@@ -41,7 +41,8 @@ class S2OCTClassifier(SolvedTreeClassifier):
     Parameters
     ----------
     max_depth : int or None, default=None
-        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on.
+        Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
+        for each class takes.
     penalty : float, default=1.0
         The price C of an unlabelled row that would have to change class.
     bound : float or None, default=None

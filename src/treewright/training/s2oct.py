@@ -12,8 +12,8 @@ from treewright.data import ClassTotals, Merge, Problem, Reduction, Sample, Scal
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
 from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import Pool, search_s2oct
-from treewright.search.s2oct.choice import choose, committee
+from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.s2oct.choice import Pool, committee, members
 from treewright.training.optimize import Outcome, Solving, optimize
 from treewright.training.record import FitRecord
 from treewright.training.solved_tree import solved_tree
@@ -128,7 +128,7 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
         y=points.y,
         weight=points.weight,
         totals=totals.of_points(place[reduction.place[problem.unlabelled]], int(np.count_nonzero(points.y < 0))),
-        depth=settings.max_depth or default_depth(n_rows),
+        depth=settings.max_depth or default_depth(n_rows, problem.n_classes),
         penalty=float(settings.penalty),
         bound=float(bound),
         margin=settings.margin,  # type: ignore[arg-type]
@@ -146,12 +146,9 @@ def _chosen(
     hidden = model.X[model.y < 0]
     if not as_good:
         return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
-    first = choose(pool, model, settings.prefer)
-    chosen = _simplified(model, outcome, pool.trees[first])
-    if settings.n_trees == 1:
-        return chosen, [], pool.labels[first]
-    others = [model.simplified(tree) for k, tree in enumerate(pool.trees) if k != first]
-    return chosen, others[: settings.n_trees - 1], committee(pool, model)
+    first, *others = chosen = members(pool, model, settings.prefer, settings.n_trees)
+    trees = [model.simplified(pool.trees[k]) for k in others]
+    return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
 
 
 def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:

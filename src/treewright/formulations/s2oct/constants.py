@@ -9,22 +9,22 @@ from treewright.arrays import FloatArray
 
 __all__ = ["default_bound", "default_depth", "farthest", "largest_distance"]
 
-_EXACT_REACH = 1_500_000_000
+_EXACT_REACH = 100_000_000
 """Largest n * n * p for which the farthest point of each point is looked for; above, the bounding box serves."""
 
-_EXACT_DISTANCE = 20_000
-"""Most points among which the farthest two are looked for pair by pair."""
+_EXACT_DISTANCE = 4_000_000_000
+"""Largest n * n * p for which the farthest two are looked for pair by pair: a second."""
 
 
-def default_depth(n_points: int) -> int:
-    """Depth that the paper uses: 2 below 1000 points, else 3.
+def default_depth(n_points: int, n_classes: int = 2) -> int:
+    """Depth that the paper uses: 2 below 1000 points, else 3; more where more than that many leaves have a class.
 
     Examples
     --------
-    >>> default_depth(999), default_depth(1000)
-    (2, 3)
+    >>> default_depth(999), default_depth(1000), default_depth(999, n_classes=8), default_depth(999, n_classes=9)
+    (2, 3, 3, 4)
     """
-    return 2 if n_points < 1000 else 3
+    return max(2 if n_points < 1000 else 3, (n_classes - 1).bit_length())
 
 
 def default_bound(n_points: int, diameter: float, n_features: int) -> float:
@@ -45,8 +45,8 @@ def largest_distance(X: FloatArray) -> float:
     r"""Largest Euclidean distance of two points, the paper's eta.
 
     Points that cannot be one of the farthest two are left out first: with :math:`r_i` the distance to the middle of
-    the bounding box, :math:`\lVert x_i - x_k \rVert \le r_i + r_k`. If more than 20 000 remain, the diagonal of the
-    bounding box is returned, which is an upper bound and not the paper's value.
+    the bounding box, :math:`\lVert x_i - x_k \rVert \le r_i + r_k`. If too many remain, the diagonal of the bounding
+    box is returned, which is an upper bound and not the paper's value.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def largest_distance(X: FloatArray) -> float:
         away = np.linalg.norm(X - X[at], axis=1)
         found, at = max(found, float(away.max())), int(np.argmax(away))
     candidates = centred[radius + radius.max() >= found * (1 - 1e-12)]
-    if len(candidates) > _EXACT_DISTANCE:
+    if len(candidates) ** 2 * X.shape[1] > _EXACT_DISTANCE:
         return float(np.linalg.norm(highest - lowest))
     square = np.einsum("ij,ij->i", candidates, candidates)
     for start in range(0, len(candidates), 2000):

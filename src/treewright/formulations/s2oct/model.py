@@ -34,7 +34,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data.point_totals import PointTotals
+from treewright.data import PointTotals, distinct_rows
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.fragments import (
     add_class_totals,
@@ -401,8 +401,8 @@ class S2OCT:
         A point counts with all its rows or not at all, see :attr:`PointTotals.unreachable`.
         """
         points = self.labelled
-        _, place = np.unique(self.X[points], axis=0, return_inverse=True)
-        table = np.zeros((len(points), self.n_classes))
-        np.add.at(table, (place.reshape(-1), self.y[points]), self.weight[points])
+        _, place = distinct_rows(self.X[points])
+        cell = place * self.n_classes + self.y[points]
+        table = np.bincount(cell, self.weight[points], len(points) * self.n_classes).reshape(-1, self.n_classes)
         total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
         return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * self.totals.unreachable)

@@ -1,17 +1,52 @@
-"""Which of many equally good trees to take, and the vote of all of them."""
+"""Which of many equally good trees to take, and the vote of several of them."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.formulations import S2OCT
-from treewright.search.s2oct.attempts import Pool
 from treewright.search.totals.points import divide_points
-from treewright.tree import Tree
+from treewright.tree import Tree, passing, predict_labels
 from treewright.tree.measure import n_split_weights
 
-__all__ = ["choose", "committee", "vote_shares"]
+__all__ = ["Pool", "choose", "committee", "members", "vote_shares"]
+
+
+@dataclass
+class Pool:
+    """Equally good trees, with the labels that each gives to the unlabelled points.
+
+    Attributes
+    ----------
+    objective : float
+        Objective of all of them.
+    trees : list of Tree
+        The trees.
+    labels : list of ndarray
+        Their labels of the unlabelled points.
+    guide : ndarray or None
+        Labels that the guide gives.
+    """
+
+    objective: float = np.inf
+    trees: list[Tree] = field(default_factory=list)
+    labels: list[IntArray] = field(default_factory=list)
+    guide: IntArray | None = None
+
+    def add(self, model: S2OCT, tree: Tree) -> None:
+        """Add a feasible tree if it is as good as the others; a better one drops them."""
+        objective = model.objective(tree)
+        tolerance = 1e-6 * max(1.0, abs(objective))
+        if objective > self.objective + tolerance:
+            return
+        if objective < self.objective - tolerance:
+            self.trees, self.labels = [], []
+        self.objective = min(objective, self.objective)
+        self.trees.append(tree)
+        self.labels.append(predict_labels(tree, model.X[model.unlabelled]))
 
 
 def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
@@ -25,22 +60,43 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
         Their model.
     prefer : {"typical", "margin", "sparse", "first"}
         The tree whose labels agree most with those of all trees; the one whose nearest unlabelled
-        point is farthest from a split; the one with the fewest features in its splits; the one found first.
+        point is farthest from the splits on its way; the one with the fewest features in its splits; the one found
+        first.
     """
     if prefer == "first" or len(pool.trees) == 1:
         return 0
     if prefer == "sparse":
         return int(np.argmin([n_split_weights(tree) for tree in pool.trees]))
     if prefer == "margin":
-        return int(np.argmax([_margin(tree, model.X[model.y < 0]) for tree in pool.trees]))
+        return int(np.argmax([_margin(tree, model.X[model.unlabelled]) for tree in pool.trees]))
     votes = vote_shares(pool.labels, model.n_classes, pool.guide)
     rows = np.arange(len(votes))
     return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
 
 
-def committee(pool: Pool, model: S2OCT) -> IntArray:
-    """Labels of the unlabelled points by the vote of all trees, within the totals."""
-    votes = vote_shares(pool.labels, model.n_classes, pool.guide)
+def members(pool: Pool, model: S2OCT, prefer: str, n_trees: int) -> list[int]:
+    """Numbers of the trees of a committee: the preferred one, then the others in the order they were found.
+
+    Examples
+    --------
+    >>> from treewright.data import PointTotals
+    >>> X, y = np.array([[0.0], [9.0], [4.0]]), np.array([0, 1, -1])
+    >>> model = S2OCT(X, y, np.ones(3), PointTotals([[1]], [[0, 0]], [[1, 1]]), depth=1)
+    >>> pool = Pool()
+    >>> for threshold in (2.0, 6.0, 7.0):
+    ...     pool.add(model, model.repair(Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])))
+    >>> members(pool, model, "typical", 2)
+    [1, 0]
+    """
+    first = choose(pool, model, prefer)
+    return [first, *(k for k in range(len(pool.trees)) if k != first)][:n_trees]
+
+
+def committee(pool: Pool, model: S2OCT, chosen: list[int]) -> IntArray:
+    """Labels of the unlabelled points by the vote of some trees within the totals; one tree labels as it does."""
+    if len(chosen) == 1:
+        return pool.labels[chosen[0]]
+    votes = vote_shares([pool.labels[k] for k in chosen], model.n_classes, pool.guide)
     return divide_points(votes, model.totals)
 
 
@@ -57,8 +113,11 @@ def vote_shares(labels: list[IntArray], n_classes: int, guide: IntArray | None) 
 
 def _margin(tree: Tree, X: FloatArray) -> float:
     """Distance of the nearest point from a split of its way, in units of the normal's largest entry."""
-    branches = [b for b in tree.branches if np.any(tree.weights[b])]
-    if not branches:
-        return np.inf
-    size = np.abs(tree.weights[branches]).max(axis=1)
-    return float((np.abs(X @ tree.weights[branches].T - tree.threshold[branches]) / size).min())
+    nearest = np.inf
+    for branch in tree.branches:
+        size = np.abs(tree.weights[branch]).max()
+        if size > 0:
+            inside = X[passing(tree, X, int(branch))]
+            value = np.abs(inside @ tree.weights[branch] - tree.threshold[branch])
+            nearest = min(nearest, float(value.min(initial=np.inf) / size))
+    return nearest

@@ -6,11 +6,12 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.formulations import S2OCT
+from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
 from treewright.splits.joining import solve_joining
+from treewright.splits.segments import Segment
 from treewright.splits.separation import Separation, separate
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["Moves"]
 
@@ -27,20 +28,17 @@ class Moves:
 
     Parameters
     ----------
-    model : S2OCT
-        The model.
+    survey : Survey
+        The points.
     rng : numpy Generator
         Randomness of the directions.
     budget : Budget
         Ends the work early.
     """
 
-    def __init__(self, model: S2OCT, rng: np.random.Generator, budget: Budget) -> None:
-        self.model, self.rng, self.budget = model, rng, budget
-        known = model.y >= 0
-        self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
-        self.hidden, self.totals = model.X[~known], model.totals
-        self.reach = float(np.abs(model.X).max(initial=0.0))
+    def __init__(self, survey: Survey, rng: np.random.Generator, budget: Budget) -> None:
+        self.survey, self.model, self.rng, self.budget = survey, survey.model, rng, budget
+        self.X, self.hidden, self.totals = survey.X, survey.hidden, survey.totals
         self._programs: dict[int, tuple[bytes, Separation]] = {}
 
     # ------------------------------------------------------------------ totals
@@ -79,8 +77,7 @@ class Moves:
 
     def cost(self, planes: Planes, deviation: float) -> tuple[float, float]:
         """Labelled error plus price of the deviation, and the labelled error."""
-        error, _ = planes_errors(planes, self.X, self.y)
-        wrong = float(self.weight @ error)
+        wrong = self.survey.error(planes)
         return wrong + self.model.penalty * deviation, wrong
 
     def shifted(self, planes: Planes, node: int) -> Planes:
@@ -129,7 +126,7 @@ class Moves:
             program.aim(aim, factor)
             found.append(program.solve(self.budget.remaining))
         targets = [target for target in found if target is not None]
-        return targets if self._all_right(planes) else targets + self._shifts(planes, node, values[here, node])
+        return targets if self.survey.all_right(planes) else targets + self._shifts(planes, node, values[here, node])
 
     def _program(self, node: int, sides: FloatArray) -> Separation:
         """Program of the hyperplanes that keep labelled points on these sides: that of the last time, if it is so."""
@@ -143,10 +140,7 @@ class Moves:
     def separation(self, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
         """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it."""
         settled = sides != 0
-        return Separation(self.X[settled], sides[settled], self.model.bound, self.reach, soft_margin)
-
-    def _all_right(self, planes: Planes) -> bool:
-        return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= 1e-6)
+        return Separation(self.X[settled], sides[settled], self.model.bound, self.survey.reach, soft_margin)
 
     @staticmethod
     def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
@@ -194,39 +188,26 @@ class Moves:
     def _along(
         self, planes: Planes, node: int, values: FloatArray, omega: FloatArray, gamma: float
     ) -> tuple[Planes, float] | None:
-        """The point of least deviation on the segment from the node's hyperplane to another one.
-
-        On the way each point changes sides at most once; sorted by when they do, counts are a cumulative sum.
-        """
+        """The point of least deviation on the segment from the node's hyperplane to another one."""
         leaf = leaves_reached(values)
         here, _ = passes(leaf, node, planes.shape)
         start, end = values[here, node], self.hidden[here] @ omega - gamma
         if_left, if_right = labels_on_either_side(planes, node, values[here])
-        flips = np.flatnonzero(((start > 0) != (end > 0)) & (if_left != if_right))
-        if not len(flips):
+        way = Segment(start, end, if_left != if_right)
+        if not len(way.points):
             return None
-        when = start[flips] / (start[flips] - end[flips])
-        order = np.argsort(when, kind="stable")
-        flips, when = flips[order], when[order]
-        was_right = start[flips] > 0
-        new = np.where(was_right, if_left[flips], if_right[flips])
-        deviation = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[flips], new)
-        edges = np.concatenate([[0.0], when, [1.0]])
+        new = np.where(end[way.points] > 0, if_right[way.points], if_left[way.points])
+        missed = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[way.points], new)
         # A step too short to stand between two points leaves their sides to rounding.
-        speed = np.abs(start[flips] - end[flips])
-        clear = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
-        wide = clear > (self.model.tolerance if self.model.margin == "tolerance" else 1.0)
-        if not wide.any():
-            wide = clear > 1e-9
-        deviation = np.where(wide, deviation, np.inf)
-        k = int(np.argmin(deviation))
-        if not np.isfinite(deviation[k]):
+        least = self.model.tolerance if self.model.margin == "tolerance" else 1.0
+        found = way.best(missed, least if np.any(way.room >= least) else 1e-9)
+        if found is None:
             return None
-        theta = (edges[k] + edges[k + 1]) / 2
+        theta, deviation = found
         moved = planes.replaced(
             node, (1 - theta) * planes.omega[node] + theta * omega, (1 - theta) * planes.gamma[node] + theta * gamma
         )
-        return moved, float(deviation[k])
+        return moved, deviation
 
     # ------------------------------------------------------------------ margins
 

@@ -1,0 +1,143 @@
+"""Trees to begin with: grown on labelled and guided points, or of logistic regressions alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.search.grow.oblique import grow
+from treewright.search.improve.gaps import alternate
+from treewright.search.s2oct.survey import Survey
+from treewright.splits.directions import logistic_direction
+from treewright.splits.thresholds import best_threshold
+from treewright.tree import Tree
+from treewright.tree.complete import CompleteTree, Planes
+
+__all__ = ["GUIDED", "grown", "linear", "single"]
+
+GUIDED = 250
+"""Unlabelled points with guided labels that a tree is grown on, and that a linear program has."""
+
+
+def grown(
+    survey: Survey,
+    guided: IntArray,
+    guidance: float,
+    depth: int,
+    random_root: bool,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> Planes:
+    """Hyperplanes of a tree on labelled and guided points.
+
+    Parameters
+    ----------
+    survey : Survey
+        The points.
+    guided : ndarray of int, shape (n_unlabelled,)
+        Labels that the guide gives.
+    guidance : float
+        Weight of all guided points, relative to all labelled ones.
+    depth : int
+        Depth of the tree, at most that of the model.
+    random_root : bool
+        Whether to begin with a split at random.
+    rng : numpy Generator
+        Draws the guided points and the random split.
+    budget : Budget
+        Ends the growing early.
+    """
+    n_guided = min(GUIDED, len(survey.hidden)) if guidance > 0 else 0
+    chosen = np.sort(rng.choice(len(survey.hidden), n_guided, replace=False))
+    known, n_classes = survey.sample(rng), survey.model.n_classes
+    X = survey.unit(np.vstack([survey.X[known], survey.hidden[chosen]]))
+    y = np.concatenate([survey.y[known], guided[chosen]])
+    weight = survey.weight[known]
+    weight = np.concatenate([weight, np.full(n_guided, guidance * weight.sum() / max(1, n_guided))])
+    start = Tree.leaf(np.bincount(y, weight, n_classes), X.shape[1])
+    if random_root:
+        start = _random_root(X, y, len(known), start, rng)
+    tree = grow(start, X, y, weight, depth, gap=survey.gap, budget=budget)
+    tree = alternate(tree, X, y, weight, gap=survey.gap, rounds=2, budget=budget)
+    tree = tree.unscaled(1.0 / survey.width, survey.low)
+    return survey.stretched(survey.completed(tree))
+
+
+def _random_root(X: FloatArray, y: IntArray, n_known: int, leaf: Tree, rng: np.random.Generator) -> Tree:
+    """A split half-way between two labelled points drawn at random, of different classes if there are any."""
+    first = int(rng.integers(n_known))
+    others = np.flatnonzero(y[:n_known] != y[first])
+    second = int(rng.choice(others)) if len(others) else int(rng.integers(n_known))
+    normal = X[second] - X[first]
+    if not np.any(normal):
+        return leaf
+    threshold = normal @ (X[first] + rng.uniform(0.2, 0.8) * normal)
+    left = X @ normal <= threshold
+    by_side = [np.bincount(y[side], minlength=leaf.n_outputs) for side in (left, ~left)]
+    return Tree.stump(normal, float(threshold), by_side)
+
+
+def single(survey: Survey, normal: FloatArray, threshold: float) -> Planes:
+    """Two classes: one hyperplane at the first of the lowest nodes; the nodes above send everything to it."""
+    shape = CompleteTree(survey.model.depth)
+    omega, gamma = np.zeros((shape.n_branches, len(normal))), np.ones(shape.n_branches)
+    lowest = shape.n_leaves // 2 - 1
+    omega[lowest], gamma[lowest] = normal, threshold
+    return survey.stretched(Planes(omega, gamma, np.arange(shape.n_leaves) % 2))
+
+
+def linear(survey: Survey, budget: Budget) -> tuple[Planes, list[int]]:
+    """Hyperplanes of logistic regressions that part the labelled classes half by half, and their nodes from the root.
+
+    Two classes are one hyperplane, which is hard to beat on large noisy data. It takes no guide and little time: what
+    a search ends with where time is short. When time is over, directions are differences of means.
+    """
+    model, known = survey.model, survey.sample(np.random.default_rng(0))
+    X, y, weight = survey.unit(survey.X[known]), survey.y[known], survey.weight[known]
+    classes = np.unique(y)
+    mean = np.array([np.average(X[y == k], axis=0, weights=weight[y == k]) for k in classes])
+    shape, levels = CompleteTree(model.depth), int(np.ceil(np.log2(len(classes))))
+    omega, gamma = np.zeros((shape.n_branches, X.shape[1])), np.ones(shape.n_branches)
+    labels, nodes = np.arange(shape.n_leaves) % 2, list[int]()
+    # The classes below each node; nodes above the first send everything left.
+    todo = [(2 ** (model.depth - levels) - 1, np.arange(len(classes)))]
+    while todo:
+        node, below = todo.pop(0)
+        if len(below) == 1:
+            first, last = _leaves_below(node, shape)
+            labels[first:last] = classes[below[0]] if model.n_classes > 2 else labels[first:last]
+            continue
+        left, right = _halves(mean, below)
+        here = np.isin(y, classes[below])
+        goes_left = np.isin(y[here], classes[left])
+        normal = mean[right].mean(axis=0) - mean[left].mean(axis=0)
+        if not budget.over:
+            normal = logistic_direction(X[here], goes_left, weight[here], strength=1.0)
+        cost = weight[here]
+        threshold, _ = best_threshold(X[here] @ normal, cost * ~goes_left, cost * goes_left)
+        normal = normal / survey.width
+        if np.any(normal) and np.isfinite(threshold):
+            omega[node], gamma[node] = normal, threshold + normal @ survey.low
+            nodes.append(node)
+        todo += [(2 * node + 1, left), (2 * node + 2, right)]
+    return survey.stretched(Planes(omega, gamma, labels)), nodes
+
+
+def _leaves_below(node: int, shape: CompleteTree) -> tuple[int, int]:
+    """First leaf (from 0) below a node (from 0, leaves after the branches), and one after the last."""
+    first, last = node, node
+    while first < shape.n_branches:
+        first, last = 2 * first + 1, 2 * last + 2
+    return first - shape.n_branches, last + 1 - shape.n_branches
+
+
+def _halves(mean: FloatArray, below: IntArray) -> tuple[IntArray, IntArray]:
+    """Classes in two halves along the direction in which their means differ most; two classes stay in order."""
+    if len(below) == 2:
+        return below[:1], below[1:]
+    centred = mean[below] - mean[below].mean(axis=0)
+    along = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
+    order = below[np.argsort(along, kind="stable")]
+    middle = (len(order) + 1) // 2
+    return order[:middle], order[middle:]
