@@ -88,7 +88,7 @@ def method(name: str, forest: str = "paper", **parameters: Any) -> Method:
 
 
 def printed(name: str) -> Method:
-    own = {"threshold": False, "formulation": "paper", "order_cuts": False, "time_limit": 120.0, **PROGRAMS[name]}
+    own = {"class_prices": False, "formulation": "paper", "order_cuts": False, "time_limit": 120.0, **PROGRAMS[name]}
     return replace(method(name, "paper", **own), where=Where(samples=("biased",), draws=1))
 
 
@@ -161,7 +161,7 @@ BIASED = Sample("biased", bench.partly_labelled, {"share": 0.01, "biased": True}
 SIMPLE = Sample("simple", bench.partly_labelled, {"share": 0.01}, draws=5)
 DATA = bench.PaperSets("C2RF", bench.read_one_class, NAMES)
 TABLES = (*map(overview, PUBLISHED), *map(by_data, PUBLISHED))
-MODELS = (method("C2RF, threshold"), method(OURS, threshold=False), method("C2RF, threshold", "200 trees"))
+MODELS = (method("C2RF, threshold"), method(OURS, class_prices=False), method("C2RF, threshold", "200 trees"))
 MAIN = bench.Specification(
     name="c2rf",
     data=(DATA,),

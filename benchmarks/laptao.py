@@ -138,8 +138,8 @@ WITH_GRAPH = (
     lap("LapTAO (stretch 0)", stretch=0.0),
     lap("LapTAO forest", 1, n_estimators=12),
     lap("EBBS", trust=0.0, stretch=0.0, max_iter=0),
-    lap("LapCART", 1, tree="cart", max_iter=5),
-    lap("label propagation + kNN", tree=None),
+    lap("LapCART", 1, estimator="cart", max_iter=5),
+    lap("label propagation + kNN", estimator="graph"),
 )
 GRAPH = tuple(method.name for method in WITH_GRAPH)
 MNIST_METHODS = (
@@ -193,10 +193,10 @@ LAPTAO: dict[str, dict[str, Any]] = {
     "LapTAO": {},
     "LapTAO (stretch 0)": {"stretch": 0.0},
     "EBBS": {"stretch": 0.0, "max_iter": 0},
-    "LapCART": {"tree": "cart"},
-    "Lap random forest": {"tree": "forest", "max_iter": 3},
+    "LapCART": {"estimator": "cart"},
+    "Lap random forest": {"estimator": "forest", "max_iter": 3},
     "LapTAO forest": {"n_estimators": 12, "max_features": 0.7},
-    "label propagation + kNN": {"tree": None},
+    "label propagation + kNN": {"estimator": "graph"},
 }
 
 
@@ -217,9 +217,9 @@ def a_split(data: Data, draw: int, share: float, held_out: bool) -> Instance:
     return Instance(X[train], y[train], known, X[test], y[test], draw, facts=facts)
 
 
-def lap_regressor(tree: str | None = "tao", **parameters: Any) -> tw.LapTAORegressor:
-    model = RandomForestRegressor(100, random_state=0) if tree == "forest" else tree
-    return tw.LapTAORegressor(tree=model, **parameters)
+def lap_regressor(estimator: str = "tao", **parameters: Any) -> tw.LapTAORegressor:
+    model = RandomForestRegressor(100, random_state=0) if estimator == "forest" else estimator
+    return tw.LapTAORegressor(estimator=model, **parameters)
 
 
 def oblique_self_regressor(**parameters: Any) -> tw.SelfTrainingRegressor:

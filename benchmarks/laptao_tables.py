@@ -57,7 +57,9 @@ class TheBetterOne:
                 continue
             fewer = y.copy()
             fewer[out] = -1
-            more += int(np.sum(clone(self.lap).set_params(tree=None).fit(X, fewer).transduction_[out] != y[out]))
+            more += int(
+                np.sum(clone(self.lap).set_params(estimator="graph").fit(X, fewer).transduction_[out] != y[out])
+            )
             more -= int(np.sum(clone(self.tao).fit(X[rest], y[rest]).predict(X[out]) != y[out]))
         return self.lap.fit(X, y) if more <= 0 else self.tao.fit(X[known], y[known])
 
@@ -100,10 +102,10 @@ METHODS = (
     laptao("LapTAO"),
     laptao("LapTAO (stretch 0)", stretch=0.0),
     laptao("LapTAO forest", n_estimators=12),
-    laptao("label propagation + kNN", tree=None),
+    laptao("label propagation + kNN", estimator="graph"),
     Method("the better one", TheBetterOne, per_instance={"lap": lap, "tao": tao}),
     Method("oblique, labels of a forest", LabelsOfAForest, per_instance={"tree": tao}),
-    laptao("LapCART", tree="cart"),
+    laptao("LapCART", estimator="cart"),
     self_training("oblique-self", tao),
     self_training("axis-self", cart),
     Method("SSCT", SSCTClassifier, TREE),

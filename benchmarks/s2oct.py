@@ -52,7 +52,7 @@ def cut(model: Any, instance: Instance) -> np.ndarray:
 
 def committee(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     """The vote of S2OCT's optimal trees, beside the single tree."""
-    if getattr(outcome.model, "n_trees", 1) == 1:
+    if getattr(outcome.model, "n_estimators", 1) == 1:
         return {}
     votes = bench.accuracy_of(bench.transduction(outcome.model, instance), instance)
     return {"trees": len(outcome.model.trees_), "also": {"S2OCT committee": votes}}
@@ -64,16 +64,16 @@ def zero_objectives(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     if not isinstance(model, S2OCTClassifier) or model.objective_ != 0:
         return {}
     total = instance.given["totals"][1]
-    return {"contradictions": verify_zero(model.tree_, instance.X, instance.y, total, model.margin)}
+    return {"contradictions": verify_zero(model.tree_, instance.X, instance.y, total, model.margin_rule)}
 
 
 SEED = {"random_state": 0}
-PAPER = {**SEED, "margin": "paper", "time_limit": TIME_LIMIT}
+PAPER = {**SEED, "margin_rule": "paper", "time_limit": TIME_LIMIT}
 OURS: dict[str, Any] = {"model": S2OCTClassifier, "given": ("totals",), "answer": of_the_tree}
 CUT: dict[str, Any] = {"on": standardized, "answer": cut}
 TREE: dict[str, Any] = {"per_instance": {"max_depth": depth}}
 METHODS = (
-    Method("S2OCT", parameters={**PAPER, "margin": "tolerance", "n_trees": 25}, **OURS),
+    Method("S2OCT", parameters={**PAPER, "margin_rule": "tolerance", "n_estimators": 25}, **OURS),
     Method("S2OCT margin=paper", parameters=PAPER, **OURS),
     Method("S2OCT as printed", parameters={**PAPER, "formulation": "paper"}, where=bench.Where(spread=20), **OURS),
     Method(

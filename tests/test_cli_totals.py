@@ -155,7 +155,7 @@ def test_groups_need_totals_and_values(register, tmp_path, capsys):
 
 def test_predictions_of_a_committee_keep_the_totals(register, tmp_path):
     (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
-    more = ["--groups", "area", "--drop", "code", "--set", "n_trees=3", "--predictions", str(tmp_path / "p.csv")]
+    more = ["--groups", "area", "--drop", "code", "--set", "n_estimators=3", "--predictions", str(tmp_path / "p.csv")]
     assert main(totals_arguments(register, tmp_path / "t.csv", *more, "--quiet")) == 0
     data, written = read_table(register), read_table(tmp_path / "p.csv")
     hidden = data.missing("z")

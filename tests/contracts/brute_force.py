@@ -73,7 +73,7 @@ def best_s2oct(model: Any) -> float:
     totals = model.totals
     arrays = (model.X, model.y, model.weight, totals.size.toarray(), totals.low, totals.high)
     key = tuple(np.asarray(array).tobytes() for array in arrays)
-    key += (model.n_classes, model.depth, model.penalty, model.bound, model.margin, model.tolerance)
+    key += (model.n_classes, model.depth, model.penalty, model.max_coefficient, model.margin_rule, model.tolerance)
     if key not in _KNOWN:
         _KNOWN[key] = _best_s2oct(model)
     return _KNOWN[key]
@@ -84,7 +84,7 @@ def _best_s2oct(model: Any) -> float:
     size, low, high = model.totals.size.toarray(), model.totals.low, model.totals.high
     labelled, unlabelled = np.flatnonzero(y >= 0).tolist(), np.flatnonzero(y < 0).tolist()
     nodes, leaves = range(1, 2**D), range(2**D, 2 ** (D + 1))
-    margin = model.tolerance if model.margin == "tolerance" else 1.0
+    margin = model.tolerance if model.margin_rule == "tolerance" else 1.0
 
     def path(leaf: int) -> dict[int, str]:
         """Side that the path to a leaf takes at each of its nodes."""
@@ -98,12 +98,19 @@ def _best_s2oct(model: Any) -> float:
         if not (left | far_left) or not (right | far_right):
             return 0.0
         return best_hinge_split(
-            X, sorted(left), sorted(right), sorted(far_left), sorted(far_right), model.weight, model.bound, margin
+            X,
+            sorted(left),
+            sorted(right),
+            sorted(far_left),
+            sorted(far_right),
+            model.weight,
+            model.max_coefficient,
+            margin,
         )
 
     def ways() -> Any:
         """Sides of every unlabelled point where it keeps a margin, and its leaf."""
-        if model.margin != "paper":
+        if model.margin_rule != "paper":
             return [(path(t), t) for t in leaves]
         found = []
         for sides in product("LR", repeat=len(nodes)):

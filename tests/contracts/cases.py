@@ -74,7 +74,7 @@ def _s2oct(
         counts = np.stack([size[truth == k].sum(axis=0) for k in range(n_classes)], axis=1)
         low, high = np.maximum(counts - slack, 0), counts + slack
         totals = PointTotals(size[n_labelled:], low, high)
-        return S2OCT(X, y, weight, totals, **({"bound": 1.5} | settings))
+        return S2OCT(X, y, weight, totals, **({"max_coefficient": 1.5} | settings))
 
     return make
 
@@ -115,39 +115,39 @@ CASES = [
     ),
     Case(
         name="s2oct-everywhere",
-        tiny=_s2oct(5, 3, depth=2, margin="paper", bound=0.5),
-        small=_s2oct(6, 6, depth=2, margin="paper", bound=10.0),
+        tiny=_s2oct(5, 3, depth=2, margin_rule="paper", max_coefficient=0.5),
+        small=_s2oct(6, 6, depth=2, margin_rule="paper", max_coefficient=10.0),
         optimum=best_s2oct,
-        estimator=lambda **kw: S2OCTClassifier(**({"max_depth": 2, "margin": "paper"} | kw)),
+        estimator=lambda **kw: S2OCTClassifier(**({"max_depth": 2, "margin_rule": "paper"} | kw)),
     ),
     Case(
         name="s2oct-reached",
-        tiny=_s2oct(5, 3, depth=2, margin="reached", bound=0.4),
-        small=_s2oct(6, 6, depth=2, margin="reached"),
+        tiny=_s2oct(5, 3, depth=2, margin_rule="reached", max_coefficient=0.4),
+        small=_s2oct(6, 6, depth=2, margin_rule="reached"),
         optimum=best_s2oct,
     ),
     Case(
         name="s2oct-tolerance",
-        tiny=_s2oct(5, 3, depth=2, margin="tolerance", bound=0.4, penalty=0.3),
-        small=_s2oct(6, 6, depth=2, margin="tolerance", tolerance=0.01),
+        tiny=_s2oct(5, 3, depth=2, margin_rule="tolerance", max_coefficient=0.4, penalty=0.3),
+        small=_s2oct(6, 6, depth=2, margin_rule="tolerance", tolerance=0.01),
         optimum=best_s2oct,
         estimator=lambda **kw: S2OCTClassifier(**({"max_depth": 2} | kw)),
     ),
     Case(
         name="s2oct-groups",
-        tiny=_s2oct(3, 4, n_groups=2, slack=1, depth=2, margin="reached", penalty=2.0, bound=0.2),
-        small=_s2oct(5, 7, n_groups=2, slack=1, depth=2, margin="reached"),
+        tiny=_s2oct(3, 4, n_groups=2, slack=1, depth=2, margin_rule="reached", penalty=2.0, max_coefficient=0.2),
+        small=_s2oct(5, 7, n_groups=2, slack=1, depth=2, margin_rule="reached"),
         optimum=best_s2oct,
     ),
     Case(
         name="s2oct-classes",
-        tiny=_s2oct(4, 3, n_classes=3, depth=2, margin="reached", bound=0.7),
-        small=_s2oct(6, 5, n_classes=3, depth=2, margin="reached"),
+        tiny=_s2oct(4, 3, n_classes=3, depth=2, margin_rule="reached", max_coefficient=0.7),
+        small=_s2oct(6, 5, n_classes=3, depth=2, margin_rule="reached"),
         optimum=best_s2oct,
     ),
     Case(
         name="s2oct-printed",
-        tiny=_s2oct(5, 3, depth=2, formulation="paper", bound=0.5),
+        tiny=_s2oct(5, 3, depth=2, formulation="paper", max_coefficient=0.5),
         small=_s2oct(5, 5, depth=2, formulation="paper"),
         optimum=best_s2oct,
     ),

@@ -303,7 +303,7 @@ SEMI = {
 
 @pytest.fixture(scope="module")
 def semi_supervised():
-    return S2OCTClassifier(max_depth=1, n_trees=2, random_state=0, time_limit=20).fit(
+    return S2OCTClassifier(max_depth=1, n_estimators=2, random_state=0, time_limit=20).fit(
         np.arange(8.0)[:, None], [0, -1, -1, -1, -1, -1, -1, 1], totals={1: 3}
     )
 

@@ -68,7 +68,7 @@ ENSEMBLES = {
 def test_claims_are_counted_from_predictions(name, threshold):
     X, y, truth, hidden = survey()
     totals = totals_of(truth, hidden)
-    model = C2RFClassifier(ENSEMBLES[name], threshold=threshold, time_limit=5, random_state=0)
+    model = C2RFClassifier(ENSEMBLES[name], class_prices=threshold, time_limit=5, random_state=0)
     model.fit(X, y, totals=totals)
     assert np.array_equal(model.transduction_[~hidden], y[~hidden])
     assert np.array_equal(model.predict(X[hidden]), model.transduction_[hidden])
@@ -87,18 +87,18 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
     X, y, truth, hidden = survey(1, n=160)
     totals = totals_of(truth, hidden)
     forest = paper_forest(random_state=1)
-    ours = C2RFClassifier(forest, threshold=False, solver=solver, random_state=0).fit(X, y, totals=totals)
+    ours = C2RFClassifier(forest, class_prices=False, solver=solver, random_state=0).fit(X, y, totals=totals)
     assert ours.status_ == "optimal"
     for switches in ({"preprocess": True}, {"branching": True}, {"order_cuts": True}, {}):
         off = {"preprocess": False, "branching": False, "order_cuts": False} | switches
-        printed = C2RFClassifier(forest, threshold=False, formulation="paper", solver=solver, random_state=0, **off)
+        printed = C2RFClassifier(forest, class_prices=False, formulation="paper", solver=solver, random_state=0, **off)
         printed.set_params(time_limit=4).fit(X, y, totals=totals)
         assert printed.bound_ <= ours.objective_ <= printed.objective_
 
 
 def test_weights_are_within_the_bounds_up_to_scale():
     X, y, truth, hidden = survey(2)
-    model = C2RFClassifier(paper_forest(0), threshold=False, min_weight=2, max_weight=10, random_state=0)
+    model = C2RFClassifier(paper_forest(0), class_prices=False, min_weight=2, max_weight=10, random_state=0)
     model.fit(X, y, totals=totals_of(truth, hidden))
     assert model.weights_.max() / model.weights_.min() <= 5 + 1e-9
 
@@ -116,23 +116,25 @@ def test_totals_per_group(threshold):
     X, y, truth, hidden = survey(3)
     groups = np.array(["north", "south"])[(X[:, 0] > 0).astype(int)]
     totals = {g: {k: int(np.sum(truth[hidden & (groups == g)] == k)) for k in (0, 1)} for g in ("north", "south")}
-    model = C2RFClassifier(ExtraTreesClassifier(60, random_state=0), threshold=threshold, time_limit=5, random_state=0)
+    model = C2RFClassifier(
+        ExtraTreesClassifier(60, random_state=0), class_prices=threshold, time_limit=5, random_state=0
+    )
     model.fit(X, y, totals=totals, groups=groups)
     missed = sum(deviation(model.transduction_[hidden & (groups == g)], totals[g]) for g in totals)
     assert model.objective_ == missed
     assert not threshold or missed == 0
     assert np.array_equal(model.predict(X[hidden], groups[hidden]), model.transduction_[hidden])
-    assert set(model.thresholds_) >= {None} | ({"north", "south"} if threshold else set())
+    assert set(model.class_prices_) >= {None} | ({"north", "south"} if threshold else set())
     with pytest.raises(InvalidInputError, match="west"):
         model.predict(X[:1], ["west"])
 
 
 def test_an_interval_costs_nothing_inside():
     X, y, _, hidden = survey(4)
-    plain = C2RFClassifier(paper_forest(0), threshold=False, prefer="equal", random_state=0).fit(X, y)
+    plain = C2RFClassifier(paper_forest(0), class_prices=False, prefer="equal", random_state=0).fit(X, y)
     count = int(np.sum(plain.predict(X[hidden]) == 1))
     for threshold in (True, False):
-        model = C2RFClassifier(paper_forest(0), threshold=threshold, prefer="equal", random_state=0)
+        model = C2RFClassifier(paper_forest(0), class_prices=threshold, prefer="equal", random_state=0)
         model.fit(X, y, totals={1: (count - 3, count + 3)})
         assert model.objective_ == 0
         assert count - 3 <= np.sum(model.transduction_[hidden] == 1) <= count + 3
@@ -147,7 +149,7 @@ def test_three_classes(threshold):
     totals = totals_of(truth, hidden)
     names = np.array(["setosa", "versicolor", "virginica", "?"], dtype=object)
     model = C2RFClassifier(
-        RandomForestClassifier(40, random_state=0), threshold=threshold, unlabeled="?", random_state=0
+        RandomForestClassifier(40, random_state=0), class_prices=threshold, unlabeled="?", random_state=0
     )
     model.fit(X, names[y], totals={names[k]: n for k, n in totals.items()})
     found = np.searchsorted(names[:3].astype(str), model.transduction_[hidden].astype(str))
@@ -181,7 +183,7 @@ def test_a_fitted_ensemble_is_taken_as_it_is():
 def test_order_of_rows_repetition_and_pickle_do_not_matter(threshold):
     X, y, truth, hidden = survey(5)
     totals = totals_of(truth, hidden)
-    model = C2RFClassifier(paper_forest(2), threshold=threshold, random_state=0).fit(X, y, totals=totals)
+    model = C2RFClassifier(paper_forest(2), class_prices=threshold, random_state=0).fit(X, y, totals=totals)
     again = clone(model).fit(X, y, totals=totals)
     assert np.array_equal(model.weights_, again.weights_)
     order = np.random.default_rng(0).permutation(len(X))
@@ -205,7 +207,7 @@ def test_frames_and_importances():
 
 def test_warm_start_begins_with_the_last_weights():
     X, y, truth, hidden = survey(6)
-    model = C2RFClassifier(paper_forest(0), threshold=False, warm_start=True, random_state=0)
+    model = C2RFClassifier(paper_forest(0), class_prices=False, warm_start=True, random_state=0)
     first = model.fit(X, y, totals=totals_of(truth, hidden)).objective_
     assert model.set_params(time_limit=1e-3).fit(X, y, totals=totals_of(truth, hidden)).objective_ <= first
 
@@ -219,7 +221,7 @@ def test_a_frozen_ensemble_survives_cloning():
 
 def test_no_time_still_gives_weights_and_an_honest_status():
     X, y, truth, hidden = survey(0, n=2000)
-    model = C2RFClassifier(paper_forest(0), threshold=False, time_limit=1e-3, random_state=0)
+    model = C2RFClassifier(paper_forest(0), class_prices=False, time_limit=1e-3, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning, match="weighting has objective"):

@@ -64,7 +64,7 @@ def test_objective_is_the_least_one(kernel, prices, seed):
     f = model.decision_function(X)
     known, sign = y >= 0, 2 * y - 1
     loss = np.average(np.maximum(0, 1 - sign * f)[known], weights=weight[known])
-    K = rbf_kernel(model.X_fit_, gamma=3.0) if kernel == "rbf" else model.X_fit_ @ model.X_fit_.T
+    K = rbf_kernel(model.points_, gamma=3.0) if kernel == "rbf" else model.points_ @ model.points_.T
     norm = model.dual_coef_[:, 0] @ K @ model.dual_coef_[:, 0]
     rough = sum(weight[i] * weight[j] * W[i, j] * (f[i] - f[j]) ** 2 / 2 for i in range(12) for j in range(12))
     total = loss + (prices[0] * norm + prices[1] * rough) / weight[known].sum()
@@ -126,7 +126,7 @@ def test_several_classes_are_one_machine_each():
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)
     y = np.where(known, names[truth], -1)
     model = LapSVMClassifier().fit(X, y)
-    assert model.dual_coef_.shape == (len(model.X_fit_), 3) and model.decision_function(X).shape == (150, 3)
+    assert model.dual_coef_.shape == (len(model.points_), 3) and model.decision_function(X).shape == (150, 3)
     assert np.mean(model.transduction_ == names[truth]) > 0.85
     for k, name in enumerate(names):
         # label 1 is the class, so that the sign is that of the machine
@@ -182,7 +182,7 @@ def test_given_graph_is_about_the_rows_as_given():
 def test_two_labels_at_one_point():
     X, y = np.array([[0.0], [1.0], [1.0], [2.0]]), [0, 0, 1, 1]
     model = LapSVMClassifier().fit(X, y)
-    assert model.predict([[0.0], [2.0]]).tolist() == [0, 1] and len(model.X_fit_) == 3
+    assert model.predict([[0.0], [2.0]]).tolist() == [0, 1] and len(model.points_) == 3
 
 
 def test_a_class_without_weight_is_never_predicted():

@@ -114,7 +114,7 @@ def test_the_values_of_leaves_are_best():
 
 def test_probabilities_are_the_scores_cut_off_and_normalized():
     X, _, y = moons()
-    for settings in ({}, {"tree": "cart"}, {"n_estimators": 3}, {"tree": None}, {"tree": Ridge()}):
+    for settings in ({}, {"estimator": "cart"}, {"n_estimators": 3}, {"estimator": "graph"}, {"estimator": Ridge()}):
         model = small(LapTAOClassifier, **settings).fit(X, y)
         shares = model.predict_proba(X)
         assert shares.sum(axis=1) == pytest.approx(np.ones(len(X))) and shares.min() >= 0
@@ -137,9 +137,9 @@ def test_several_outputs_and_units_of_the_target():
     assert other.transduction_ == pytest.approx(1000.0 * one.transduction_ - 7.0)
     assert other.objective_ == pytest.approx(one.objective_)
     assert np.array_equal(one.transduction_[~np.isnan(y)], y[~np.isnan(y)]) and not np.isnan(one.transduction_).any()
-    model = small(LapTAORegressor, tree=Ridge(alpha=0.1)).fit(X, 1000.0 * y - 7.0)
+    model = small(LapTAORegressor, estimator=Ridge(alpha=0.1)).fit(X, 1000.0 * y - 7.0)
     assert model.predict(X) == pytest.approx(
-        1000.0 * small(LapTAORegressor, tree=Ridge(alpha=0.1)).fit(X, y).predict(X) - 7.0
+        1000.0 * small(LapTAORegressor, estimator=Ridge(alpha=0.1)).fit(X, y).predict(X) - 7.0
     )
 
 
@@ -211,7 +211,7 @@ def test_frames(kind):
 
 
 @BOTH
-@pytest.mark.parametrize("settings", [{}, {"n_estimators": 3}, {"tree": "cart"}, {"tree": None}])
+@pytest.mark.parametrize("settings", [{}, {"n_estimators": 3}, {"estimator": "cart"}, {"estimator": "graph"}])
 def test_weights_are_repetitions_and_the_order_of_rows_is_nothing(kind, settings):
     X, y = partly_known(kind)
     rng = np.random.default_rng(1)
@@ -239,7 +239,9 @@ def test_units_of_features_do_not_matter(kind):
 
 
 @BOTH
-@pytest.mark.parametrize("settings", [{}, {"n_estimators": 3}, {"tree": "cart"}, {"tree": None}, {"tree": Ridge()}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"n_estimators": 3}, {"estimator": "cart"}, {"estimator": "graph"}, {"estimator": Ridge()}]
+)
 def test_sparse_rows_are_the_same_rows(kind, settings, monkeypatch):
     X, y = partly_known(kind)
     X = np.where(np.abs(X) < 0.3, 0.0, X)
@@ -255,7 +257,7 @@ def test_sparse_rows_are_the_same_rows(kind, settings, monkeypatch):
 @BOTH
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"stretch": 0.0}, {"n_estimators": 20}, {"tree": "cart"}, {"tree": None}, {"tree": Ridge()}],
+    [{}, {"stretch": 0.0}, {"n_estimators": 20}, {"estimator": "cart"}, {"estimator": "graph"}, {"estimator": Ridge()}],
     ids=["stretched", "tree", "forest", "cart", "graph", "ridge"],
 )
 def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, settings, monkeypatch):

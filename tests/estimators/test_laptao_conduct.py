@@ -17,7 +17,7 @@ from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.training import laptao as module
 
 BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])
-OTHERS = [{"n_estimators": 3}, {"tree": None}, {"tree": DecisionTreeRegressor(max_depth=3)}]
+OTHERS = [{"n_estimators": 3}, {"estimator": "graph"}, {"estimator": DecisionTreeRegressor(max_depth=3)}]
 
 
 def partly_known(kind, n=150):
@@ -75,7 +75,7 @@ def test_starts_that_cannot_be_used():
 
 
 @BOTH
-@pytest.mark.parametrize("settings", [{}, {"tree": "cart"}, *OTHERS])
+@pytest.mark.parametrize("settings", [{}, {"estimator": "cart"}, *OTHERS])
 def test_a_time_limit_ends_the_fit_with_a_model(kind, settings):
     X, y = partly_known(kind)
     with warnings.catch_warnings(record=True) as told:
@@ -126,7 +126,7 @@ def test_ends_of_the_rounds(kind, capsys):
         settled = small(kind, max_iter=20, tol=1.0).fit(X, y)
         assert settled.n_iter_ == 2 and settled.reason_ == "the model did not change any more"
         assert small(kind, max_iter=0).fit(X, y).n_iter_ == 0
-        graph = small(kind, tree=None).fit(X, y)
+        graph = small(kind, estimator="graph").fit(X, y)
         assert graph.n_iter_ == 1 and len(graph.trace_) == 1 and graph.best_iter_ == 0
     assert not capsys.readouterr().err
 
@@ -152,9 +152,9 @@ def test_alpha_is_told_and_gives_the_same_tree_again(kind):
         ({"gamma": 0.0}, "gamma"),
         ({"max_depth": 0}, "max_depth"),
         ({"max_depth": 17}, "max_depth"),
-        ({"tree": "oak"}, "tree"),
+        ({"estimator": "oak"}, "estimator"),
         ({"splits": "round"}, "splits"),
-        ({"tree": object()}, "tree"),
+        ({"estimator": object()}, "estimator"),
         ({"init": "zero"}, "init"),
         ({"n_estimators": 0}, "n_estimators"),
         ({"max_samples": 0.0}, "max_samples"),
@@ -164,7 +164,7 @@ def test_alpha_is_told_and_gives_the_same_tree_again(kind):
         ({"passes": 0}, "passes"),
         ({"mu": 0.0}, "mu"),
         ({"mu_factor": 0.9}, "mu_factor"),
-        ({"multiplier": "half"}, "multiplier"),
+        ({"multiplier_rule": "half"}, "multiplier"),
         ({"tol": -1.0}, "tol"),
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"perplexity": 0.5}, "perplexity"),
@@ -172,8 +172,8 @@ def test_alpha_is_told_and_gives_the_same_tree_again(kind):
         ({"time_limit": 0.0}, "time_limit"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"warm_start": "yes"}, "warm_start"),
-        ({"tree": "cart", "n_estimators": 2}, "n_estimators=2 makes forests of TAO trees"),
-        ({"tree": LogisticRegression()}, "no regressor"),
+        ({"estimator": "cart", "n_estimators": 2}, "n_estimators=2 makes forests of TAO trees"),
+        ({"estimator": LogisticRegression()}, "no regressor"),
     ],
 )
 @BOTH
@@ -204,7 +204,7 @@ def test_labels_that_cannot_be_used():
     with pytest.raises(ValueError, match="unlabeled"):
         small(LapTAORegressor, unlabeled="?").fit(X, y)
     with pytest.warns(ConvergenceWarning, match=r"after \d+\.\d s: the time was over\. The model has objective"):
-        small(LapTAORegressor, tree=None, time_limit=1e-9).fit(X, y)
+        small(LapTAORegressor, estimator="graph", time_limit=1e-9).fit(X, y)
     with pytest.raises(InvalidInputError, match="no labelled row"):
         small(LapTAORegressor).fit(X, y, sample_weight=np.isnan(y).astype(float))
     with pytest.raises(InvalidInputError, match="row 1 has some outputs and misses others"):
@@ -222,7 +222,7 @@ def test_rows_and_weights_that_cannot_be_used(kind):
         small(kind).fit(X, y, sample_weight=-np.ones(150))
     with pytest.raises(ValueError, match="inconsistent"):
         small(kind).fit(X, y[:-1])
-    knn = small(kind, tree=KNeighborsRegressor())
+    knn = small(kind, estimator=KNeighborsRegressor())
     with pytest.raises(InvalidInputError, match=r"KNeighborsRegressor\(\) has no sample_weight"):
         knn.fit(X, y, sample_weight=np.arange(1.0, 151.0))
     weight = (np.arange(150) < 120).astype(float)  # to leave rows out is possible
@@ -242,7 +242,7 @@ def test_rows_and_weights_that_cannot_be_used(kind):
 @pytest.mark.parametrize("tree", ["tao", "cart"])
 def test_model_files(kind, tree, tmp_path):
     X, y = partly_known(kind)
-    model = small(kind, tree=tree).fit(X, y)
+    model = small(kind, estimator=tree).fit(X, y)
     model.save(tmp_path / "model.json")
     for again in (load_model(tmp_path / "model.json"), kind.load(tmp_path / "model.json")):
         assert type(again) is kind and again.tree_ == model.tree_
@@ -300,5 +300,5 @@ def test_pickles_clones_and_second_fits(kind, settings):
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
     for other in OTHERS:  # nothing of the first fit is left in a second one of another kind
-        mixed = clone(model).fit(X, y).set_params(**{"tree": "tao", "n_estimators": 1} | other).fit(X, y)
+        mixed = clone(model).fit(X, y).set_params(**{"estimator": "tao", "n_estimators": 1} | other).fit(X, y)
         assert np.array_equal(mixed.predict(X), small(kind, **other).fit(X, y).predict(X))

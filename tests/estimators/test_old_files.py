@@ -11,7 +11,13 @@ from treewright.exceptions import ModelFileError
 
 FILES = sorted((Path(__file__).parent / "old_files").glob("*.json"))
 THIRD = {"oct_h": "bound", "oct_h_local": "bound", "s2oct": "bound", "tao": "loss", "tao_regressor": "loss"}
-THIRD |= {"ssct": "leaves", "laptao": "residual", "laptao_regressor": "residual"}
+THIRD |= {"ssct": "n_leaves", "laptao": "residual", "laptao_regressor": "residual"}
+NEW_NAMES = {
+    "s2oct": {"bound": "max_coefficient", "margin": "margin_rule", "n_trees": "n_estimators"},
+    "ssct": {"w": "supervision"},
+    "laptao": {"tree": "estimator", "multiplier": "multiplier_rule"},
+    "laptao_regressor": {"tree": "estimator", "multiplier": "multiplier_rule"},
+}
 HISTORY = ["seconds", "mu", "label_loss", "smoothness", "price", "residual", "moved"]
 
 
@@ -40,6 +46,8 @@ def test_old_files_are_read(path, tmp_path):
         assert [list(row) for row in model.trace_[HISTORY].tolist()] == expect["history"]
         words = {"rounds": "all rounds are done", "settled": "the model did not change any more"}
         assert model.reason_ == words[expect["stop_reason"]]
+    given = {NEW_NAMES.get(path.stem, {}).get(name, name): value for name, value in document["parameters"].items()}
+    assert {name: model.get_params()[name] for name in given} == given
     model.save(tmp_path / "again.json")
     again = json.loads((tmp_path / "again.json").read_text())
     assert again["version"] == 2 and again["tree"] == document["tree"]

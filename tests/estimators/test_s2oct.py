@@ -43,7 +43,7 @@ def fit(X, y, totals=None, groups=None, **parameters):
 def test_zero_objectives_are_true(margin, seed):
     X, truth, known, y = survey(120, seed=seed)
     total = int(truth[~known].sum())
-    model = fit(X, y, totals={1: total}, margin=margin)
+    model = fit(X, y, totals={1: total}, margin_rule=margin)
     assert (model.status_, model.objective_, model.bound_) == ("optimal", 0.0, 0.0)
     assert verify_zero(model.tree_, X, y, total, margin) == []
     assert np.sum(model.transduction_[~known] == 1) == total
@@ -66,7 +66,7 @@ def test_the_checker_can_fail():
 def test_every_tree_of_a_committee_is_optimal():
     X, truth, known, y = survey(150)
     total = int(truth[~known].sum())
-    model = fit(X, y, totals={1: total}, n_trees=7)
+    model = fit(X, y, totals={1: total}, n_estimators=7)
     assert len(model.trees_) > 1
     for tree in model.trees_:
         assert verify_zero(tree, X, y, total, "tolerance") == []
@@ -164,7 +164,7 @@ def test_other_bad_input():
     with pytest.raises(ValueError, match="'widest'"):
         S2OCTClassifier(margin="widest").fit(X, y)
     with pytest.raises(InvalidInputError, match="printed|paper"):
-        S2OCTClassifier(formulation="paper", margin="tolerance").fit(X, y, totals=5)
+        S2OCTClassifier(formulation="paper", margin_rule="tolerance").fit(X, y, totals=5)
 
 
 def test_rows_that_are_equal_but_in_different_groups():
@@ -183,7 +183,7 @@ def test_rows_that_are_equal_but_in_different_groups():
 
 @pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
 def test_labels_of_one_class(margin):
-    model = fit(np.arange(8.0)[:, None], [0] + [-1] * 7, totals={1: 0}, margin=margin, time_limit=5)
+    model = fit(np.arange(8.0)[:, None], [0] + [-1] * 7, totals={1: 0}, margin_rule=margin, time_limit=5)
     assert (model.status_, model.objective_) == ("optimal", 0.0)
     assert model.transduction_.tolist() == [0] * 8
 
@@ -200,7 +200,7 @@ def test_a_depth_with_a_leaf_for_each_class():
 def test_a_committee_of_one_tree_is_that_tree():
     """Labels that cannot all be right and cheap rows: one best tree, which misses the totals."""
     X, truth, known, y = survey(150, noise=2.0, labelled=0.4, seed=1)
-    model = fit(X, y, totals={1: int(truth[~known].sum())}, n_trees=5, penalty=0.05, time_limit=4)
+    model = fit(X, y, totals={1: int(truth[~known].sum())}, n_estimators=5, penalty=0.05, time_limit=4)
     assert len(model.trees_) == 1
     assert model.objective_ > 0 and sum(row["deviation"] for row in model.totals_) > 0
     assert np.array_equal(model.predict(X[~known]), model.transduction_[~known])
@@ -272,8 +272,8 @@ def test_weights_decide_between_contradicting_labels():
 def test_the_printed_program_reaches_the_same_optimum():
     X, truth, known, y = survey(24, p=2, labelled=0.3, seed=3)
     total = int(truth[~known].sum())
-    ours = fit(X, y, totals=total, margin="paper", max_depth=1, time_limit=30)
-    printed = fit(X, y, totals=total, margin="paper", formulation="paper", max_depth=1, time_limit=30)
+    ours = fit(X, y, totals=total, margin_rule="paper", max_depth=1, time_limit=30)
+    printed = fit(X, y, totals=total, margin_rule="paper", formulation="paper", max_depth=1, time_limit=30)
     assert ours.status_ == printed.status_ == "optimal"
     assert printed.objective_ == pytest.approx(ours.objective_, abs=1e-3)
 
@@ -294,7 +294,7 @@ def test_the_same_fit_twice_and_in_another_order():
 def test_save_and_load(tmp_path):
     X, truth, known, y = survey(100)
     frame = pd.DataFrame(X, columns=["age", "income", "size"])
-    model = fit(frame, y, totals={1: int(truth[~known].sum())}, n_trees=5)
+    model = fit(frame, y, totals={1: int(truth[~known].sum())}, n_estimators=5)
     model.save(tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     assert again.trees_ == model.trees_

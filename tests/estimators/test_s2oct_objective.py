@@ -81,13 +81,13 @@ def test_the_objective_is_that_of_the_tree(part):
 def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
     for seed in (1, 2, 3, 4, 6, 7):
         X, y, totals = tiny(seed)
-        model = fit(X, y, totals, max_depth=2, margin=margin)
+        model = fit(X, y, totals, max_depth=2, margin_rule=margin)
         assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7), seed
 
 
 def test_of_a_committee_and_of_a_fit_without_time():
     X, y, totals = tiny(8)
-    for parameters in ({"n_trees": 5}, {"time_limit": 0.01}, {"prefer": "sparse", "penalty": 0.3}):
+    for parameters in ({"n_estimators": 5}, {"time_limit": 0.01}, {"prefer": "sparse", "penalty": 0.3}):
         model = fit(X, y, totals, max_depth=2, **parameters)
         expected = recomputed(model, X, y, totals, penalty=parameters.get("penalty", 1.0))
         assert model.objective_ == pytest.approx(expected, abs=1e-7)

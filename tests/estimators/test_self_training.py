@@ -32,7 +32,7 @@ def by_hand(estimator, rounds, weight=1.0):
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_rounds_are_those_written_out(rounds, weight):
     kind = DecisionTreeRegressor(max_depth=3, random_state=0)
-    model = SelfTrainingRegressor(kind, max_iter=rounds, tol=0, weight=weight).fit(X, Y)
+    model = SelfTrainingRegressor(kind, max_iter=rounds, tol=0, unlabeled_weight=weight).fit(X, Y)
     expected = by_hand(DecisionTreeRegressor(max_depth=3, random_state=0), model.n_iter_ - 1, weight)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
     np.testing.assert_allclose(model.transduction_, np.where(KNOWN, TRUTH, expected), rtol=1e-9)
@@ -116,7 +116,7 @@ def test_weights_of_unlabelled_rows_count():
     [
         (SelfTrainingRegressor(LogisticRegression()), Y, "no regressor"),
         (SelfTrainingRegressor(DecisionTreeRegressor), Y, "pass an instance"),
-        (SelfTrainingRegressor(KNeighborsRegressor(), weight=0.5), Y, "takes no sample_weight"),
+        (SelfTrainingRegressor(KNeighborsRegressor(), unlabeled_weight=0.5), Y, "takes no sample_weight"),
         (SelfTrainingRegressor(), np.full(len(X), np.nan), "at least one must be labelled"),
         (SelfTrainingRegressor(unlabeled="none"), Y, "unlabeled"),
         (SelfTrainingRegressor(max_iter=0), Y, "max_iter"),

@@ -69,9 +69,9 @@ def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
     [
         LapTAOClassifier(max_depth=3),
         LapTAORegressor(max_depth=3),
-        LapTAOClassifier(max_depth=3, tree="cart"),
+        LapTAOClassifier(max_depth=3, estimator="cart"),
         LapTAORegressor(max_depth=2, n_estimators=3, max_iter=5),
-        LapTAOClassifier(tree=None),
+        LapTAOClassifier(estimator="graph"),
     ]
 )
 def test_scikit_learn_check_of_laptao(estimator, check):

@@ -46,7 +46,7 @@ MODELS = {
     "totals": TotalsClassifier(LogisticRegression(), random_state=0),
     "totals forest": TotalsClassifier(random_state=0),
     "c2rf": C2RFClassifier(ExtraTreesClassifier(20), random_state=0),
-    "c2rf without threshold": C2RFClassifier(paper_forest(0), threshold=False, random_state=0, time_limit=5),
+    "c2rf without threshold": C2RFClassifier(paper_forest(0), class_prices=False, random_state=0, time_limit=5),
 }
 GROUPS = {
     "none": None,
@@ -74,9 +74,9 @@ def test_models_with_prices_are_read_back(model, groups):
         totals = {g: {k: int(np.sum(part == "abc".index(k))) for k in "abc"} for g, part in hidden.items()}
     model.fit(X, y, totals=totals, groups=groups)
     again = read_back(model)
-    assert list(again.thresholds_) == list(model.thresholds_)
-    assert [type(g) for g in again.thresholds_] == [type(g) for g in model.thresholds_]
-    assert all(np.array_equal(again.thresholds_[g], model.thresholds_[g]) for g in model.thresholds_)
+    assert list(again.class_prices_) == list(model.class_prices_)
+    assert [type(g) for g in again.class_prices_] == [type(g) for g in model.class_prices_]
+    assert all(np.array_equal(again.class_prices_[g], model.class_prices_[g]) for g in model.class_prices_)
     assert again.totals_ == model.totals_
     new = np.random.default_rng(1).random((200, 3))
     assert np.array_equal(again.predict(new), model.predict(new))
@@ -94,8 +94,8 @@ def test_a_class_without_labels_is_read_back():
 
 OTHERS = {
     "forest": (LapTAOClassifier(max_depth=3, n_estimators=2, max_iter=3, random_state=0), TRUTH),
-    "propagation": (LapTAOClassifier(tree=None, random_state=0), TRUTH),
-    "regressor": (LapTAORegressor(tree=Ridge(), max_iter=3, random_state=0), X[:, 0]),
+    "propagation": (LapTAOClassifier(estimator="graph", random_state=0), TRUTH),
+    "regressor": (LapTAORegressor(estimator=Ridge(), max_iter=3, random_state=0), X[:, 0]),
     "svm": (LapSVMClassifier(random_state=0), TRUTH),
     "self-training": (SelfTrainingRegressor(random_state=0), X[:, 0]),
 }
@@ -109,4 +109,4 @@ def test_other_models_without_files_are_read_back(model, truth):
 
 @pytest.mark.parametrize("model", [TotalsClassifier(), C2RFClassifier()])
 def test_there_are_no_prices_before_a_fit(model):
-    assert not hasattr(model, "thresholds_")
+    assert not hasattr(model, "class_prices_")

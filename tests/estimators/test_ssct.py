@@ -84,7 +84,7 @@ def problems(draw):
 @given(problems(), st.sampled_from([0.0, 0.3, 0.9]), st.sampled_from(["labelled", "all"]), st.sampled_from([1, 3]))
 def test_every_split_is_the_best_one(problem, w, shares, least):
     X, y, weight = problem
-    model = SSCTClassifier(max_depth=3, w=w, label_shares=shares, min_samples_leaf=least, unlabeled=-1)
+    model = SSCTClassifier(max_depth=3, supervision=w, label_shares=shares, min_samples_leaf=least, unlabeled=-1)
     tree = model.fit(X, y, sample_weight=weight).tree_
     path = model.decision_path(X).toarray().astype(bool)
     for node in range(tree.n_nodes):
@@ -100,7 +100,7 @@ def test_every_split_is_the_best_one(problem, w, shares, least):
 @given(problems(), st.sampled_from([0.0, 0.4, 1.0]))
 def test_objective_is_the_impurity_of_the_leaves(problem, w):
     X, y, weight = problem
-    model = SSCTClassifier(max_depth=2, w=w).fit(X, y, sample_weight=weight)
+    model = SSCTClassifier(max_depth=2, supervision=w).fit(X, y, sample_weight=weight)
     leaf, total, known = model.apply(X), 0.0, y >= 0
     scale = variances(X, weight)
     for k in np.unique(leaf):
@@ -110,7 +110,7 @@ def test_objective_is_the_impurity_of_the_leaves(problem, w):
             ratio = variances(X[at], weight[at])[scale > 0] / scale[scale > 0]
             total += (1 - w) * weight[at].sum() / weight.sum() * ratio.mean()
     assert model.objective_ == pytest.approx(total, abs=1e-9)
-    assert np.all(np.diff(model.trace_["objective"]) < 1e-12) and model.trace_["leaves"][-1] == model.tree_.n_leaves
+    assert np.all(np.diff(model.trace_["objective"]) < 1e-12) and model.trace_["n_leaves"][-1] == model.tree_.n_leaves
 
 
 @pytest.mark.parametrize("data", [WINE, load_breast_cancer(return_X_y=True)])
@@ -119,7 +119,7 @@ def test_with_labels_alone_it_is_cart(data):
     known = y != -1
     for depth in (1, 3):
         cart = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X[known], truth[known])
-        model = SSCTClassifier(max_depth=depth, w=1.0).fit(X, y)
+        model = SSCTClassifier(max_depth=depth, supervision=1.0).fit(X, y)
         shares, counts = model.tree_.shares(), model.tree_.values.sum(axis=1)
         impurity = 1 - (shares**2).sum(axis=1)
         leaves = cart.tree_.children_left < 0
@@ -139,7 +139,7 @@ def test_unlabelled_rows_say_where_to_cut():
 
 def test_nodes_without_labels_have_that_of_their_parent():
     X = np.array([[0.0], [1.0], [2.0], [100.0], [101.0]])
-    model = SSCTClassifier(w=0.05).fit(X, ["a", "b", "b", -1, -1])
+    model = SSCTClassifier(supervision=0.05).fit(X, ["a", "b", "b", -1, -1])
     assert model.tree_.threshold[0] == 51.0 and model.transduction_.tolist() == ["a", "b", "b", "b", "b"]
     assert model.tree_.values[model.tree_.right[0]].tolist() == [0.0, 0.0]
     assert model.predict_proba([[200.0]]).tolist() == [[0.0, 1.0]]
@@ -163,7 +163,7 @@ def test_limits_of_the_tree():
         assert tree.depth <= (model.max_depth or 99)
         assert np.bincount(leaf)[tree.leaves].min() >= model.min_samples_leaf
         assert rows[tree.branches].min() >= model.min_samples_split
-    assert SSCTClassifier(max_depth=None, w=1).fit(X, y).score(X[y >= 0], y[y >= 0]) == 1.0
+    assert SSCTClassifier(max_depth=None, supervision=1).fit(X, y).score(X[y >= 0], y[y >= 0]) == 1.0
 
 
 @pytest.mark.parametrize("few", [1, 3, 0.2, "sqrt"])
@@ -239,12 +239,16 @@ def test_ctrl_c_keeps_the_levels_so_far(monkeypatch):
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     try:
         with pytest.warns(ConvergenceWarning, match="interrupted"):
-            model = SSCTClassifier(w=0.2).fit(X, y)
+            model = SSCTClassifier(supervision=0.2).fit(X, y)
     finally:
         signal.signal(signal.SIGINT, previous)
     monkeypatch.undo()
     assert model.status_ == "interrupted"
-    assert model.tree_ == SSCTClassifier(max_depth=2, w=0.2).fit(X, y).tree_ != SSCTClassifier(w=0.2).fit(X, y).tree_
+    assert (
+        model.tree_
+        == SSCTClassifier(max_depth=2, supervision=0.2).fit(X, y).tree_
+        != SSCTClassifier(supervision=0.2).fit(X, y).tree_
+    )
 
 
 def test_model_file_and_command_line(tmp_path, capsys):
@@ -258,7 +262,7 @@ def test_model_file_and_command_line(tmp_path, capsys):
     (tmp_path / "wine.csv").write_text("\n".join([header, *lines]))
     out = tmp_path / "cli.json"
     arguments = ["fit", str(tmp_path / "wine.csv"), "--target", "kind", "--model", "ssct", "--max-depth", "3"]
-    assert main([*arguments, "--set", "w=0.5", "--out", str(out)]) == 0
+    assert main([*arguments, "--set", "supervision=0.5", "--out", str(out)]) == 0
     np.testing.assert_array_equal(load_model(out).tree_.threshold, model.tree_.threshold)
     assert "training accuracy" in capsys.readouterr().out
 
@@ -266,8 +270,8 @@ def test_model_file_and_command_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("settings_", "y", "message"),
     [
-        ({"w": 1.5}, [0, 1, -1], "'w' parameter"),
-        ({"w": "cv"}, [0, 1, -1], "'w' parameter"),
+        ({"supervision": 1.5}, [0, 1, -1], "'supervision' parameter"),
+        ({"supervision": "cv"}, [0, 1, -1], "'supervision' parameter"),
         ({"max_features": 1.5}, [0, 1, -1], "max_features"),
         ({"n_jobs": 0}, [0, 1, -1], "n_jobs"),
         ({}, [-1, -1, -1], "none of the 3 rows"),

@@ -148,7 +148,7 @@ def test_without_totals_it_is_the_plain_classifier():
     assert np.array_equal(model.predict(X), plain.predict(X))
     assert np.array_equal(model.transduction_[~known], plain.predict(X[~known]))
     assert np.allclose(model.predict_proba(X), plain.predict_proba(X), rtol=0, atol=1e-4)  # rows in another order
-    assert model.totals_ == [] and model.thresholds_[None].tolist() == [0.0, 0.0, 0.0]
+    assert model.totals_ == [] and model.class_prices_[None].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_intervals_that_do_not_bind_change_nothing():
@@ -159,7 +159,7 @@ def test_intervals_that_do_not_bind_change_nothing():
         X, y, totals={c: (reached[c] - 3, reached[c] + 3) for c in range(3)}
     )
     assert np.array_equal(model.transduction_, free.transduction_)
-    assert model.thresholds_[None].tolist() == [0.0, 0.0, 0.0]
+    assert model.class_prices_[None].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_default_is_a_forest_that_totals_improve():
@@ -192,7 +192,7 @@ def test_rows_in_another_order_get_the_same_labels(estimator, k):
         order = np.random.default_rng(seed).permutation(len(y))
         other = TotalsClassifier(estimator, random_state=5).fit(X[order], y[order], totals=totals, groups=groups[order])
         assert np.array_equal(other.transduction_, first.transduction_[order])
-        assert all(np.array_equal(other.thresholds_[g], first.thresholds_[g]) for g in ("n", "s", None))
+        assert all(np.array_equal(other.class_prices_[g], first.class_prices_[g]) for g in ("n", "s", None))
 
 
 def test_a_file_sorted_by_class_gives_nothing_away():
@@ -270,7 +270,7 @@ def test_probabilities_are_a_shift_of_the_prior():
     X, truth, known, y = survey(200, 3)
     model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={0: 20, 1: 90})
     new = np.random.default_rng(5).normal(size=(40, 3))
-    shifted = model.estimator_.predict_proba(new) * np.exp(model.thresholds_[None])
+    shifted = model.estimator_.predict_proba(new) * np.exp(model.class_prices_[None])
     assert np.allclose(model.predict_proba(new), shifted / shifted.sum(axis=1, keepdims=True))
     assert np.array_equal(model.predict(new), shifted.argmax(axis=1))
 
@@ -278,7 +278,7 @@ def test_probabilities_are_a_shift_of_the_prior():
 def test_a_decision_function_becomes_a_logistic_one():
     X, truth, known, y = survey(200)
     model = TotalsClassifier(LinearSVC(random_state=0)).fit(X, y, totals={1: 20})
-    first, second = model.thresholds_[None]
+    first, second = model.class_prices_[None]
     expected = 1 / (1 + np.exp(-(model.estimator_.decision_function(X) + second - first)))
     assert np.allclose(model.predict_proba(X)[:, 1], expected)
 
@@ -286,7 +286,7 @@ def test_a_decision_function_becomes_a_logistic_one():
 def test_the_threshold_is_halfway():
     X = np.array([[-9.0], [9.0], [1.0], [2.0], [4.0], [8.0]])
     model = TotalsClassifier(Columns()).fit(X, [0, 1, -1, -1, -1, -1], totals={1: 2})
-    first, second = model.thresholds_[None]
+    first, second = model.class_prices_[None]
     assert first - second == pytest.approx(3.0)
     assert model.predict([[2.9], [3.1]]).tolist() == [0, 1]
 
@@ -298,8 +298,8 @@ def test_without_groups_prices_are_those_of_all_groups_together():
     model = TotalsClassifier(LogisticRegression()).fit(X, y, totals=totals, groups=groups)
     pooled = {c: totals["n"][c] + totals["s"][c] for c in range(3)}
     together = TotalsClassifier(LogisticRegression()).fit(X, y, totals=pooled)
-    assert set(model.thresholds_) == {"n", "s", None}
-    assert np.allclose(model.thresholds_[None], together.thresholds_[None])
+    assert set(model.class_prices_) == {"n", "s", None}
+    assert np.allclose(model.class_prices_[None], together.class_prices_[None])
     assert counts(model.predict(X[~known]), 3) == list(pooled.values())
 
 
@@ -318,7 +318,7 @@ def test_groups_choose_the_prices_of_new_rows():
 def test_a_class_with_total_zero_is_never_predicted():
     X, truth, known, y = survey(150, 3)
     model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={2: 0})
-    assert model.thresholds_[None].tolist() == [0.0, 0.0, -np.inf]
+    assert model.class_prices_[None].tolist() == [0.0, 0.0, -np.inf]
     assert not np.any(model.predict(X) == 2) and np.all(model.predict_proba(X)[:, 2] == 0)
 
 
@@ -436,7 +436,7 @@ def test_rows_without_any_unlabelled_one():
     X, truth, known, y = survey(60)
     model = TotalsClassifier(LogisticRegression()).fit(X, truth, totals={1: 0})
     assert np.array_equal(model.transduction_, truth)
-    assert model.thresholds_[None].tolist() == [0.0, 0.0]
+    assert model.class_prices_[None].tolist() == [0.0, 0.0]
 
 
 # ---------------------------------------------------------------------- bad input

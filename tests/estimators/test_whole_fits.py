@@ -31,8 +31,8 @@ NOISE = rng.integers(0, 2, 60)
 CASES = {
     "oct-h": (OCTHClassifier(time_limit=NO_TIME), {}),
     "s2oct": (S2OCTClassifier(time_limit=NO_TIME), {"totals": 20}),
-    "committee": (S2OCTClassifier(n_trees=3, time_limit=NO_TIME), {}),
-    "c2rf": (C2RFClassifier(paper_forest(0), threshold=False, time_limit=NO_TIME), {"totals": 17}),
+    "committee": (S2OCTClassifier(n_estimators=3, time_limit=NO_TIME), {}),
+    "c2rf": (C2RFClassifier(paper_forest(0), class_prices=False, time_limit=NO_TIME), {"totals": 17}),
     "tao": (TAOClassifier(time_limit=NO_TIME), {}),
     "tao regressor": (TAORegressor(time_limit=NO_TIME), {}),
     "laptao": (LapTAOClassifier(time_limit=NO_TIME), {}),

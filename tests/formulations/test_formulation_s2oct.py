@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from treewright.data import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import S2OCT, TreeFormulation
-from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
+from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 from treewright.tree import Tree, route
@@ -125,11 +125,11 @@ def assert_feasible(model, tree):
     assert set(model.y[model.y >= 0]) <= set(label)
     if model.n_classes == 2:
         assert label.tolist() == [0, 1] * 2 ** (D - 1)
-    assert np.abs(tree.weights).max() <= model.bound + 1e-9
-    required = model.tolerance if model.margin == "tolerance" else 1.0
+    assert np.abs(tree.weights).max() <= model.max_coefficient + 1e-9
+    required = model.tolerance if model.margin_rule == "tolerance" else 1.0
     for x in model.X[model.y < 0]:
         f = tree.weights @ x - tree.threshold
-        if model.margin == "paper":
+        if model.margin_rule == "paper":
             assert np.abs(f[: 2**D - 1]).min() >= required - 1e-9
         node = 0
         while tree.left[node] >= 0:
@@ -141,7 +141,7 @@ def assert_feasible(model, tree):
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize(("n_classes", "depth"), [(2, 1), (2, 3), (3, 2), (4, 2)])
 def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, margin, n_classes, depth):
-    model = random_model(seed, n_classes=n_classes, depth=depth, margin=margin)
+    model = random_model(seed, n_classes=n_classes, depth=depth, margin_rule=margin)
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 2, n_classes, int(rng.integers(0, 5)))
     fixed = model.repair(tree)
@@ -154,7 +154,7 @@ def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, mar
 
 @pytest.mark.parametrize("seed", range(20))
 def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
-    model = random_model(seed, margin="paper", formulation="paper")
+    model = random_model(seed, margin_rule="paper", formulation="paper")
     tree = random_tree(np.random.default_rng(seed), 2, 2, 3)
     assert_feasible(model, model.repair(tree))
     found = check(model.build(), model.encode(tree))
@@ -166,7 +166,7 @@ def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
 @pytest.mark.parametrize("margin", MARGINS)
 def test_repair_never_worsens_a_tree_that_keeps_margins_and_bounds(seed, margin):
     """Falling labels and equal siblings are no reason to change a split otherwise."""
-    model = random_model(seed, n_labelled=12, n_unlabelled=6, margin=margin)
+    model = random_model(seed, n_labelled=12, n_unlabelled=6, margin_rule=margin)
     rng = np.random.default_rng(seed)
     weights, values = rng.normal(size=(3, 2)), np.ones((7, 2))
     threshold = np.einsum("ij,ij->i", weights, model.X[rng.integers(0, 12, 3)])
@@ -196,7 +196,7 @@ def test_a_shallow_tree_gains_nothing_but_second_chances():
 def test_repair_moves_a_threshold_to_the_nearest_gap_by_rows():
     X = np.array([[-1.7], [0.0], [0.05], [0.1], [0.2], [0.3], [2.3]])
     y, size = np.full(7, -1), np.array([[1], [1], [1], [1], [9], [1], [1]])
-    model = S2OCT(X, y, np.ones(7), PointTotals(size, [[0, 0]], [[15, 15]]), depth=1, bound=2.0)
+    model = S2OCT(X, y, np.ones(7), PointTotals(size, [[0, 0]], [[15, 15]]), depth=1, max_coefficient=2.0)
     tree = model.repair(Tree.stump([1.0], 0.15, [[1.0, 0.0], [0.0, 1.0]]))
     # Gaps of width 2 m / s = 1 are left of 0 (three points and rows move) and right of 0.3 (two points, ten rows).
     assert (route(tree, X) == 1).tolist() == [True] + [False] * 6
@@ -204,7 +204,7 @@ def test_repair_moves_a_threshold_to_the_nearest_gap_by_rows():
 
 
 def test_repair_gives_every_labelled_class_a_leaf():
-    model = random_model(3, n_classes=4, depth=2, margin="reached")
+    model = random_model(3, n_classes=4, depth=2, margin_rule="reached")
     tree = model.repair(Tree.leaf([0.0, 1.0, 0.0, 0.0], 2))
     assert sorted(tree.labels[tree.leaves]) == [0, 1, 2, 3]
     assert np.all(tree.labels[route(tree, model.X)] == 1)
@@ -228,7 +228,9 @@ def test_repair_refuses_categorical_splits():
 def test_a_simpler_tree_says_the_same_and_costs_no_more(seed):
     """Points on a small grid, some contradicting one another, and splits that send all of them one way."""
     n_classes, margin = 2 + seed % 2, MARGINS[seed % 3]
-    model = random_model(seed, n_labelled=6, n_unlabelled=5, n_classes=n_classes, margin=margin, depth=2 + seed % 2)
+    model = random_model(
+        seed, n_labelled=6, n_unlabelled=5, n_classes=n_classes, margin_rule=margin, depth=2 + seed % 2
+    )
     rng = np.random.default_rng(seed)
     model = replace(model, X=rng.integers(0, 3, model.X.shape) * 10.0)
     for _ in range(4):
@@ -257,14 +259,16 @@ def test_only_a_second_chance_that_somebody_takes_is_kept():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_printed_program_has_the_same_optimum(seed):
-    tight = random_model(seed, n_labelled=8, n_unlabelled=4, margin="paper", bound=0.3)
+    tight = random_model(seed, n_labelled=8, n_unlabelled=4, margin_rule="paper", max_coefficient=0.3)
     printed = replace(tight, formulation="paper")
     assert solve(tight).objective == pytest.approx(solve(printed).objective, abs=1e-5)
 
 
 @pytest.mark.parametrize(("margin", "n_classes"), [("paper", 2), ("paper", 3), ("reached", 2), ("reached", 3)])
 def test_excluding_mirror_images_costs_nothing_at_depth_three(margin, n_classes):
-    model = random_model(1, n_labelled=5, n_unlabelled=3, n_classes=n_classes, margin=margin, depth=3, bound=0.1)
+    model = random_model(
+        1, n_labelled=5, n_unlabelled=3, n_classes=n_classes, margin_rule=margin, depth=3, max_coefficient=0.1
+    )
     program = model.build()
     start, stop = program.rows["first_goes_right"]
     lower, upper = program.row_lower.copy(), program.row_upper.copy()
@@ -276,14 +280,14 @@ def test_excluding_mirror_images_costs_nothing_at_depth_three(margin, n_classes)
 def test_the_printed_constant_can_cut_off_the_optimum():
     """Worked by hand in the docstring of the printed program."""
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, -1, -1])
-    tight = S2OCT(X, y, np.ones(3), PointTotals([[1], [1]], [[0, 2]], [[0, 2]]), depth=1, bound=0.6)
+    tight = S2OCT(X, y, np.ones(3), PointTotals([[1], [1]], [[0, 2]], [[0, 2]]), depth=1, max_coefficient=0.6)
     assert solve(tight).objective == pytest.approx(1.4)
     assert solve(replace(tight, formulation="paper")).objective == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("margin", MARGINS)
 def test_a_solution_keeps_its_margins(margin):
-    model = random_model(5, n_labelled=6, n_unlabelled=5, margin=margin, bound=1.0, tolerance=0.05)
+    model = random_model(5, n_labelled=6, n_unlabelled=5, margin_rule=margin, max_coefficient=1.0, tolerance=0.05)
     tree = model.decode(solve(model).x)
     required = 0.05 if margin == "tolerance" else 1.0
     f = model.X @ tree.weights[:3].T - tree.threshold[:3]
@@ -295,7 +299,7 @@ def test_a_solution_keeps_its_margins(margin):
 @pytest.mark.parametrize("n_labelled", [0, 4])
 @pytest.mark.parametrize("margin", MARGINS)
 def test_one_kind_of_points_may_be_missing(n_labelled, margin):
-    model = random_model(0, n_labelled=n_labelled, n_unlabelled=4 - n_labelled, margin=margin)
+    model = random_model(0, n_labelled=n_labelled, n_unlabelled=4 - n_labelled, margin_rule=margin)
     result = solve(model)
     assert result.objective == pytest.approx(0.0, abs=1e-6)
     assert model.objective(model.decode(result.x)) == pytest.approx(0.0, abs=1e-6)
@@ -349,9 +353,9 @@ def test_bounds_of_groups_add_up():
 def test_defaults_of_the_paper():
     assert [default_depth(n) for n in (1, 999, 1000)] == [2, 2, 3]
     assert [default_depth(500, k) for k in (2, 4, 5, 8, 9, 400)] == [2, 2, 3, 3, 4, 9]  # a leaf for each class
-    assert [default_bound(n, 1e6, 4) for n in (649, 650, 1499, 1500)] == [10.0, 20.0, 20.0, 40.0]
-    assert default_bound(100, 2.0, 9) == pytest.approx(499 / 6)
-    assert default_bound(100, 0.0, 9) == 10.0
+    assert [default_max_coefficient(n, 1e6, 4) for n in (649, 650, 1499, 1500)] == [10.0, 20.0, 20.0, 40.0]
+    assert default_max_coefficient(100, 2.0, 9) == pytest.approx(499 / 6)
+    assert default_max_coefficient(100, 0.0, 9) == 10.0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -371,11 +375,11 @@ def test_largest_distance_of_very_many_points_is_an_upper_bound():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"margin": "reached"}, "margin='paper'"),
+        ({"margin_rule": "reached"}, "margin_rule='paper'"),
         ({"slack": 1}, "exact total"),
         ({"n_groups": 2}, "one group"),
         ({"n_classes": 3}, "two classes"),
-        ({"bound": 1e-3}, "larger bound"),
+        ({"max_coefficient": 1e-3}, "larger bound"),
     ],
 )
 def test_the_printed_program_refuses_what_it_does_not_know(change, text):
@@ -386,9 +390,9 @@ def test_the_printed_program_refuses_what_it_does_not_know(change, text):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"margin": "none"}, "margin='none'"),
+        ({"margin_rule": "none"}, "margin_rule='none'"),
         ({"formulation": "x"}, "formulation='x'"),
-        ({"bound": 0.0}, "bound=0"),
+        ({"max_coefficient": 0.0}, "bound=0"),
         ({"tolerance": 0.0}, "tolerance=0"),
         ({"n_classes": 5}, "5 classes have labelled points"),
         ({"depth": 0}, "depth 0"),

@@ -32,7 +32,7 @@ def model_of(X, y, count, **settings):
     y = np.asarray(y)
     n = int(np.sum(y < 0))
     totals = PointTotals(np.ones((n, 1)), [[n - count, count]], [[n - count, count]])
-    settings = {"margin": "tolerance"} | settings
+    settings = {"margin_rule": "tolerance"} | settings
     return S2OCT(np.asarray(X, float), y, np.ones(len(y)), totals, **settings)
 
 
@@ -44,7 +44,7 @@ def test_a_hyperplane_moves_to_any_count(count):
     """One labelled point at either end: every count between is reached, and both stay right."""
     rng = np.random.default_rng(count)
     X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (20, 2))])
-    model = model_of(X, [0, 1, *[-1] * 20], count, depth=1, bound=10.0)
+    model = model_of(X, [0, 1, *[-1] * 20], count, depth=1, max_coefficient=10.0)
     start = Planes(np.array([[1.0, 0.0]]), np.array([0.0]), np.array([0, 1]))
     planes = Moves(Survey(model), rng, Budget()).meet_totals(start)
     label = planes.labels[leaves_reached(planes.values(X))]
@@ -56,7 +56,7 @@ def test_a_hyperplane_moves_to_any_count(count):
 def test_widening_changes_no_side():
     rng = np.random.default_rng(1)
     X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (30, 2))])
-    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, bound=10.0)
+    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, max_coefficient=10.0)
     near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
     wide = Moves(Survey(model), rng, Budget()).widened(near)
     assert np.array_equal(near.values(X) > 0, wide.values(X) > 0)
@@ -73,7 +73,7 @@ def test_every_program_of_a_move_gets_the_time_that_is_left(monkeypatch):
     monkeypatch.setattr(LinearProgram, "solve", told)
     rng = np.random.default_rng(1)
     X = np.vstack([[-9.0, 0.0], [9.0, 0.0], rng.uniform(-5, 5, (30, 2))])
-    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, bound=10.0)
+    model = model_of(X, [0, 1, *[-1] * 30], 15, depth=1, max_coefficient=10.0)
     near = Planes(np.array([[1.0, 0.2]]), np.array([float(X[5] @ [1.0, 0.2]) + 1e-5]), np.array([0, 1]))
     for move in (Moves.widened, Moves.meet_totals):
         given.clear()
@@ -85,7 +85,7 @@ def test_programs_are_kept_for_few_nodes_and_follow_the_labelled_points():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, 2))
     y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
-    moves = Moves(Survey(model_of(X, y, 15, depth=7, bound=50.0)), rng, Budget())
+    moves = Moves(Survey(model_of(X, y, 15, depth=7, max_coefficient=50.0)), rng, Budget())
     sides = np.where(y[y >= 0] > 0, 1.0, -1.0)
     first = moves._program(0, sides)
     assert moves._program(0, sides) is first
@@ -141,7 +141,7 @@ def test_samples_of_many_points_have_as_many_of_each_class_as_there_can_be():
 
 def stumps_and_more(X, y):
     """Four trees of depth 2 with the same objective 0, each preferred for another reason."""
-    model = model_of(X, y, 2, depth=2, bound=10.0)
+    model = model_of(X, y, 2, depth=2, max_coefficient=10.0)
     label = [0, 0, 0, 0, 1, 0, 1]
 
     def tree(weights, threshold):
@@ -217,7 +217,9 @@ def test_logistic_regressions_part_classes_that_can_be_parted(n_classes):
     X = centre[truth] + rng.normal(size=(len(truth), 6))
     y = np.where(np.arange(len(truth)) < 10 * n_classes, truth, -1)
     total = np.full((1, n_classes), 30)
-    model = S2OCT(X, y, np.ones(len(y)), PointTotals(np.ones((30 * n_classes, 1)), total, total), depth=3, bound=10.0)
+    model = S2OCT(
+        X, y, np.ones(len(y)), PointTotals(np.ones((30 * n_classes, 1)), total, total), depth=3, max_coefficient=10.0
+    )
     planes, nodes = linear(Survey(model), Budget())
     assert len(nodes) == n_classes - 1
     label = planes.labels[leaves_reached(planes.values(X))]
@@ -226,7 +228,7 @@ def test_logistic_regressions_part_classes_that_can_be_parted(n_classes):
 
 def test_without_time_directions_are_differences_of_means():
     X = np.array([[-5.0, 0], [-4, 0], [5, 1], [4, 1], [-3, 0], [3, 1]])
-    model = model_of(X, [0, 0, 1, 1, -1, -1], 1, depth=2, bound=10.0)
+    model = model_of(X, [0, 0, 1, 1, -1, -1], 1, depth=2, max_coefficient=10.0)
     budget = Budget(None)
     budget.stop()
     planes, nodes = linear(Survey(model), budget)
@@ -241,7 +243,7 @@ def test_scales_are_the_best_of_those_tried(seed, margin):
     planes, rng = planes_of(seed, depth=2, p=3)
     X = rng.normal(size=(60, 3)) * 5
     y = np.where(np.arange(60) < 40, rng.integers(0, 2, 60), -1)
-    model = model_of(X, y, 10, depth=2, bound=100.0, margin=margin)
+    model = model_of(X, y, 10, depth=2, max_coefficient=100.0, margin_rule=margin)
     survey = Survey(model)
     planes = survey.stretched(planes)
     found = shrunk(survey, planes, Budget())
@@ -265,7 +267,7 @@ def test_scales_are_the_best_of_those_tried(seed, margin):
 
 def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     X, y = np.arange(20.0)[:, None], np.array([0, *[-1] * 18, 1])
-    guide = Guide(Survey(model_of(X, y, 9, margin="paper")), 0, Budget())
+    guide = Guide(Survey(model_of(X, y, 9, margin_rule="paper")), 0, Budget())
     kinds = [
         [(t.shallow, t.simplify, t.alone, t.random_root, t.guidance) for t in tasks]
         for tasks in (
@@ -289,7 +291,7 @@ def test_hyperplanes_find_room_and_keep_totals_and_labels(seed, margin):
     y = np.full(64, -1)
     y[np.argmin(grid @ [1, 0.01])], y[np.argmax(grid @ [1, 0.01])] = 0, 1
     right = int(np.sum((grid[:, 0] > 2.5) & (y < 0)))
-    model = model_of(grid, y, right, depth=1, bound=4.0, margin=margin)
+    model = model_of(grid, y, right, depth=1, max_coefficient=4.0, margin_rule=margin)
     moves = Moves(Survey(model), np.random.default_rng(seed), Budget(60))
     askew = Planes(np.array([[4.0, 0.4]]), np.array([12.0]), np.array([0, 1]))
     hidden = grid[y < 0]
@@ -305,7 +307,7 @@ def test_without_room_the_time_ends_the_attempt_and_labels_stay():
     X = np.linspace(0, 1, 40)[:, None]
     y = np.full(40, -1)
     y[0], y[-1] = 0, 1
-    model = model_of(X, y, 19, depth=1, bound=4.0, margin="paper")
+    model = model_of(X, y, 19, depth=1, max_coefficient=4.0, margin_rule="paper")
     moves = Moves(Survey(model), np.random.default_rng(0), Budget(5))
     start = Planes(np.array([[4.0]]), np.array([2.0]), np.array([0, 1]))
     planes = settled(moves, start)

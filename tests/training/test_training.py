@@ -55,11 +55,9 @@ def test_oct_h():
 
 
 def test_s2oct_and_its_committee():
-    settings = S2OCTSettings(max_depth=2)
-    committee = [field.name for field in fields(S2OCTSettings) if field.name in ("n_trees", "n_estimators")]
-    settings = S2OCTSettings(max_depth=2, **{committee[0]: 3})
+    settings = S2OCTSettings(max_depth=2, n_estimators=3)
     found = train_s2oct(problem(totals={1: TOTAL}), settings, solving(), Budget())
-    model = tw.S2OCTClassifier(max_depth=2, random_state=0, time_limit=None, **{committee[0]: 3})
+    model = tw.S2OCTClassifier(max_depth=2, random_state=0, time_limit=None, n_estimators=3)
     model.fit(X, FEW, totals={1: TOTAL})
     assert [found.tree, *found.others] == model.trees_ and np.array_equal(found.numbers, model.transduction_)
     assert found.record.objective == 0.0 and np.sum(found.numbers[20:] == 1) == TOTAL

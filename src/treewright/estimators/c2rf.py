@@ -31,9 +31,9 @@ __all__ = ["C2RFClassifier"]
 class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
-    The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
+    The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. Without `class_prices`
     this is the paper's model (Burgard, Pinheiro and Schmidt 2025): weights in [l, u] for which the number of rows with
-    a positive weighted vote is as near to the total as possible, proven by branch and bound. With ``threshold=True``
+    a positive weighted vote is as near to the total as possible, proven by branch and bound. With `class_prices`
     the class is :math:`\arg\max_k \log p_k(x) + price_k` with :math:`p_k` the weighted share of the votes, each class
     having half a vote more than it got: the plain ensemble cut at the total is the case of equal weights. The total is
     then met almost always, and the freedom of the weights goes into staying near to those that out-of-bag rows wish
@@ -45,15 +45,15 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         An ensemble of scikit-learn whose ``estimators_`` are classifiers (random forests, extra trees, bagging,
         voting), or a list of classifiers or of (name, classifier). None is a random forest of 200 trees;
         :func:`treewright.paper_forest` is the paper's.
-    threshold : bool, default=True
-        Whether prices are free; False is the paper's model.
+    class_prices : bool, default=True
+        Whether classes have prices; False is the paper's model.
     prefer : {"oob", "equal"}, default="oob"
         The weights to be near to: half-way between equal ones and the log-odds of the members' votes on labelled rows
         that they were not fitted on (equal ones, if the ensemble does not tell), or equal ones.
     min_weight, max_weight : float, default=1.0, 100.0
-        l and u, the bounds of the weights with ``threshold=False``; two consecutive whole numbers must be between them.
+        l and u, the bounds of the weights without `class_prices`; two consecutive whole numbers must be between them.
     formulation : {"tight", "paper"}, default="tight"
-        With ``threshold=False`` and two classes: "paper" is the printed program with the printed constant, without
+        With ``class_prices=False`` and two classes: "paper" is the printed program with the printed constant, without
         search and one-sided programs.
     preprocess, branching, order_cuts : bool, default=True
         Parts of the program, see :class:`treewright.formulations.C2RF`. The paper's four variants are
@@ -86,9 +86,9 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         Its members.
     weights_ : ndarray of shape (n_members,)
         Their weights, of mean 1.
-    thresholds_ : dict
+    class_prices_ : dict
         Prices of the classes, an array in the order of ``classes_``, for each group; under the key None those for rows
-        whose group is not known. All 0 with ``threshold=False``.
+        whose group is not known. All 0 with ``class_prices=False``.
     objective_ : float
         Rows that would have to change class for the totals to hold, counted: ``|#positive - lambda|`` in the paper.
     bound_ : float
@@ -122,7 +122,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SolvedModel._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), list, tuple, None],
-        "threshold": ["boolean"],
+        "class_prices": ["boolean"],
         "prefer": [StrOptions({"oob", "equal"})],
         "min_weight": [Interval(Real, 0, None, closed="neither")],
         "max_weight": [Interval(Real, 0, None, closed="neither")],
@@ -140,7 +140,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         self,
         estimator: Any = None,
         *,
-        threshold: bool = True,
+        class_prices: bool = True,
         prefer: str = "oob",
         min_weight: float = 1.0,
         max_weight: float = 100.0,
@@ -159,7 +159,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         warm_start: bool = False,
     ) -> None:
         self.estimator = estimator
-        self.threshold = threshold
+        self.class_prices = class_prices
         self.prefer = prefer
         self.min_weight = min_weight
         self.max_weight = max_weight
@@ -230,4 +230,4 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         rows = new_rows(self, X)
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
-        return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))
+        return np.asarray(np.log(shares) + prices_of(self.class_prices_, groups, len(rows)))

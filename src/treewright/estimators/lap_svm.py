@@ -72,7 +72,7 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         The coefficients :math:`\alpha`; one column for two classes, else one for each class.
     intercept_ : ndarray of shape (n_machines,)
         The biases.
-    X_fit_ : ndarray of shape (n_points, n_features)
+    points_ : ndarray of shape (n_points, n_features)
         The distinct training rows of positive weight, scaled and sorted, that the coefficients belong to.
     scaling_ : Scaling
         Scaling of the features to [0, 1].
@@ -168,7 +168,7 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         machines = found.machines
         return found.record, {
             "classes_": problem.classes,
-            "X_fit_": machines.points,
+            "points_": machines.points,
             "scaling_": found.scaling,
             "width_": machines.width,
             "dual_coef_": machines.coefficients,
@@ -211,4 +211,4 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
 
     @property
     def _machines(self) -> Machines:
-        return Machines(self.X_fit_, self.dual_coef_, self.intercept_, self.kernel, self.width_)
+        return Machines(self.points_, self.dual_coef_, self.intercept_, self.kernel, self.width_)

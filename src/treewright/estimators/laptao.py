@@ -46,13 +46,13 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     trust : float, default=0.9
         Share of the unlabelled rows, in each class the clearest ones, whose labels smoothed along the graph are taken
         for labels. With few labels these are nearly right and nearly flat, which a tree cannot fit; 0 is the paper's
-        method. Without meaning for ``tree=None``.
+        method. Without meaning for ``estimator="graph"``.
     trust_weight : float, default=0.3
         Weight of such a label, relative to a given one.
-    tree : {"tao", "cart"}, regressor or None, default="tao"
-        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, a copy for
-        each class if it knows one output alone; None for labels smoothed along the graph alone, new rows being averages
-        of their neighbours.
+    estimator : {"tao", "cart", "graph"} or regressor, default="tao"
+        The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
+        being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
+        output alone.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
@@ -74,7 +74,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     mu, mu_factor : float, default=0.002 and 1.3
         Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
         more quickly through the penalties at which trees improve.
-    multiplier : {"paper", "full"}, default="paper"
+    multiplier_rule : {"paper", "full"}, default="paper"
         Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
         closer together.
     tol : float, default=0.001
@@ -96,7 +96,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of approximate neighbours, starts, forests and a regressor given as `tree`.
+        Seed of approximate neighbours, starts, forests and a regressor given as `estimator`.
     verbose : int, default=0
         Above 0, a line a round goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
@@ -105,13 +105,13 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     Attributes
     ----------
     tree_ : Tree
-        The tree, in the units of the data; with ``tree="tao"`` or ``"cart"`` and ``n_estimators=1``.
+        The tree, in the units of the data; with ``estimator="tao"`` or ``"cart"`` and ``n_estimators=1``.
     trees_ : list of Tree
         The trees of a forest.
-    model_ : regressor
-        The fitted copy of the regressor given as `tree`; it works on features scaled to [0, 1] and centred targets.
+    estimator_ : regressor
+        The fitted copy of a regressor given as `estimator`, for features scaled to [0, 1] and centred targets.
     points_, values_ : ndarray
-        With ``tree=None``: the distinct training rows, scaled, and their values.
+        With ``estimator="graph"``: the distinct training rows, scaled, and their values.
     classes_ : ndarray
         The labels.
     transduction_ : ndarray
@@ -122,8 +122,8 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     alpha_ : float
         The `alpha` that was used; without meaning for other models than TAO trees.
     n_iter_, best_iter_ : int
-        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
-        rounds, and `n_iter_` is 1, for the labels smoothed once.
+        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``estimator="graph"`` there
+        are no rounds, and `n_iter_` is 1, for the labels smoothed once.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
     reason_ : str
@@ -179,7 +179,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         gamma: float = 0.1,
         trust: float = 0.9,
         trust_weight: float = 0.3,
-        tree: Any = "tao",
+        estimator: Any = "tao",
         splits: str = "oblique",
         init: str = "auto",
         stretch: float = 0.25,
@@ -191,7 +191,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         passes: int = 1,
         mu: float = 0.002,
         mu_factor: float = 1.3,
-        multiplier: str = "paper",
+        multiplier_rule: str = "paper",
         tol: float = 1e-3,
         n_neighbors: int = 10,
         perplexity: float = 5.0,
@@ -210,7 +210,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.gamma = gamma
         self.trust = trust
         self.trust_weight = trust_weight
-        self.tree = tree
+        self.estimator = estimator
         self.splits = splits
         self.init = init
         self.stretch = stretch
@@ -222,7 +222,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.passes = passes
         self.mu = mu
         self.mu_factor = mu_factor
-        self.multiplier = multiplier
+        self.multiplier_rule = multiplier_rule
         self.tol = tol
         self.n_neighbors = n_neighbors
         self.perplexity = perplexity

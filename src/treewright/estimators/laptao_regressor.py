@@ -36,10 +36,10 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Larger is sparser and smaller. "auto" is an eightieth of the root of the total weight.
     gamma : float, default=0.01
         Price of differences along edges, relative to that of errors at labels.
-    tree : {"tao", "cart"}, regressor or None, default="tao"
-        The model: a tree by alternating optimization; CART (LapCART); any regressor of scikit-learn, a copy for
-        each output if it knows one alone; None for labels smoothed along the graph alone, new rows being averages of
-        their neighbours.
+    estimator : {"tao", "cart", "graph"} or regressor, default="tao"
+        The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
+        being averages of their neighbours; or any regressor of scikit-learn, a copy for each output if it knows one
+        output alone.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
@@ -61,7 +61,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     mu, mu_factor : float, default=0.002 and 1.3
         Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
         more quickly through the penalties at which trees improve.
-    multiplier : {"paper", "full"}, default="paper"
+    multiplier_rule : {"paper", "full"}, default="paper"
         Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
         closer together.
     tol : float, default=0.001
@@ -83,7 +83,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of approximate neighbours, starts, forests and a regressor given as `tree`.
+        Seed of approximate neighbours, starts, forests and a regressor given as `estimator`.
     verbose : int, default=0
         Above 0, a line a round goes to standard error.
     warm_start : bool, Tree or fitted estimator, default=False
@@ -92,13 +92,13 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     Attributes
     ----------
     tree_ : Tree
-        The tree, in the units of the data; with ``tree="tao"`` or ``"cart"`` and ``n_estimators=1``.
+        The tree, in the units of the data; with ``estimator="tao"`` or ``"cart"`` and ``n_estimators=1``.
     trees_ : list of Tree
         The trees of a forest.
-    model_ : regressor
-        The fitted copy of the regressor given as `tree`; it works on features scaled to [0, 1] and centred targets.
+    estimator_ : regressor
+        The fitted copy of a regressor given as `estimator`, for features scaled to [0, 1] and centred targets.
     points_, values_ : ndarray
-        With ``tree=None``: the distinct training rows, scaled, and their values.
+        With ``estimator="graph"``: the distinct training rows, scaled, and their values.
     transduction_ : ndarray
         Targets of all training rows: those given, and for the others those smoothed along the graph.
     objective_ : float
@@ -106,8 +106,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     alpha_ : float
         The `alpha` that was used; without meaning for other models than TAO trees.
     n_iter_, best_iter_ : int
-        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
-        rounds, and `n_iter_` is 1, for the labels smoothed once.
+        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``estimator="graph"`` there
+        are no rounds, and `n_iter_` is 1, for the labels smoothed once.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
     reason_ : str
@@ -160,7 +160,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         *,
         alpha: float | str = "auto",
         gamma: float = 0.01,
-        tree: Any = "tao",
+        estimator: Any = "tao",
         splits: str = "oblique",
         init: str = "auto",
         stretch: float = 0.25,
@@ -172,7 +172,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         passes: int = 1,
         mu: float = 0.002,
         mu_factor: float = 1.3,
-        multiplier: str = "paper",
+        multiplier_rule: str = "paper",
         tol: float = 1e-3,
         n_neighbors: int = 10,
         perplexity: float = 5.0,
@@ -189,7 +189,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         self.max_depth = max_depth
         self.alpha = alpha
         self.gamma = gamma
-        self.tree = tree
+        self.estimator = estimator
         self.splits = splits
         self.init = init
         self.stretch = stretch
@@ -201,7 +201,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         self.passes = passes
         self.mu = mu
         self.mu_factor = mu_factor
-        self.multiplier = multiplier
+        self.multiplier_rule = multiplier_rule
         self.tol = tol
         self.n_neighbors = n_neighbors
         self.perplexity = perplexity

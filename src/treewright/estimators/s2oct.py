@@ -38,7 +38,7 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     are ours.
 
     An objective of 0 is its own proof: all labelled rows are right with margin, and all totals are met. There are
-    usually many such trees. The search samples several and takes the most typical one; with ``n_trees`` above 1
+    usually many such trees. The search samples several and takes the most typical one; with ``n_estimators`` above 1
     they vote. Without totals it is a plain semi-supervised tree.
 
     Parameters
@@ -48,17 +48,17 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
         for each class takes.
     penalty : float, default=1.0
         The price C of an unlabelled row that would have to change class.
-    bound : float or None, default=None
+    max_coefficient : float or None, default=None
         Largest entry of a split's normal, for features scaled into [-100, 100]; None is the paper's rule.
-    margin : {"tolerance", "reached", "paper"}, default="tolerance"
+    margin_rule : {"tolerance", "reached", "paper"}, default="tolerance"
         How far unlabelled rows must be from splits: a numerical tolerance at the splits they reach, 1 at those, or 1
         at every split (the paper's). Optimality is always about the variant asked for.
     formulation : {"tight", "paper"}, default="tight"
         The program for branch and bound; "paper" is the printed one (two classes, one exact total,
-        ``margin="paper"``), and then the search is left out.
+        ``margin_rule="paper"``), and then the search is left out.
     prefer : {"typical", "margin", "sparse", "first"}, default="typical"
         Which of equally good trees to take.
-    n_trees : int, default=1
+    n_estimators : int, default=1
         Most trees of the committee; 1 for a single tree.
     unlabeled : label, default=-1
         Mark of unlabelled rows in y; NaN and None are marks too.
@@ -82,7 +82,7 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     tree_ : Tree
         The tree, in the units of the data.
     trees_ : list of Tree
-        The committee; only `tree_` with ``n_trees=1``.
+        The committee; only `tree_` with ``n_estimators=1``.
     classes_ : ndarray
         The labels.
     transduction_ : ndarray of shape (n_samples,)
@@ -108,11 +108,11 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
         **SolvedTreeClassifier._parameter_constraints,
         "max_depth": [Interval(Integral, 1, 12, closed="both"), None],
         "penalty": [Interval(Real, 0, None, closed="neither")],
-        "bound": [Interval(Real, 0, None, closed="neither"), None],
-        "margin": [StrOptions({"tolerance", "reached", "paper"})],
+        "max_coefficient": [Interval(Real, 0, None, closed="neither"), None],
+        "margin_rule": [StrOptions({"tolerance", "reached", "paper"})],
         "formulation": [StrOptions({"tight", "paper"})],
         "prefer": [StrOptions({"typical", "margin", "sparse", "first"})],
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "unlabeled": "no_validation",  # type: ignore[dict-item]
     }
 
@@ -121,11 +121,11 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
         max_depth: int | None = None,
         *,
         penalty: float = 1.0,
-        bound: float | None = None,
-        margin: str = "tolerance",
+        max_coefficient: float | None = None,
+        margin_rule: str = "tolerance",
         formulation: str = "tight",
         prefer: str = "typical",
-        n_trees: int = 1,
+        n_estimators: int = 1,
         unlabeled: Any = -1,
         solver: str = "highs",
         time_limit: float | None = 60.0,
@@ -137,11 +137,11 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     ) -> None:
         self.max_depth = max_depth
         self.penalty = penalty
-        self.bound = bound
-        self.margin = margin
+        self.max_coefficient = max_coefficient
+        self.margin_rule = margin_rule
         self.formulation = formulation
         self.prefer = prefer
-        self.n_trees = n_trees
+        self.n_estimators = n_estimators
         self.unlabeled = unlabeled
         self.solver = solver
         self.time_limit = time_limit

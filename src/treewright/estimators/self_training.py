@@ -44,7 +44,7 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
     tol : float, default=1e-3
         Fitting ends when predictions of unlabelled rows change by this much or less: the root of the mean squared
         change, in standard deviations of the known targets (of the output in which it is largest).
-    weight : float, default=1.0
+    unlabeled_weight : float, default=1.0
         Weight of an unlabelled row, relative to a labelled one. Other values than 1 need an estimator whose ``fit``
         takes ``sample_weight``.
     unlabeled : float, default=NaN
@@ -93,7 +93,7 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
         "estimator": [HasMethods(["fit", "predict", "get_params", "set_params"]), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "weight": [Interval(Real, 0, None, closed="neither")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
         "unlabeled": [Real, None],
         "random_state": ["random_state"],
     }
@@ -107,14 +107,14 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
         *,
         max_iter: int = 10,
         tol: float = 1e-3,
-        weight: float = 1.0,
+        unlabeled_weight: float = 1.0,
         unlabeled: float | None = np.nan,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.max_iter = max_iter
         self.tol = tol
-        self.weight = weight
+        self.unlabeled_weight = unlabeled_weight
         self.unlabeled = unlabeled
         self.random_state = random_state
 
@@ -129,7 +129,7 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
             Targets; NaN, None or ``unlabeled`` where there is none.
         sample_weight : array-like of shape (n_samples,) or None
             Weights of the rows, for an estimator that takes them; those of rows with missing targets are multiplied by
-            ``weight``.
+            ``unlabeled_weight``.
 
         Returns
         -------
@@ -137,12 +137,12 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
             The fitted estimator.
         """
         budget = self._start_clock()
-        default, weighted = self.estimator is None, sample_weight is not None or self.weight != 1
+        default, weighted = self.estimator is None, sample_weight is not None or self.unlabeled_weight != 1
         estimator = self._checked_estimator(weighted)
         rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
         Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        weight = np.where(missing.any(axis=1), self.weight, 1.0) * weight
+        weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * weight
         seed_where_unset(estimator, self._seed())
         fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
         settings = settings_of(self, SelfTrainingSettings)
@@ -197,5 +197,5 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
                 "SelfTrainingClassifier"
             )
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise InvalidInputError(f"{kind}.fit takes no sample_weight; leave it out and set weight=1")
+            raise InvalidInputError(f"{kind}.fit takes no sample_weight; leave it out and set unlabeled_weight=1")
         return clone(self.estimator)

@@ -27,20 +27,20 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     .. math:: I(E) = w \frac{Gini(E_l)}{Gini(D_l)} + \frac{1 - w}{p} \sum_{j=1}^p \frac{Var_j(E)}{Var_j(D)}
 
     (Levatic, Ceci, Kocev and Dzeroski 2017). The gain of a split is I(E) less that of the children, the first term
-    weighted by their shares of the labelled rows, the second by their shares of all. With ``w=1`` this is a supervised
-    tree (CART with the Gini index), with ``w=0`` a clustering whose leaves are named by the labels in them.
+    weighted by their shares of the labelled rows, the second by their shares of all. The `supervision` w = 1 is a
+    supervised tree (CART with the Gini index), 0 a clustering whose leaves are named by the labels in them.
 
     Parameters
     ----------
     max_depth : int or None, default=8
         Depth of the tree, None for no limit.
-    w : float, default=0.5
+    supervision : float, default=0.5
         Part of the labels in the impurity, from 0 to 1. The paper chooses it by cross-validation on the labelled rows.
     label_shares : {"labelled", "all"}, default="labelled"
         What weights the children's impurity of labels: their shares of the labelled rows, or of all rows, which is the
         formula :math:`I(E) - \sum_k |E_k| / |E| \, I(E_k)` to the letter. A child without labels has the impurity of
         labels of its parent there. With few labels the latter depends on where the unlabelled rows happen to go, with
-        ``w=1`` it makes no difference, as then unlabelled rows are left out.
+        ``supervision=1`` it makes no difference, as then unlabelled rows are left out.
     min_samples_leaf : int, default=1
         Fewest rows, labelled or not, of a leaf.
     min_samples_split : int, default=2
@@ -78,7 +78,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     solve_time_ : float
         Seconds of the whole fit.
     trace_ : structured ndarray
-        Columns "seconds", "objective" and "leaves", level by level.
+        Columns "seconds", "objective" and "n_leaves", level by level.
     record_ : FitRecord
         Status, reason, seconds, objective and trace in one.
     n_features_in_ : int
@@ -109,7 +109,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TimedModel._parameter_constraints,
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "w": [Interval(Real, 0, 1, closed="both")],
+        "supervision": [Interval(Real, 0, 1, closed="both")],
         "label_shares": [StrOptions({"labelled", "all"})],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "min_samples_split": [Interval(Integral, 2, None, closed="left")],
@@ -126,7 +126,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         self,
         max_depth: int | None = 8,
         *,
-        w: float = 0.5,
+        supervision: float = 0.5,
         label_shares: str = "labelled",
         min_samples_leaf: int = 1,
         min_samples_split: int = 2,
@@ -138,7 +138,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
-        self.w = w
+        self.supervision = supervision
         self.label_shares = label_shares
         self.min_samples_leaf = min_samples_leaf
         self.min_samples_split = min_samples_split

@@ -57,7 +57,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         The fitted estimator. None if the labelled rows have one class only.
     classes_ : ndarray
         The labels, those that only the totals name included.
-    thresholds_ : dict
+    class_prices_ : dict
         The prices of the classes, an array in the order of ``classes_``, for each group. Under the key None are those
         of a cut of all rows at the sum of the totals, for rows whose group is not known; without groups it is the only
         key. All are 0 where the largest scores meet the totals by themselves. Otherwise a class whose count is strictly
@@ -159,7 +159,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
             Probabilities, columns in the order of ``classes_``.
         """
         rows = new_rows(self, X)
-        prices = prices_of(self.thresholds_, groups, len(rows))
+        prices = prices_of(self.class_prices_, groups, len(rows))
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)
         return np.asarray(softmax(self._scores(rows) + prices, axis=1))

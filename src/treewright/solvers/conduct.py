@@ -93,7 +93,7 @@ def _with_solver(engine: Engine, session: Session) -> Result:
                 f"{outcome.version} only finds points that violate rows once integers are rounded; "
                 "the coefficients (big-M) of the program are too large"
             )
-        status = Status.LOCAL
+        status = Status.UNPROVEN
     if status is None or status is Status.UNBOUNDED:
         status, x = _settle_unbounded(engine, session, x)
     return session.finish(outcome, status, x)

@@ -251,9 +251,9 @@ def _outcome(gurobi: Any, model: Any, x: Any, session: Session) -> Outcome:
         codes.TIME_LIMIT: Status.TIME_LIMIT,
         codes.INTERRUPTED: Status.INTERRUPTED,
     }
-    status = known.get(model.Status, Status.LOCAL)
+    status = known.get(model.Status, Status.UNPROVEN)
     point = np.asarray(x.X, dtype=np.float64) if model.SolCount > 0 else None
-    if status is Status.LOCAL and point is None:
+    if status is Status.UNPROVEN and point is None:
         raise SolverError(f"Gurobi ended with status {model.Status} and no solution")
     if model.IsMIP:
         bound, nodes = float(model.ObjBound), int(model.NodeCount)

@@ -173,7 +173,7 @@ class LinearProgram:
             self._engine.setOptionValue("presolve", "on")
             kind = self._run(ends - time.perf_counter())
             self._engine.setOptionValue("presolve", "off")
-        return self._solution(known.get(kind, Status.LOCAL))
+        return self._solution(known.get(kind, Status.UNPROVEN))
 
     def _run(self, seconds: float) -> Any:
         """Run HiGHS; how it ended."""

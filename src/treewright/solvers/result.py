@@ -15,7 +15,7 @@ __all__ = ["Progress", "ProgressCallback", "Result", "Status", "relative_gap"]
 class Status(StrEnum):
     """How a solve ended.
 
-    ``LOCAL`` means a feasible point about which the solver could prove nothing.
+    ``UNPROVEN`` means a feasible point about which the solver could prove nothing.
     """
 
     OPTIMAL = "optimal"
@@ -23,7 +23,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
-    LOCAL = "local"
+    UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True)

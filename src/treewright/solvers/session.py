@@ -230,7 +230,7 @@ class Session:
         """Make the Result from what the solver ended with and the best point known besides."""
         if status is Status.INFEASIBLE and self.incumbent is not None:
             # Only tolerances can make a solver deny a point that was checked: keep the point, claim no proof.
-            status = Status.LOCAL
+            status = Status.UNPROVEN
         if status is Status.INFEASIBLE:
             return self._result(status, None, math.inf, math.inf, outcome)
         if status is Status.UNBOUNDED:

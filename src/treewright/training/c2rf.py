@@ -35,7 +35,7 @@ _PAIR_SECONDS = 6e-11
 class C2RFSettings:
     """What is optimized; see :class:`treewright.C2RFClassifier`."""
 
-    threshold: bool = True
+    class_prices: bool = True
     prefer: str = "oob"
     min_weight: float = 1.0
     max_weight: float = 100.0
@@ -184,7 +184,7 @@ def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
         nothing = np.zeros((n_groups, task.n_classes))
         return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
     rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
-    if task.settings.threshold:
+    if task.settings.class_prices:
         return _with_prices(task, rows, budget, solving.seed)
     prices = np.zeros(totals.low.shape)
     if task.n_classes == 2:

@@ -38,7 +38,7 @@ def paper_forest(random_state: Any = None) -> BaggingClassifier:
     Examples
     --------
     >>> from treewright import C2RFClassifier, paper_forest
-    >>> model = C2RFClassifier(paper_forest(), threshold=False, prefer="equal")
+    >>> model = C2RFClassifier(paper_forest(), class_prices=False, prefer="equal")
     """
     tree = DecisionTreeClassifier(max_depth=2)
     return BaggingClassifier(tree, n_estimators=20, max_samples=0.2, bootstrap=False, random_state=random_state)

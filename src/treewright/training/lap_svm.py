@@ -139,8 +139,8 @@ def train_lap_svm(
     if not result.converged:
         status, reason = (
             FitStatus.UNPROVEN,
-            "a dual was not solved to tolerance; a larger ridge, or a larger width (a narrower kernel), makes it better "
-            "conditioned",
+            "a dual was not solved to tolerance; a larger ridge, or a larger width (a narrower kernel), makes it "
+            "better conditioned",
         )
     trace = named_trace([(budget.elapsed, objective)], "seconds", "objective")
     record = FitRecord(status, reason, budget.elapsed, objective, None, trace)

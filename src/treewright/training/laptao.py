@@ -57,7 +57,7 @@ class LapTAOSettings:
     max_depth: int = 8
     alpha: float | str = "auto"
     gamma: float = 0.1
-    tree: Any = "tao"
+    estimator: Any = "tao"
     splits: str = "oblique"
     init: str = "auto"
     stretch: float = 0.25
@@ -69,7 +69,7 @@ class LapTAOSettings:
     passes: int = 1
     mu: float = 0.002
     mu_factor: float = 1.3
-    multiplier: str = "paper"
+    multiplier_rule: str = "paper"
     tol: float = 1e-3
     trust: float = 0.0
     trust_weight: float = 0.3
@@ -77,13 +77,13 @@ class LapTAOSettings:
     @property
     def takes_weights(self) -> bool:
         """Whether the model knows weights of rows."""
-        return self.tree is None or isinstance(self.tree, str) or has_fit_parameter(self.tree, "sample_weight")
+        return isinstance(self.estimator, str) or has_fit_parameter(self.estimator, "sample_weight")
 
     @property
     def schedule(self) -> Schedule:
         """Rounds and penalties."""
-        rounds = 0 if self.tree is None else int(self.max_iter)
-        return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier == "full", float(self.tol))
+        rounds = 0 if self.estimator == "graph" else int(self.max_iter)
+        return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier_rule == "full", float(self.tol))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class SmoothModel:
         One tree.
     trees : list of Tree or None
         A forest, which predicts the mean of its trees.
-    model : regressor or None
+    estimator : regressor or None
         A regressor of scikit-learn, for scaled features and centred targets of unit spread.
     points, values : ndarray or None
         Scaled points and their values; other rows are averages of their neighbours.
@@ -112,7 +112,7 @@ class SmoothModel:
 
     tree: Tree | None = None
     trees: list[Tree] | None = None
-    model: Any = None
+    estimator: Any = None
     points: Any = None
     values: FloatArray | None = None
     scaling: Scaling | None = None
@@ -132,8 +132,8 @@ class SmoothModel:
             return np.concatenate([self.scores(block, n_neighbors, perplexity, threads) for block in blocks])
         assert self.scaling is not None and self.mean is not None
         scaled = self.scaling.apply(rows)
-        if self.model is not None:
-            values = np.asarray(self.model.predict(scaled), dtype=np.float64).reshape(scaled.shape[0], -1)
+        if self.estimator is not None:
+            values = np.asarray(self.estimator.predict(scaled), dtype=np.float64).reshape(scaled.shape[0], -1)
             return values * (1.0 if self.scale is None else self.scale) + self.mean
         assert self.values is not None
         scaled = scaled.astype(self.points.dtype)
@@ -228,7 +228,7 @@ def train_laptao(
     if len(left_out):
         near = int(graph_settings.n_neighbors), float(graph_settings.perplexity), conduct.threads
         smooth[left_out] = model.scores(rows.X[left_out], *near)
-    n_iter = 1 if settings.tree is None else result.n_rounds
+    n_iter = 1 if settings.estimator == "graph" else result.n_rounds
     status, reason = _ended(result, settings, budget)
     trace = named_trace(([getattr(now, name) for name in _TRACE] for now in result.rounds), *_TRACE)
     record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
@@ -241,8 +241,8 @@ def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSett
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
     if not settings.takes_weights and np.ptp(weight[used]) > 0:
         raise InvalidInputError(
-            f"sample_weight differs between rows, but tree={settings.tree!r} has no sample_weight in its fit; use "
-            "another regressor, or weights of 0 and 1"
+            f"sample_weight differs between rows, but estimator={settings.estimator!r} has no sample_weight in its "
+            "fit; use another regressor, or weights of 0 and 1"
         )
 
 
@@ -277,7 +277,7 @@ def _affinities(reduction: Reduction, graph: Any, settings: GraphSettings, condu
 
 def _sharpener(mean: FloatArray, settings: LapTAOSettings) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
     """What makes more labels of the smoothed ones; numbers have no clear ones, and `trust` is 0 for them."""
-    if not settings.trust or settings.tree is None:
+    if not settings.trust or settings.estimator == "graph":
         return None
     share, weight = float(settings.trust), float(settings.trust_weight)
     return lambda task, smooth: trust_labels(task, smooth, mean, share, weight)
@@ -295,11 +295,11 @@ def _step(
     start: Tree | None,
 ) -> TreeStep:
     points = reduction.points
-    if settings.tree is None:
+    if settings.estimator == "graph":
         return NoStep()
-    if settings.tree == "cart":
+    if settings.estimator == "cart":
         return CartStep(points.X, points.weight, int(settings.max_depth), conduct.seed)
-    if settings.tree != "tao":
+    if settings.estimator != "tao":
         return _regressor_step(points, settings, conduct)
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
@@ -311,7 +311,7 @@ def _step(
 
 
 def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
-    model = clone(settings.tree)
+    model = clone(settings.estimator)
     seed_where_unset(model, conduct.seed)
     # Regressors that take weights may wrap one that does not: they get none unless there are some.
     if settings.takes_weights and not np.array_equal(points.size, points.weight):
@@ -380,7 +380,7 @@ def _in_units(
         trees = [reduction.invert_tree(tree) for tree in found]
         return replace(kept, trees=[tree.with_leaves((tree.values + mean) * factor, None) for tree in trees])
     if found is not None:
-        return replace(kept, model=found)
+        return replace(kept, estimator=found)
     return replace(kept, points=reduction.points.X, values=(result.values + mean) * factor)
 
 
@@ -394,7 +394,7 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
 
 
 def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget) -> tuple[FitStatus, str]:
-    done = "" if settings.tree is None else f"{result.n_rounds} rounds"
+    done = "" if settings.estimator == "graph" else f"{result.n_rounds} rounds"
     if budget.interrupted or result.reason == "stopped":
         return cut_short(budget, done)
     return FitStatus.LOCAL, _REASONS[result.reason]

@@ -10,7 +10,7 @@ from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, s2oct_scaling
 from treewright.formulations import S2OCT
-from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
+from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
@@ -31,11 +31,11 @@ class S2OCTSettings:
 
     max_depth: int | None = None
     penalty: float = 1.0
-    bound: float | None = None
-    margin: str = "tolerance"
+    max_coefficient: float | None = None
+    margin_rule: str = "tolerance"
     formulation: str = "tight"
     prefer: str = "typical"
-    n_trees: int = 1
+    n_estimators: int = 1
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def train_s2oct(
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    search = _Search(model, starts, max(_SAMPLES, settings.n_trees), settings.formulation == "tight", solving)
-    share = 0.6 if settings.margin == "tolerance" else 0.85
+    search = _Search(model, starts, max(_SAMPLES, settings.n_estimators), settings.formulation == "tight", solving)
+    share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, solving, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search.pool, settings)
     found = solved_tree(problem, reduction, outcome)
@@ -122,7 +122,7 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
     points, totals = reduction.points, problem.totals or _free_totals(problem)
     assert points.y is not None
     place = np.cumsum(points.y < 0) - 1  # of a point among the unlabelled ones
-    bound = settings.bound or default_bound(n_rows, largest_distance(points.X), n_features)
+    largest = settings.max_coefficient or default_max_coefficient(n_rows, largest_distance(points.X), n_features)
     return S2OCT(
         X=points.X,
         y=points.y,
@@ -130,8 +130,8 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
         totals=totals.of_points(place[reduction.place[problem.unlabelled]], int(np.count_nonzero(points.y < 0))),
         depth=settings.max_depth or default_depth(n_rows, problem.n_classes),
         penalty=float(settings.penalty),
-        bound=float(bound),
-        margin=settings.margin,  # type: ignore[arg-type]
+        max_coefficient=float(largest),
+        margin_rule=settings.margin_rule,  # type: ignore[arg-type]
         formulation=settings.formulation,  # type: ignore[arg-type]
     )
 
@@ -146,7 +146,7 @@ def _chosen(
     hidden = model.X[model.y < 0]
     if not as_good:
         return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
-    first, *others = chosen = members(pool, model, settings.prefer, settings.n_trees)
+    first, *others = chosen = members(pool, model, settings.prefer, settings.n_estimators)
     trees = [model.simplified(pool.trees[k]) for k in others]
     return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
 

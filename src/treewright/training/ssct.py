@@ -24,7 +24,7 @@ class SSCTSettings:
     """How the tree grows; see :class:`treewright.SSCTClassifier`."""
 
     max_depth: int | None = 8
-    w: float = 0.5
+    supervision: float = 0.5
     label_shares: str = "labelled"
     min_samples_leaf: int = 1
     min_samples_split: int = 2
@@ -70,7 +70,7 @@ def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budge
     assert points.y is not None
     result = grow_ssct(
         Rows(points.X, points.y, points.weight, points.size, problem.n_classes),
-        float(settings.w),
+        float(settings.supervision),
         max_depth=settings.max_depth,
         min_samples_leaf=settings.min_samples_leaf,
         min_samples_split=settings.min_samples_split,
@@ -86,6 +86,6 @@ def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budge
     if not result.complete:
         status, reason = cut_short(budget)
         reason += f", and the tree of {result.tree.n_leaves} leaves could have grown further"
-    trace = named_trace(result.trace, "seconds", "objective", "leaves")
+    trace = named_trace(result.trace, "seconds", "objective", "n_leaves")
     record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
     return SSCTFit(result.tree, numbers, record)

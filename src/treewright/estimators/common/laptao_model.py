@@ -27,7 +27,7 @@ from treewright.tree import Tree
 
 __all__ = ["LapTAOModel"]
 
-_PREDICTS = ("tree", "trees", "model", "points", "values", "scaling", "mean", "scale")
+_PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
 _ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
 """Fitted attributes that hold what predicts."""
 
@@ -43,7 +43,7 @@ class LapTAOModel(GraphModel, TreeModel):
         "max_depth": [Interval(Integral, 1, 16, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "tree": [StrOptions({"tao", "cart"}), HasMethods("fit"), None],
+        "estimator": [StrOptions({"tao", "cart", "graph"}), HasMethods("fit")],
         "splits": [StrOptions({"oblique", "axis"})],
         "init": [StrOptions({"auto", *STARTS})],
         "stretch": [Interval(Real, 0, None, closed="left")],
@@ -55,13 +55,13 @@ class LapTAOModel(GraphModel, TreeModel):
         "passes": [Interval(Integral, 1, None, closed="left")],
         "mu": [Interval(Real, 0, None, closed="neither")],
         "mu_factor": [Interval(Real, 1, None, closed="left")],
-        "multiplier": [StrOptions({"paper", "full"})],
+        "multiplier_rule": [StrOptions({"paper", "full"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "unlabeled": "no_validation",
         "warm_start": ["boolean", Tree, TreeModel],
     }
 
-    tree: Any
+    estimator: Any
     splits: str
     n_estimators: int
     n_neighbors: int
@@ -75,21 +75,22 @@ class LapTAOModel(GraphModel, TreeModel):
     # ------------------------------------------------------------------ the fit
 
     def _check_model(self) -> None:
-        if self.tree is not None and not isinstance(self.tree, str) and not is_regressor(self.tree):
+        if not isinstance(self.estimator, str) and not is_regressor(self.estimator):
             raise InvalidInputError(
-                f"tree is a {type(self.tree).__name__}, which is no regressor of scikit-learn; labels are smoothed to "
-                "numbers, so classes need a regressor too"
+                f"estimator is a {type(self.estimator).__name__}, which is no regressor of scikit-learn; labels are "
+                "smoothed to numbers, so classes need a regressor too"
             )
-        if self.n_estimators > 1 and self.tree != "tao":
+        if self.n_estimators > 1 and self.estimator != "tao":
             raise InvalidInputError(
-                f"n_estimators={self.n_estimators} makes forests of TAO trees; with tree={self.tree!r} set it to 1"
+                f"n_estimators={self.n_estimators} makes forests of TAO trees; with estimator={self.estimator!r} set "
+                "it to 1"
             )
 
     def _found_by(
         self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
-        start = self._given_start(rows.X.shape[1]) if self.tree == "tao" else None
+        start = self._given_start(rows.X.shape[1]) if self.estimator == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_print_round), is_classifier(self)
         with budget.stop_on_interrupt():
@@ -118,8 +119,8 @@ class LapTAOModel(GraphModel, TreeModel):
         check_is_fitted(self, "n_iter_")
         if not hasattr(self, "tree_"):
             raise InvalidInputError(
-                f"this fit is not one tree (tree={self.tree!r}, n_estimators={self.n_estimators}); only tree='tao' "
-                "and tree='cart' with n_estimators=1 have tree_"
+                f"this fit is not one tree (estimator={self.estimator!r}, n_estimators={self.n_estimators}); only "
+                "estimator='tao' and estimator='cart' with n_estimators=1 have tree_"
             )
 
     # ------------------------------------------------------------------ model files

@@ -11,7 +11,7 @@ __all__ = ["upgraded"]
 _THIRD = {
     "TAOClassifier": "loss",
     "TAORegressor": "loss",
-    "SSCTClassifier": "leaves",
+    "SSCTClassifier": "n_leaves",
     "LapTAOClassifier": "residual",
     "LapTAORegressor": "residual",
 }
@@ -25,6 +25,15 @@ _REASONS = {
     "settled": "the model did not change any more",
     "stopped": "time limit or interrupt",
 }
+
+
+_RENAMED = {
+    "S2OCTClassifier": {"bound": "max_coefficient", "margin": "margin_rule", "n_trees": "n_estimators"},
+    "SSCTClassifier": {"w": "supervision"},
+    "LapTAOClassifier": {"tree": "estimator", "multiplier": "multiplier_rule"},
+    "LapTAORegressor": {"tree": "estimator", "multiplier": "multiplier_rule"},
+}
+"""Parameters that have other names now."""
 
 
 def upgraded(document: dict[str, Any]) -> dict[str, Any]:
@@ -51,4 +60,6 @@ def upgraded(document: dict[str, Any]) -> dict[str, Any]:
         "gap_asked": None if bound is None else fit.pop("gap", document["parameters"].get("gap", 1e-4)),
         "trace": {"columns": columns, "rows": rows},
     }
-    return {**document, "version": 2, "record": record, "fit": fit}
+    names = _RENAMED.get(document["estimator"], {})
+    parameters = {names.get(name, name): value for name, value in document["parameters"].items()}
+    return {**document, "version": 2, "parameters": parameters, "record": record, "fit": fit}

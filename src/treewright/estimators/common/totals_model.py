@@ -83,7 +83,7 @@ class PricedModel(TotalsModel):
     _prices: FloatArray
 
     @property
-    def thresholds_(self) -> dict[Any, FloatArray]:
+    def class_prices_(self) -> dict[Any, FloatArray]:
         """Prices of the classes by group; under the key None those for rows whose group is not known."""
         check_is_fitted(self)
         return dict(zip(self._price_groups, self._prices, strict=True))
@@ -112,7 +112,7 @@ class PricedModel(TotalsModel):
 
     @staticmethod
     def _fitted_prices(thresholds: dict[Any, FloatArray]) -> dict[str, Any]:
-        """Fitted attributes from which :attr:`thresholds_` is made."""
+        """Fitted attributes from which :attr:`class_prices_` is made."""
         return {"_price_groups": list(thresholds), "_prices": np.array(list(thresholds.values()))}
 
 

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from treewright.arrays import FloatArray
 
-__all__ = ["default_bound", "default_depth", "farthest", "largest_distance"]
+__all__ = ["default_max_coefficient", "default_depth", "farthest", "largest_distance"]
 
 _EXACT_REACH = 100_000_000
 """Largest n * n * p for which the farthest point of each point is looked for; above, the bounding box serves."""
@@ -27,15 +27,17 @@ def default_depth(n_points: int, n_classes: int = 2) -> int:
     return max(2 if n_points < 1000 else 3, (n_classes - 1).bit_length())
 
 
-def default_bound(n_points: int, diameter: float, n_features: int) -> float:
+def default_max_coefficient(n_points: int, diameter: float, n_features: int) -> float:
     r"""Bound s that the paper uses: :math:`\max(s_0, 499 / (\eta \sqrt p))`, so that its M is at least 500.
 
     :math:`s_0` is 10 below 650 points, 20 below 1500, else 40.
 
     Examples
     --------
-    >>> default_bound(100, diameter=2.0, n_features=4), default_bound(2000, diameter=100.0, n_features=4)
-    (124.75, 40.0)
+    >>> default_max_coefficient(100, diameter=2.0, n_features=4)
+    124.75
+    >>> default_max_coefficient(2000, diameter=100.0, n_features=4)
+    40.0
     """
     least = 10.0 if n_points < 650 else 20.0 if n_points < 1500 else 40.0
     return max(least, 499.0 / (diameter * n_features**0.5)) if diameter > 0 else least

@@ -19,7 +19,7 @@ The tight program says the same as the printed one (:mod:`treewright.formulation
   :math:`h_{ib} \ge 1 + f_b(x_i) - (2 + s R_i)(1 - \sum_{t\ left\ of\ b} \alpha_{it})` and its mirror image, where
   :math:`\alpha_{it}` chooses a leaf of the own class. The printed model has two a node and one a leaf besides.
 * *Places* :math:`z_{it}` of unlabelled points with one routing row a node and side; sides at nodes that a point does
-  not reach appear only where the margin is asked for there (``margin="paper"``).
+  not reach appear only where the margin is asked for there (``margin_rule="paper"``).
 * *Mirror images* of a tree are excluded. With more than two classes labels rise from left to right at the lowest
   splits: equal labels are never needed there, since the split that sends all to one of them costs no more. At
   the nodes above, the first unlabelled point goes right, wherever it gets to.
@@ -47,14 +47,14 @@ from treewright.formulations.fragments import (
     split_value,
 )
 from treewright.formulations.s2oct import paper, repair
-from treewright.formulations.s2oct.constants import default_bound, default_depth, farthest, largest_distance
+from treewright.formulations.s2oct.constants import default_depth, default_max_coefficient, farthest, largest_distance
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
 from treewright.tree import Tree, counted, predict_labels, route
 from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
 from treewright.tree.shape import Shape
 
-__all__ = ["S2OCT", "default_bound", "default_depth", "largest_distance"]
+__all__ = ["S2OCT", "default_max_coefficient", "default_depth", "largest_distance"]
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class S2OCT:
         Depth of the tree.
     penalty : float
         The price C of a row that would have to change class.
-    bound : float
+    max_coefficient : float
         s, the bound of every entry of a normal.
-    margin : {"paper", "reached", "tolerance"}
+    margin_rule : {"paper", "reached", "tolerance"}
         Where unlabelled points keep how far from the splits: 1 at every node (the paper), 1 at the nodes on their
         path, or `tolerance` there.
     tolerance : float
-        The margin of ``margin="tolerance"``.
+        The margin of ``margin_rule="tolerance"``.
     formulation : {"tight", "paper"}
-        The program to write; "paper" is the printed one, for two classes with one exact total and ``margin="paper"``.
+        The program to write; "paper" is the printed one, for two classes with one exact total and the paper's margins.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class S2OCT:
     >>> X = np.array([[0.0], [5.0], [1.0], [2.0], [3.0], [4.0]])
     >>> y = np.array([0, 1, -1, -1, -1, -1])
     >>> totals = PointTotals(np.ones((4, 1)), low=[[2, 2]], high=[[2, 2]])
-    >>> model = S2OCT(X, y, np.ones(6), totals, depth=1, bound=10.0)
+    >>> model = S2OCT(X, y, np.ones(6), totals, depth=1, max_coefficient=10.0)
     >>> result = get_solver("highs").solve(model.build())
     >>> tree = model.decode(result.x)
     >>> model.objective(tree), [int(k) for k in tree.labels[route(tree, X)]]
@@ -109,8 +109,8 @@ class S2OCT:
     totals: PointTotals
     depth: int = 2
     penalty: float = 1.0
-    bound: float = 10.0
-    margin: Literal["paper", "reached", "tolerance"] = "paper"
+    max_coefficient: float = 10.0
+    margin_rule: Literal["paper", "reached", "tolerance"] = "paper"
     tolerance: float = 1e-3
     formulation: Literal["tight", "paper"] = "tight"
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
@@ -120,14 +120,18 @@ class S2OCT:
             raise InvalidInputError(
                 f"totals are about {self.totals.n_points} points, but {len(self.unlabelled)} are unlabelled"
             )
-        if self.margin not in ("paper", "reached", "tolerance"):
-            raise InvalidInputError(f"margin={self.margin!r} is unknown; use 'paper', 'reached' or 'tolerance'")
+        if self.margin_rule not in ("paper", "reached", "tolerance"):
+            raise InvalidInputError(
+                f"margin_rule={self.margin_rule!r} is unknown; use 'paper', 'reached' or 'tolerance'"
+            )
         if self.formulation not in ("tight", "paper"):
             raise InvalidInputError(f"formulation={self.formulation!r} is unknown; use 'tight' or 'paper'")
         if self.n_classes < 2 or self.depth < 1:
             raise InvalidInputError(f"{self.n_classes} classes and depth {self.depth}: at least 2 and 1 are needed")
-        if not self.bound > 0 or not 0 < self.tolerance <= 1:
-            raise InvalidInputError(f"bound={self.bound} must be positive and tolerance={self.tolerance} in (0, 1]")
+        if not self.max_coefficient > 0 or not 0 < self.tolerance <= 1:
+            raise InvalidInputError(
+                f"max_coefficient={self.max_coefficient} must be positive and tolerance={self.tolerance} in (0, 1]"
+            )
         if len(self.present) > 2**self.depth:
             raise InvalidInputError(
                 f"{len(self.present)} classes have labelled points, but a tree of depth {self.depth} has only "
@@ -178,19 +182,19 @@ class S2OCT:
     @property
     def required(self) -> float:
         """The margin m that unlabelled points keep."""
-        return self.tolerance if self.margin == "tolerance" else 1.0
+        return self.tolerance if self.margin_rule == "tolerance" else 1.0
 
     @property
     def everywhere(self) -> bool:
         """Whether unlabelled points keep the margin also at nodes that they do not reach."""
-        return self.margin == "paper"
+        return self.margin_rule == "paper"
 
     @cached_property
     def reach(self) -> FloatArray:
         """Bound of ``|f_b(x_i)|`` that the program relies on, for each point."""
         if self.formulation == "paper":
             return np.full(len(self.X), paper.big_m(self) - 1.0)
-        return 1.0 + self.bound * farthest(self.X)
+        return 1.0 + self.max_coefficient * farthest(self.X)
 
     @cached_property
     def diameter(self) -> float:
@@ -218,9 +222,11 @@ class S2OCT:
         if self.formulation == "paper":
             return paper.build(self)
         builder, tree = ProgramBuilder(), self.tree
-        omega = builder.add_variables("omega", (tree.n_branches, self.X.shape[1]), -self.bound, self.bound)
+        omega = builder.add_variables(
+            "omega", (tree.n_branches, self.X.shape[1]), -self.max_coefficient, self.max_coefficient
+        )
         # gamma = omega'x_i - f(x_i) holds for every point, so the point with the smallest bound gives it.
-        most = np.min(self.bound * np.abs(self.X).sum(axis=1) + self.reach, initial=np.inf)
+        most = np.min(self.max_coefficient * np.abs(self.X).sum(axis=1) + self.reach, initial=np.inf)
         gamma = builder.add_variables("gamma", tree.n_branches, -most, most)
         c = None
         if self.n_classes > 2:
@@ -284,7 +290,7 @@ class S2OCT:
         """Read the complete tree off a solution."""
         value = self.build().value
         omega = value(x, "omega")
-        omega = np.where(np.abs(omega) > 1e-12 * self.bound, omega, 0.0)
+        omega = np.where(np.abs(omega) > 1e-12 * self.max_coefficient, omega, 0.0)
         label = np.arange(self.tree.n_leaves) % 2 if self.n_classes == 2 else np.argmax(value(x, "c"), axis=0)
         return self.as_tree(Planes(omega, value(x, "gamma"), label))
 

@@ -32,7 +32,7 @@ __all__ = ["big_m", "build", "leaves_of", "point", "refuse"]
 
 def big_m(model: S2OCT) -> float:
     r"""The printed :math:`M = \eta s \sqrt p + 1`."""
-    return float(model.diameter * model.bound * np.sqrt(model.X.shape[1]) + 1.0)
+    return float(model.diameter * model.max_coefficient * np.sqrt(model.X.shape[1]) + 1.0)
 
 
 def refuse(model: S2OCT) -> None:
@@ -43,7 +43,7 @@ def refuse(model: S2OCT) -> None:
             (model.n_classes == 2, f"two classes (there are {model.n_classes})"),
             (model.totals.n_groups == 1, f"one group (there are {model.totals.n_groups})"),
             (bool(np.all(model.totals.low == model.totals.high)), "an exact total (low and high differ)"),
-            (model.margin == "paper", f"margin='paper' (it is {model.margin!r})"),
+            (model.margin_rule == "paper", f"margin_rule='paper' (it is {model.margin_rule!r})"),
         ]
         if not holds
     ]
@@ -53,14 +53,15 @@ def refuse(model: S2OCT) -> None:
         )
     if big_m(model) < 2.0:
         raise InvalidInputError(
-            f"the printed M = {big_m(model):.3g} is below 2 and leaves no margin; use a larger bound than {model.bound}"
+            f"the printed M = {big_m(model):.3g} is below 2 and leaves no margin; use a larger max_coefficient than "
+            f"{model.max_coefficient}"
         )
 
 
 def build(model: S2OCT) -> Program:
     """Write the printed program; blocks of rows have the numbers of the formulas."""
     builder, tree, p = ProgramBuilder(), model.tree, model.X.shape[1]
-    omega = builder.add_variables("omega", (tree.n_branches, p), -model.bound, model.bound)  # P1d
+    omega = builder.add_variables("omega", (tree.n_branches, p), -model.max_coefficient, model.max_coefficient)  # P1d
     gamma = builder.add_variables("gamma", tree.n_branches, -np.inf, np.inf)
     _add_labelled(builder, model, omega, gamma)
     _add_unlabelled(builder, model, omega, gamma)

@@ -75,8 +75,8 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
         size = float(np.abs(omega[b]).max(initial=0.0))
         short = float(np.max(model.required - np.abs(f[margin_of]), initial=0.0))
         too_far = float(np.max(np.abs(f) - model.reach, initial=0.0))
-        if size > model.bound + _SLACK or short > min(_SLACK, 0.01 * model.required) or too_far > _SLACK:
-            near = short <= _NEARLY * model.required and size <= model.bound * (1 + _NEARLY)
+        if size > model.max_coefficient + _SLACK or short > min(_SLACK, 0.01 * model.required) or too_far > _SLACK:
+            near = short <= _NEARLY * model.required and size <= model.max_coefficient * (1 + _NEARLY)
             trivial = size == 0.0
             if not trivial:
                 a = omega[b] / size
@@ -98,7 +98,7 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
 
 def _nearest_gap(model: S2OCT, level: FloatArray, size: IntArray, wish: float) -> float:
     """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
-    room = model.required / model.bound
+    room = model.required / model.max_coefficient
     cuts = Cuts(level)
     k = cuts.nearest(wish, 2.0 * room * (1 - 1e-9), size)
     low, high = cuts.ends(k)
@@ -136,7 +136,7 @@ def _scale(
     for b, split in moved.items():
         distance = np.abs(model.X @ omega[b] - gamma[b])
         nearest = float(np.min(distance[split.margin_of], initial=np.inf))
-        least = min(model.bound, model.required / nearest)
+        least = min(model.max_coefficient, model.required / nearest)
         if split.scale is not None:
             kappa = split.scale
         else:
@@ -145,7 +145,7 @@ def _scale(
             kappa = _best_scale(
                 distance[good], model.weight[good], float(model.weight[bad] @ distance[bad]), default=1.0
             )
-        kappa = min(max(kappa, least), model.bound)
+        kappa = min(max(kappa, least), model.max_coefficient)
         omega[b], gamma[b] = kappa * omega[b], kappa * gamma[b]
 
 

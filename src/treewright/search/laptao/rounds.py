@@ -117,7 +117,7 @@ class Fitted(NamedTuple):
         What it predicts for the points.
     price : float
         What its splits cost.
-    leaf : ndarray of int, shape (n_points,) or (n_points, n_trees), or None
+    leaf : ndarray of int, shape (n_points,) or (n_points, n_estimators), or None
         Leaf of each point, in each tree of a forest; None where the model has no trees.
     model : object
         The model itself, which a later step does not change.

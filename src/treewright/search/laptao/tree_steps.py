@@ -120,7 +120,7 @@ class ForestStep:
         As for :class:`AlternatingStep`.
     make_member : callable
         Points, weights and seed of a member to its step.
-    n_trees : int
+    n_estimators : int
         Members.
     max_samples, max_features : float
         Shares of points and features of a member.
@@ -135,7 +135,7 @@ class ForestStep:
         X: Any,
         weight: FloatArray,
         make_member: Callable[[Any, FloatArray, int], AlternatingStep],
-        n_trees: int,
+        n_estimators: int,
         max_samples: float,
         max_features: float,
         seed: int,
@@ -145,7 +145,7 @@ class ForestStep:
         n, p = X.shape
         self.points, self.n_jobs = Points(X), n_jobs
         self.rows, self.features, self.members = [], [], []
-        for _ in range(n_trees):
+        for _ in range(n_estimators):
             rows = np.sort(rng.choice(n, max(1, round(max_samples * n)), replace=False))
             features = np.sort(rng.choice(p, max(1, round(max_features * p)), replace=False))
             part = X[rows][:, features]

@@ -134,7 +134,7 @@ def _attempt(
 ) -> None:
     """Make attempts until there are enough trees that are proven to be optimal, or time is over."""
     best, model, rng = offers.best, survey.model, np.random.default_rng(seed)
-    few = _PROVEN_ATTEMPTS if model.margin == "tolerance" else _PROVEN_ATTEMPTS // 2
+    few = _PROVEN_ATTEMPTS if model.margin_rule == "tolerance" else _PROVEN_ATTEMPTS // 2
     batch, improved, small = max(1, n_jobs), 0, model.program_cells <= _SMALL_CELLS
     for first in range(0, attempts, batch):
         if budget.over:
@@ -216,7 +216,7 @@ def _made_elsewhere(model: S2OCT, task: _Task, seconds: float) -> Planes:
 def _made(survey: Survey, task: _Task, budget: Budget) -> Planes:
     """One attempt; see the three steps above."""
     model, rng = survey.model, np.random.default_rng(task.seed)
-    roomy = model.margin != "tolerance"
+    roomy = model.margin_rule != "tolerance"
     depth = min(2, model.depth) if roomy and task.shallow else model.depth
     planes = grown(survey, task.guided, task.guidance, depth, task.random_root, rng, budget)
     planes = separated(survey, planes, task.guided, rng, budget)

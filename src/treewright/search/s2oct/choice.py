@@ -74,7 +74,7 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
     return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
 
 
-def members(pool: Pool, model: S2OCT, prefer: str, n_trees: int) -> list[int]:
+def members(pool: Pool, model: S2OCT, prefer: str, n_estimators: int) -> list[int]:
     """Numbers of the trees of a committee: the preferred one, then the others in the order they were found.
 
     Examples
@@ -89,7 +89,7 @@ def members(pool: Pool, model: S2OCT, prefer: str, n_trees: int) -> list[int]:
     [1, 0]
     """
     first = choose(pool, model, prefer)
-    return [first, *(k for k in range(len(pool.trees)) if k != first)][:n_trees]
+    return [first, *(k for k in range(len(pool.trees)) if k != first)][:n_estimators]
 
 
 def committee(pool: Pool, model: S2OCT, chosen: list[int]) -> IntArray:

@@ -135,8 +135,8 @@ class Guide:
         chosen = self._some(self._y, _FOREST_POINTS)
         forest = ExtraTreesClassifier(0, random_state=self._seed, warm_start=True)
         votes: FloatArray = np.zeros((len(self._unlabelled), len(np.unique(self._y))))
-        for n_trees in range(_BATCH, _TREES + 1, _BATCH):
-            forest.set_params(n_estimators=n_trees)
+        for n_estimators in range(_BATCH, _TREES + 1, _BATCH):
+            forest.set_params(n_estimators=n_estimators)
             forest.fit(self._labelled[chosen], self._y[chosen], sample_weight=weight[chosen])
             for tree in forest.estimators_[-_BATCH:]:
                 votes += tree.predict_proba(self._unlabelled)

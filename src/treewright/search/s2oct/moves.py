@@ -119,7 +119,7 @@ class Moves:
         flips = self._wanted_flips(planes, node, values, here, int(self.rng.integers(1, 4)) if wild else 1)
         if flips is not None:
             hard = self.X[sides != 0], sides[sides != 0]
-            found.append(separate(*hard, *flips, self.model.bound, seconds=self.budget.remaining))
+            found.append(separate(*hard, *flips, self.model.max_coefficient, seconds=self.budget.remaining))
         program = self._program(node, sides)
         for factor in (1.0, -1.0):
             aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self.hidden.std(axis=0) if wild else 0.0)
@@ -140,7 +140,7 @@ class Moves:
     def separation(self, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
         """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it."""
         settled = sides != 0
-        return Separation(self.X[settled], sides[settled], self.model.bound, self.survey.reach, soft_margin)
+        return Separation(self.X[settled], sides[settled], self.model.max_coefficient, self.survey.reach, soft_margin)
 
     @staticmethod
     def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
@@ -199,7 +199,7 @@ class Moves:
         new = np.where(end[way.points] > 0, if_right[way.points], if_left[way.points])
         missed = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[way.points], new)
         # A step too short to stand between two points leaves their sides to rounding.
-        least = self.model.tolerance if self.model.margin == "tolerance" else 1.0
+        least = self.model.tolerance if self.model.margin_rule == "tolerance" else 1.0
         found = way.best(missed, least if np.any(way.room >= least) else 1e-9)
         if found is None:
             return None

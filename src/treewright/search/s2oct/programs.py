@@ -68,7 +68,7 @@ def _separated_node(
         sample = rng.choice(len(inside), GUIDED, replace=False)
         inside, wish = inside[sample], wish[sample]
     few = np.full(len(inside), 1.0)
-    hidden, bound = survey.hidden[inside], survey.model.bound
+    hidden, bound = survey.hidden[inside], survey.model.max_coefficient
     found = separate(X, side, hidden, wish, few, bound, seconds=budget.remaining)
     if found is None:
         # The labelled error is what counts; guided points only choose among equals.

@@ -109,7 +109,7 @@ def _settled_node(moves: Moves, planes: Planes, node: int) -> tuple[Planes, int]
 
 def _needing(moves: Moves, planes: Planes, node: int, values: FloatArray) -> BoolArray:
     """Unlabelled points that must keep the margin at a node."""
-    if moves.model.margin == "paper":
+    if moves.model.margin_rule == "paper":
         return np.ones(len(values), dtype=bool)
     return passes(leaves_reached(values), node, planes.shape)[0]
 

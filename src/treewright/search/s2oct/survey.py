@@ -58,7 +58,7 @@ class Survey:
     @cached_property
     def gap(self) -> float:
         """Two margins of 1 under ``|omega_j| <= s``, for a typical normal in coordinates of [0, 1]."""
-        return float(2.0 / (self.model.bound * self.width.mean() * np.sqrt(len(self.low))))
+        return float(2.0 / (self.model.max_coefficient * self.width.mean() * np.sqrt(len(self.low))))
 
     @cached_property
     def reach(self) -> float:
@@ -89,5 +89,5 @@ class Survey:
     def stretched(self, planes: Planes) -> Planes:
         """Multiply each hyperplane until its largest weight is s."""
         largest = np.abs(planes.omega).max(axis=1)
-        factor = np.where(largest > 0, self.model.bound / np.where(largest > 0, largest, 1.0), 1.0)
+        factor = np.where(largest > 0, self.model.max_coefficient / np.where(largest > 0, largest, 1.0), 1.0)
         return Planes(planes.omega * factor[:, None], planes.gamma * factor, planes.labels)
