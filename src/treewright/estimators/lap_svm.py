@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem
+from treewright.estimators.common.rows import new_rows, semi_supervised_problem
 from treewright.estimators.common.settings import settings_of
-from treewright.estimators.common.timed import TimedModel
 from treewright.training.affinities import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
+from treewright.training.record import FitRecord
 
 __all__ = ["LapSVMClassifier"]
 
 
-class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
+class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     r"""Laplacian support vector machine (LapSVM): large margins on labels, smooth along a graph of all rows.
 
     A function :math:`f(x) = \sum_i \alpha_i k(x_i, x) + b` with a term for each of the n rows, l of them labelled,
@@ -158,32 +159,14 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
-        """Fit the machines.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out.
-        graph : sparse array or array-like of shape (n_samples, n_samples), or None
-            Affinities of the rows, symmetric; None for those of nearest neighbours.
-
-        Returns
-        -------
-        LapSVMClassifier
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y)
+    def _trained(
+        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+    ) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
         settings, neighbours = settings_of(self, LapSVMSettings), settings_of(self, GraphSettings)
         found = train_lap_svm(problem, graph, settings, neighbours, self._conduct(), budget)
         machines = found.machines
-        fitted = {
+        return found.record, {
             "classes_": problem.classes,
             "X_fit_": machines.points,
             "scaling_": found.scaling,
@@ -192,8 +175,6 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
             "intercept_": machines.intercept,
             "transduction_": problem.classes[found.numbers],
         }
-        self._publish(found.record.closed(budget), noted | fitted)
-        return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the values of the machines.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
+from treewright.estimators.common.rows import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.training.record import FitRecord
 
 __all__ = ["LapTAOClassifier"]
 
@@ -234,66 +236,21 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
-        graph : sparse array or array-like of shape (n_samples, n_samples), or None
-            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
-
-        Returns
-        -------
-        LapTAOClassifier
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        self._check_model()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
+    def _trained(
+        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+    ) -> tuple[FitRecord, dict[str, Any]]:
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        found = self._trained(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
+        found, fitted = self._found_by(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
-        fitted = {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
-        self._set_fit(found, budget, noted | fitted)
-        return self
+        return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row.
+    def _class_numbers(self, rows: Any) -> IntArray:
+        return self._values(rows).argmax(axis=1)
 
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        rows = self._check_rows(X)
-        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: the values of the model, cut off below 0 and brought to a sum of 1.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, columns in the order of ``classes_``.
-        """
-        scores = np.maximum(self._scores(self._check_rows(X)), 0.0)
+    def _class_shares(self, rows: Any) -> FloatArray:
+        """The values of the model, cut off below 0 and brought to a sum of 1."""
+        scores = np.maximum(self._values(rows), 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))

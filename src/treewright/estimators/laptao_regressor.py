@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
-from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
-from treewright.estimators.common.rows import fit_rows, partly_known_targets
+from treewright.estimators.common.rows import partly_known_targets
 from treewright.estimators.common.tree_model import TreeRegressor
 from treewright.exceptions import InvalidInputError
+from treewright.training.record import FitRecord
 
 __all__ = ["LapTAORegressor"]
 
@@ -219,28 +220,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; unlabelled rows have NaN, None or the mark ``unlabeled``, in all outputs.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
-        graph : sparse array or array-like of shape (n_samples, n_samples), or None
-            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
-
-        Returns
-        -------
-        LapTAORegressor
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        self._check_model()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
+    def _trained(
+        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+    ) -> tuple[FitRecord, dict[str, Any]]:
         Y, missing, _ = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         if missing.all():
             raise InvalidInputError(f"none of the {len(Y)} rows has a target; at least one must be labelled")
@@ -252,24 +234,6 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
             )
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         labelled = np.asarray(~missing.any(axis=1))
-        found = self._trained(Sample.of(rows, Y, weight), labelled, graph, budget)
+        found, fitted = self._found_by(Sample.of(rows, Y, weight), labelled, graph, budget)
         filled = np.where(labelled[:, None], Y, found.smooth)
-        fitted = {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}
-        self._set_fit(found, budget, noted | fitted)
-        return self
-
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Predict the outputs of each row.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions, one column an output if there are several.
-        """
-        values = self._scores(self._check_rows(X))
-        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+        return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}

@@ -147,7 +147,7 @@ class OCTHClassifier(SolvedTreeClassifier):
         OCTHClassifier
             The fitted estimator.
         """
-        budget, solving = self._begin()
+        budget, solving = self._start_clock(), self._solving()
         rows, noted = fit_rows(self, X, y)
         problem = make_problem(rows, y, sample_weight)
         start = self._given_tree(problem.n_features)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.arrays import FloatArray
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem, transduced
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Problem
 from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.solved import SolvedTreeClassifier
+from treewright.estimators.common.totals_model import TotalsModel, transduced
 from treewright.exceptions import ModelFileError
+from treewright.training.optimize import Solving
+from treewright.training.record import FitRecord
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
 from treewright.tree import predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
@@ -21,7 +24,7 @@ from treewright.tree.serialize import tree_from_dict, tree_to_dict
 __all__ = ["S2OCTClassifier"]
 
 
-class S2OCTClassifier(SolvedTreeClassifier):
+class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     r"""Semi-supervised optimal classification tree with class totals (S2OCT).
 
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
@@ -148,82 +151,31 @@ class S2OCTClassifier(SolvedTreeClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        totals: Any = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the tree.
+    def _prepared(self, weighted: bool) -> Solving:
+        return self._solving()
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the errors of labelled rows; 0 leaves one out. Unlabelled rows always count once.
-        totals : int, mapping or frame, or None
-            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
-            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
-
-        Returns
-        -------
-        S2OCTClassifier
-            The fitted estimator.
-        """
-        budget, solving = self._begin()
-        rows, noted = fit_rows(self, X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        start = self._given_tree(problem.n_features)
+    def _trained(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
         with budget.stop_on_interrupt():
-            found = train_s2oct(problem, settings_of(self, S2OCTSettings), solving, budget, start)
-        fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], **transduced(problem, found.numbers)}
-        self._publish(found.record.closed(budget), noted | fitted)
-        return self
+            found = train_s2oct(problem, settings, prepared, budget, start)
+        trees = {"tree_": found.tree, "trees_": [found.tree, *found.others]}
+        return found.record, trees | transduced(problem, found.numbers)
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row; a committee by majority.
+    def _class_numbers(self, rows: Any) -> IntArray:
+        return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        if len(getattr(self, "trees_", [None])) == 1:
-            return super().predict(X)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: shares in the leaf, or of the committee's votes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Shares, columns in the order of ``classes_``.
-        """
-        if len(getattr(self, "trees_", [None])) == 1:
-            return super().predict_proba(X)
-        rows = self._check_rows(X)
+    def _class_shares(self, rows: Any) -> FloatArray:
+        """Shares in the leaf, or of the committee's votes."""
+        if self._alone:
+            return super()._class_shares(rows)
         votes = np.zeros((len(rows), len(self.classes_)))
         for tree in self.trees_:
             votes[np.arange(len(rows)), predict_labels(tree, rows)] += 1.0 / len(self.trees_)
         return votes
+
+    @property
+    def _alone(self) -> bool:
+        return len(self.trees_) == 1
 
     # ------------------------------------------------------------------ model files
 

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
 from treewright.arrays import FloatArray
-from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.recorded import RecordedModel
 from treewright.estimators.common.rows import fit_rows, new_rows, partly_known_targets
 from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.timed import TimedModel
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.self_training import Fitter, SelfTrainingSettings, train_on_own_predictions
@@ -26,7 +25,7 @@ from treewright.training.self_training import Fitter, SelfTrainingSettings, trai
 __all__ = ["SelfTrainingRegressor"]
 
 
-class SelfTrainingRegressor(RecordedModel, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
 
     The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
@@ -99,6 +98,9 @@ class SelfTrainingRegressor(RecordedModel, RegressorMixin, MetaEstimatorMixin, B
         "random_state": ["random_state"],
     }
 
+    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
+    verbose = 0
+
     def __init__(
         self,
         estimator: Any = None,
@@ -134,15 +136,14 @@ class SelfTrainingRegressor(RecordedModel, RegressorMixin, MetaEstimatorMixin, B
         SelfTrainingRegressor
             The fitted estimator.
         """
-        budget = Budget()
-        self._validate_params()
+        budget = self._start_clock()
         default, weighted = self.estimator is None, sample_weight is not None or self.weight != 1
         estimator = self._checked_estimator(weighted)
         rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
         Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         weight = np.where(missing.any(axis=1), self.weight, 1.0) * weight
-        seed_where_unset(estimator, int(check_random_state(self.random_state).randint(2**31 - 1)))
+        seed_where_unset(estimator, self._seed())
         fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
         settings = settings_of(self, SelfTrainingSettings)
         found = train_on_own_predictions(Sample.of(rows, Y, weight), missing, fitter, settings, budget)

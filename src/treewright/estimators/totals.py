@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
-from treewright.estimators.common.groups import PricedModel, prices_of
-from treewright.estimators.common.recorded import RecordedModel
-from treewright.estimators.common.rows import fit_rows, new_rows, semi_supervised_problem, transduced
+from treewright.data import Problem
+from treewright.estimators.common.rows import new_rows
+from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import response_of
 from treewright.training.ensemble import seed_where_unset
+from treewright.training.record import FitRecord
 from treewright.training.totals import NO_SCORES, train_totals
 
 __all__ = ["TotalsClassifier"]
 
 
-class TotalsClassifier(RecordedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
     The estimator is fitted on the labelled rows and scores the unlabelled ones: by the logarithm of ``predict_proba``
@@ -118,77 +119,24 @@ class TotalsClassifier(RecordedModel, PricedModel, ClassifierMixin, MetaEstimato
         "random_state": ["random_state"],
     }
 
+    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
+    verbose = 0
+
     def __init__(self, estimator: Any = None, *, unlabeled: Any = -1, random_state: Any = None) -> None:
         self.estimator = estimator
         self.unlabeled = unlabeled
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        totals: Any = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the estimator on the labelled rows and label the others within the totals.
+    def _prepared(self, weighted: bool) -> tuple[Any, bool]:
+        return self._checked_estimator(weighted), weighted
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of labelled rows, for an estimator that takes them; 0 leaves one out. Unlabelled rows always count
-            once.
-        totals : int, mapping or frame, or None
-            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
-            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
-
-        Returns
-        -------
-        TotalsClassifier
-            The fitted estimator.
-        """
-        budget = Budget()
-        self._validate_params()
-        estimator = self._checked_estimator(sample_weight is not None)
-        rows, noted = fit_rows(self, X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _trained(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        (estimator, weighted), seed, default = prepared, self._seed(), self.estimator is None
         seed_where_unset(estimator, seed)
-        default = self.estimator is None
-        weighted, rng = default or sample_weight is not None, np.random.default_rng(seed)
-        found = train_totals(problem, estimator, default, weighted, rng, budget)
-        fitted = {
-            "estimator_": found.scores.classifier,
-            "_scores": found.scores,
-            **self._fitted_prices(found.prices),
-            **transduced(problem, found.numbers),
-        }
-        self._publish(found.record.closed(budget), noted | fitted)
-        return self
-
-    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
-        """Predict the class of each row: the largest score plus price.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for a model with totals by group; None for prices of the totals of all groups together.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self.predict_proba(X, groups).argmax(axis=1)  # says so if there is no fit
-        return np.asarray(self.classes_[best])
+        rng = np.random.default_rng(seed)
+        found = train_totals(problem, estimator, default, default or weighted, rng, budget)
+        fitted = {"estimator_": found.scores.classifier, "_scores": found.scores, **self._fitted_prices(found.prices)}
+        return found.record, fitted | transduced(problem, found.numbers)
 
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         r"""Predict class probabilities, with the prices as a shift of the prior.
@@ -215,6 +163,9 @@ class TotalsClassifier(RecordedModel, PricedModel, ClassifierMixin, MetaEstimato
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
             return self._scores.raw(rows)
         return np.asarray(softmax(self._scores(rows) + prices, axis=1))
+
+    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
+        return self.predict_proba(X, groups)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -32,10 +32,11 @@ _ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
 """Fitted attributes that hold what predicts."""
 
 
-class LapTAOModel(GraphModel, TimedModel, TreeModel):
+class LapTAOModel(GraphModel, TreeModel):
     """Parameters, graph and course of a fit."""
 
     _found = "model"
+    _sometimes = tuple(_ATTRIBUTES.values())
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TimedModel._parameter_constraints,
         **GraphModel._parameter_constraints,
@@ -84,12 +85,18 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
                 f"n_estimators={self.n_estimators} makes forests of TAO trees; with tree={self.tree!r} set it to 1"
             )
 
-    def _trained(self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget) -> LapTAOFit:
+    def _found_by(
+        self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget
+    ) -> tuple[LapTAOFit, dict[str, Any]]:
+        """What training found, and the fitted attributes without labels of the rows."""
         start = self._given_start(rows.X.shape[1]) if self.tree == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_print_round), is_classifier(self)
         with budget.stop_on_interrupt():
-            return train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start)
+            found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start)
+        held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
+        fitted = {attribute: value for attribute, value in held.items() if value is not None}
+        return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
 
     def _given_start(self, n_features: int) -> Tree | None:
         if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
@@ -99,16 +106,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
         return given
 
-    def _set_fit(self, found: LapTAOFit, budget: Budget, fitted: dict[str, Any]) -> None:
-        """Set the fitted attributes, `fitted` among them; ``fit`` calls it."""
-        predicts = {_ATTRIBUTES[name]: getattr(found.model, name) for name in _ATTRIBUTES}
-        fitted |= {name: value for name, value in predicts.items() if value is not None}
-        fitted |= {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
-        self._publish(found.record.closed(budget), fitted, stale=tuple(_ATTRIBUTES.values()))
-
     # ------------------------------------------------------------------ predictions
 
-    def _scores(self, rows: Any) -> FloatArray:
+    def _values(self, rows: Any) -> FloatArray:
         """Values that the model predicts for rows, in the units of the targets."""
         held = {name: getattr(self, attribute) for name, attribute in _ATTRIBUTES.items() if hasattr(self, attribute)}
         near = int(self.n_neighbors), float(self.perplexity), self._threads

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray
 from treewright.data import Problem, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, show
 from treewright.estimators.common.record_files import is_number
@@ -25,7 +25,6 @@ __all__ = [
     "new_rows",
     "partly_known_targets",
     "semi_supervised_problem",
-    "transduced",
 ]
 
 NOTED = ("n_features_in_", "feature_names_in_")
@@ -70,16 +69,6 @@ def semi_supervised_problem(
             "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class."
         )
         return make_problem(rows, y, weight, supervised=True)
-
-
-def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
-    """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
-    totals = problem.totals
-    return {
-        "classes_": problem.classes,
-        "transduction_": problem.classes[numbers],
-        "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
-    }
 
 
 def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.budget import Budget
 from treewright.estimators.common.timed import TimedModel
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.solvers import Progress, get_solver, relative_gap
@@ -32,24 +30,10 @@ class SolvedModel(TimedModel):
     gap: float
     _bounded: ClassVar[bool] = True
 
-    def _begin(self) -> tuple[Budget, Solving]:
-        """Check parameters and solver before anything else, and start the clock."""
-        budget, solver = self._start_clock(), get_solver(self.solver)
-        return budget, Solving(solver, self.gap, self._threads, self._seed(), self._progress_printer())
-
-    def _progress_printer(self) -> Callable[[Progress], None] | None:
-        """Lines on standard error while fitting, if ``verbose``."""
-        if not self.verbose:
-            return None
-
-        def line(event: Progress) -> None:
-            print(
-                f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
-                f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
-                file=sys.stderr,
-            )
-
-        return line
+    def _solving(self) -> Solving:
+        """The solver, which is refused if it is not there, and what it is asked for."""
+        told = _print_progress if self.verbose else None
+        return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), told)
 
 
 class SolvedTreeClassifier(SolvedModel, TreeClassifier):
@@ -60,3 +44,12 @@ class SolvedTreeClassifier(SolvedModel, TreeClassifier):
         "max_depth": [Interval(Integral, 1, 12, closed="both")],
         "warm_start": ["boolean", Tree, TreeClassifier],
     }
+
+
+def _print_progress(event: Progress) -> None:
+    """A line on standard error."""
+    print(
+        f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
+        f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
+        file=sys.stderr,
+    )

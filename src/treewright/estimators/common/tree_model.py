@@ -174,12 +174,10 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        leaf = self.apply(X)
-        assert self.tree_.labels is not None
-        return np.asarray(self.classes_[self.tree_.labels[leaf]])
+        return np.asarray(self.classes_[self._class_numbers(self._check_rows(X))])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
+        """Predict class probabilities: shares of the classes among the labelled rows of the leaf, or of votes.
 
         Parameters
         ----------
@@ -191,8 +189,14 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples, n_classes)
             Shares, columns in the order of ``classes_``.
         """
-        leaf = self.apply(X)
-        return np.asarray(self.tree_.shares()[leaf])
+        return self._class_shares(self._check_rows(X))
+
+    def _class_numbers(self, rows: Any) -> IntArray:
+        assert self.tree_.labels is not None
+        return self.tree_.labels[route(self.tree_, rows)]
+
+    def _class_shares(self, rows: Any) -> FloatArray:
+        return self.tree_.shares()[route(self.tree_, rows)]
 
 
 class TreeRegressor(RegressorMixin, TreeModel):
@@ -209,8 +213,10 @@ class TreeRegressor(RegressorMixin, TreeModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            What the leaves predict, one column an output if there are several.
+            Predictions, one column an output if there are several.
         """
-        rows = self._check_rows(X)
-        values = predict_values(self.tree_, rows)
+        values = self._values(self._check_rows(X))
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+
+    def _values(self, rows: Any) -> FloatArray:
+        return predict_values(self.tree_, rows)
