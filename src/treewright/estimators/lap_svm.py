@@ -28,8 +28,8 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     A function :math:`f(x) = \sum_i \alpha_i k(x_i, x) + b` with a term for each of the n rows, l of them labelled,
     minimizes
 
-    .. math:: \frac1l \sum_{i \le l} \max(0, 1 - y_i f(x_i)) + \gamma_A \lVert f \rVert_k^2
-              + \frac{\gamma_I}{n^2} f^\top L f
+    .. math:: \frac1l \Big( \sum_{i \le l} \max(0, 1 - y_i f(x_i)) + \rho \lVert f \rVert_k^2
+              + \gamma f^\top L f \Big)
 
     where L is the Laplacian of a graph of nearest neighbours (Belkin, Niyogi and Sindhwani 2006). It is no tree: it is
     a baseline for small tables, to see what a smooth function makes of the labels. Its dual is solved to high accuracy.
@@ -38,15 +38,15 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"rbf", "linear"}, default="rbf"
-        Gaussian :math:`\exp(-\gamma \lVert x - x' \rVert^2)`, or scalar product; on features scaled to [0, 1].
-    gamma : float, "scale" or "median", default="scale"
-        Width of the Gaussian: :math:`\gamma` itself, 1 / (features x variance), or 1 / (2 m^2) with the median distance
-        m of rows.
-    gamma_A : float or None, default=None
-        Price of the norm. None is 0.005 / l, as in the paper's experiments on digits: C = 100 in the usual machine.
-    gamma_I : float or None, default=None
-        Price of roughness along the graph; 0 is the usual support vector machine with
-        :math:`C = 1 / (2 l \gamma_A)`. None is 0.045 n^2 / l, from the same experiments.
+        Gaussian :math:`\exp(-v \lVert x - x' \rVert^2)`, or scalar product; on features scaled to [0, 1].
+    width : float, "scale" or "median", default="scale"
+        Width of the Gaussian: v itself, 1 / (features x variance), or 1 / (2 m^2) with the median distance m of rows.
+    ridge : float, default=0.005
+        The price :math:`\rho` of the squared norm, relative to that of errors at labels: the usual machine's C is
+        :math:`1 / (2 \rho)`. The paper's :math:`\gamma_A` is :math:`\rho / l`.
+    gamma : float, default=0.045
+        Price of differences along edges, relative to that of errors at labels; 0 is the usual support vector machine.
+        The paper's :math:`\gamma_I` is :math:`\gamma n^2 / l`. Both defaults are those of its experiments on digits.
     n_neighbors : int, default=10
         Neighbours of a row in the graph.
     perplexity : float, default=5.0
@@ -118,9 +118,9 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GraphModel._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})],
-        "gamma_A": [Interval(Real, 0, None, closed="neither"), None],
-        "gamma_I": [Interval(Real, 0, None, closed="left"), None],
+        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})],
+        "ridge": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
         "unlabeled": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -134,9 +134,9 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         self,
         kernel: str = "rbf",
         *,
-        gamma: float | str = "scale",
-        gamma_A: float | None = None,
-        gamma_I: float | None = None,
+        width: float | str = "scale",
+        ridge: float = 0.005,
+        gamma: float = 0.045,
         n_neighbors: int = 10,
         perplexity: float = 5.0,
         neighbors: str = "auto",
@@ -147,9 +147,9 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
+        self.width = width
+        self.ridge = ridge
         self.gamma = gamma
-        self.gamma_A = gamma_A
-        self.gamma_I = gamma_I
         self.n_neighbors = n_neighbors
         self.perplexity = perplexity
         self.neighbors = neighbors

@@ -23,9 +23,6 @@ __all__ = ["LapSVMFit", "LapSVMSettings", "Machines", "train_lap_svm"]
 MAX_POINTS = 10_000
 """Most distinct rows: matrices are dense, and the work is their number cubed."""
 
-_NORM, _ROUGHNESS = 0.005, 0.045
-"""Default prices times the number of labels (the paper's experiments on digits): C = 100 for the norm alone."""
-
 _BLOCK = 2_000
 """Rows whose kernel values are held at once when predicting."""
 
@@ -35,9 +32,9 @@ class LapSVMSettings:
     """Kernel and prices; see :class:`treewright.LapSVMClassifier`."""
 
     kernel: str = "rbf"
-    gamma: float | str = "scale"
-    gamma_A: float | None = None
-    gamma_I: float | None = None
+    width: float | str = "scale"
+    ridge: float = 0.005
+    gamma: float = 0.045
 
 
 @dataclass(frozen=True)
@@ -125,16 +122,15 @@ def train_lap_svm(
         )
     affinity = _affinities(problem, reduction, graph, graph_settings, conduct)
     at, numbers, weight = _labels_of_points(problem, reduction)
-    total, labelled = float(points.weight.sum()), float(weight.sum())
-    width = kernel_width(points.X, settings.gamma)
+    width, labelled = kernel_width(points.X, settings.width), float(weight.sum())
     result = solve_lap_svm(
         kernel_matrix(points.X, points.X, settings.kernel, width),
         laplacian(affinity),
         at,
         np.where(numbers[:, None] == _positive(problem.n_classes), 1.0, -1.0),
         weight,
-        _NORM / labelled if settings.gamma_A is None else float(settings.gamma_A),
-        _ROUGHNESS / labelled if settings.gamma_I is None else float(settings.gamma_I) / total**2,
+        float(settings.ridge) / labelled,
+        float(settings.gamma) / labelled,
     )
     machines = Machines(points.X, result.alpha, result.intercept, settings.kernel, width)
     guess = machines.decided(machines.values(problem.X, scaling))
@@ -143,8 +139,8 @@ def train_lap_svm(
     if not result.converged:
         status, reason = (
             FitStatus.UNPROVEN,
-            "a dual was not solved to tolerance; a larger gamma_A, or a larger gamma (a narrower kernel), makes it "
-            "better conditioned",
+            "a dual was not solved to tolerance; a larger ridge, or a larger width (a narrower kernel), makes it better "
+            "conditioned",
         )
     trace = named_trace([(budget.elapsed, objective)], "seconds", "objective")
     record = FitRecord(status, reason, budget.elapsed, objective, None, trace)
