@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.graph import check_graph, neighbor_graph
+from treewright.budget import Budget
+from treewright.graph import FoundGraph, check_graph, find_graph
 from treewright.graph.neighbors import METHODS
 
 __all__ = ["GraphModel"]
@@ -33,15 +34,16 @@ class GraphModel:
     _threads: int
 
     def _affinities(self, X: Any, graph: Any, seed: int) -> Any:
-        """Affinities of the rows: `graph`, checked, or made from the scaled rows X if it is None.
+        """Affinities of the rows: `graph`, checked, or made from the scaled rows X if it is None."""
+        return self._search_graph(X, seed).W if graph is None else check_graph(graph, X.shape[0])
+
+    def _search_graph(self, X: Any, seed: int, budget: Budget | None = None) -> FoundGraph:
+        """Graph of the scaled rows X.
 
         In small tables a row has all others as neighbours, and the perplexity is at most their number.
         """
-        n = X.shape[0]
-        if graph is not None:
-            return check_graph(graph, n)
-        others = max(1, n - 1)
-        return neighbor_graph(
+        others = max(1, X.shape[0] - 1)
+        return find_graph(
             X,
             n_neighbors=min(int(self.n_neighbors), others),
             perplexity=min(float(self.perplexity), float(others)),
@@ -50,4 +52,5 @@ class GraphModel:
             n_jobs=self._threads,
             seed=seed,
             cache=self.graph_cache,
+            budget=budget,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from treewright.estimators._graph import GraphModel
 from treewright.estimators._input import distinct_points, seed_where_unset
 from treewright.estimators._timed import TimedModel
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.graph import check_graph, nearest_mean
+from treewright.graph import FoundGraph, check_graph, nearest_mean
 from treewright.search.laplacian import GraphTask, LapResult, Round, Schedule, TreeStep, smooth_and_fit
 from treewright.search.stretch import Stretch
 from treewright.search.tao import automatic_alpha
@@ -35,8 +35,17 @@ from treewright.tree import BoolArray, FloatArray, IntArray, Tree, averaged, pre
 
 __all__ = ["HISTORY", "LapTAOModel"]
 
+REASONS = ("rounds", "settled", "stopped", "neighbors")
+"""Values of ``stop_reason_``."""
+
 HISTORY = ("seconds", "mu", "label_loss", "smoothness", "price", "residual", "moved")
 """Columns of ``history_``."""
+
+_SEARCH = 0.5
+"""Share of the time that the search for neighbours may take."""
+
+_ENOUGH = 0.5
+"""Share of the points whose neighbours must have been searched for: with less, a tree is fitted to the labels alone."""
 
 _BLOCK_CELLS = 4_000_000
 """Cells of sparse rows that are made dense at once, for models that were fitted on dense ones."""
@@ -142,27 +151,46 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
                 "another regressor, or weights of 0 and 1"
             )
         known = graph if graph is None else check_graph(graph, rows.shape[0])
+        with threadpool_limits(limits=1), budget.stop_on_interrupt():
+            found, near = self._points_and_graph(rows, labelled, weight, known, seed, budget)
+            task, mean = self._task(found, near.W, Y, labelled, weight)
+            alpha = automatic_alpha(float(task.weight.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
+            step, schedule, told = self._step(found, alpha, seed, budget), self._schedule(), self._printer()
+            if near.searched:
+                result = smooth_and_fit(task, step, schedule, budget, told, self._sharpener(mean))
+            else:  # labels alone: there is nothing to smooth, and nothing to alternate with
+                result = smooth_and_fit(task, step, replace(schedule, rounds=0), budget, told, None)
+        self._note(result, alpha, budget, near.note)
+        return result, found, mean
+
+    def _points_and_graph(
+        self, rows: Any, labelled: BoolArray, weight: FloatArray, known: Any, seed: int, budget: Budget
+    ) -> tuple[_Rows, FoundGraph]:
+        """Points of the rows and their graph; those of labelled rows without a graph where there is no time for one."""
+        used = np.flatnonzero(weight > 0)
         scaling = unit_scaling(rows[used])
-        points, inverse, mass = distinct_points(scaling.apply(rows[used]), weight[used])
-        found = _Rows(used, scaling, points, inverse, mass)
+        found = _points_of(rows, used, weight, scaling)
+        if known is not None:
+            return found, FoundGraph(_joined(known, found))
+        near = self._search_graph(found.points, seed, budget.share(_SEARCH))
+        if near.searched >= _ENOUGH:
+            return found, near
+        found = _points_of(rows, used[labelled[used]], weight, scaling)
+        n = len(found.weight)
+        return found, FoundGraph(sparse.csr_array((n, n)), 0.0, f"{near.note}, so only labelled rows were used")
+
+    def _task(
+        self, found: _Rows, W: Any, Y: FloatArray, labelled: BoolArray, weight: FloatArray
+    ) -> tuple[GraphTask, FloatArray]:
+        """Points with graph and centred labels, and the mean of the labels."""
+        used, inverse, mass = found.used, found.inverse, found.weight
         label_weight = np.where(labelled[used], weight[used], 0.0)
         mean = label_weight @ np.where(labelled[used][:, None], Y[used], 0.0) / label_weight.sum()
         away = Y[used] - mean
         # What is left of equal targets is the rounding of their mean, which a tree would fit.
         centred = np.where(labelled[used][:, None] & (np.abs(away) > 1e-15 * np.abs(Y[used])), away, 0.0)
-        task = GraphTask(
-            points,
-            self._affinities(points, None, seed) if known is None else _joined(known, found),
-            *_by_point(centred, label_weight, inverse, len(mass)),
-            mass,
-            float(self.gamma),
-        )
-        alpha = automatic_alpha(float(mass.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
-        step, schedule, told = self._step(found, alpha, seed, budget), self._schedule(), self._printer()
-        with threadpool_limits(limits=1), budget.stop_on_interrupt():
-            result = smooth_and_fit(task, step, schedule, budget, told, self._sharpener(mean))
-        self._note(result, alpha, budget)
-        return result, found, mean
+        by_point = _by_point(centred, label_weight, inverse, len(mass))
+        return GraphTask(found.points, W, *by_point, mass, float(self.gamma)), mean
 
     def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
         """What makes more labels of the smoothed ones; numbers have no clear ones."""
@@ -238,9 +266,10 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
 
         return line
 
-    def _note(self, result: LapResult, alpha: float, budget: Budget) -> None:
-        """Note the course of the fit, to be set by :meth:`_close`."""
+    def _note(self, result: LapResult, alpha: float, budget: Budget, cut: str) -> None:
+        """Note the course of the fit, to be set by :meth:`_close`; `cut` says how the search for neighbours ended."""
         rounds = result.rounds
+        stopped = cut or result.reason == "stopped"
         self._course = {
             "n_iter_": 1 if self.tree is None else result.n_rounds,
             "history_": np.array([[getattr(now, name) for name in HISTORY] for now in rounds]),
@@ -248,8 +277,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             "objective_": result.objective,
             "alpha_": alpha,
             "best_iter_": result.best,
-            "stop_reason_": result.reason,
-            "status_": "interrupted" if budget.interrupted else "time_limit" if result.reason == "stopped" else "local",
+            "stop_reason_": "neighbors" if cut else result.reason,
+            "status_": "interrupted" if budget.interrupted else "time_limit" if stopped else "local",
+            "_cut": cut,
         }
 
     def _close(self, budget: Budget, fitted: dict[str, Any]) -> None:
@@ -260,11 +290,12 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         self.__dict__.update(self.__dict__.pop("_course"))
         self.__dict__.update(fitted)
         self.solve_time_ = budget.elapsed
+        cut = self.__dict__.pop("_cut")
         if self.status_ != "local":
             done = "" if self.tree is None else f"{self.n_iter_} rounds and "
             warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {done}{self.solve_time_:.1f} s: the "
-                f"model has objective {self.objective_:.6g}; more time may lower it.",
+                f"{type(self).__name__} ended with status {self.status_!r} after {done}{self.solve_time_:.1f} s: "
+                f"{cut and cut + '; '}the model has objective {self.objective_:.6g}; more time may lower it.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -334,8 +365,8 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         for key in ("n_iter", "best_iter"):
             if type(state[key]) is not int or state[key] < 0:
                 raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a whole number from 0 on")
-        if state["stop_reason"] not in ("rounds", "settled", "stopped"):
-            raise ModelFileError(f"fit.stop_reason is {state['stop_reason']!r}, expected rounds, settled or stopped")
+        if state["stop_reason"] not in REASONS:
+            raise ModelFileError(f"fit.stop_reason is {state['stop_reason']!r}, expected one of {', '.join(REASONS)}")
         history = state["history"]
         if not isinstance(history, list) or not all(
             isinstance(row, list) and len(row) == len(HISTORY) and all(is_number(v) for v in row) for row in history
@@ -344,6 +375,12 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
         self.alpha_, self.stop_reason_ = float(state["alpha"]), state["stop_reason"]
         self.n_iter_, self.best_iter_ = state["n_iter"], state["best_iter"]
         self.history_ = np.array(history, dtype=np.float64).reshape(-1, len(HISTORY))
+
+
+def _points_of(rows: Any, used: IntArray, weight: FloatArray, scaling: Scaling) -> _Rows:
+    """Distinct points that some rows are."""
+    points, inverse, mass = distinct_points(scaling.apply(rows[used]), weight[used])
+    return _Rows(used, scaling, points, inverse, mass)
 
 
 def _shares(found: _Rows) -> FloatArray:

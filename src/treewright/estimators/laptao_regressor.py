@@ -257,7 +257,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         fitted = self._fitted_model(result, found, rows, mean)
         self._close(budget, {"scale_": scale, **_in_units(fitted, scale)})
         filled = Y.copy()
-        left_out = np.flatnonzero(~labelled & (weight == 0))
+        left_out = np.setdiff1d(np.flatnonzero(~labelled), found.used)
         if len(left_out):
             filled[left_out] = self._scores(rows[left_out])
         smooth = ((result.smooth + mean) * scale)[found.inverse]

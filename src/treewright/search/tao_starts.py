@@ -32,6 +32,10 @@ _CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32,
 """CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
 least, and takes about so long for a cell and level."""
 
+_LAST_ROWS, _LAST_FEATURES = 10_000, 32
+"""Once time is over, CART as a start has so many rows at most and looks at so many features for a split: a fraction of
+a second for a tree that is no constant."""
+
 _BALANCED_ROWS = 200_000
 """Points that a split of a balanced tree looks at, at most: a start need not be the best tree."""
 
@@ -62,6 +66,8 @@ def starting_tree(
 ) -> Tree:
     """Make a start by its name; "auto" is balanced for oblique splits, CART for axis-aligned ones.
 
+    Once the budget is over, it is CART on a few rows, unless a random tree is asked for.
+
     Parameters
     ----------
     X, weight, depth, alpha, seed, budget, n_jobs
@@ -77,6 +83,9 @@ def starting_tree(
     """
     if kind in ("auto", "balanced"):
         kind = "cart" if axis else "balanced"
+    if budget.over and kind != "random":
+        some = _some_rows(X.shape[0], _LAST_ROWS, seed)
+        return _cart(X[some], targets[some], weight[some], depth, classify, seed, min(X.shape[1], _LAST_FEATURES))
     if kind == "balanced":
         return balanced_tree(X, _one_hot(targets) if classify else targets, weight, depth, alpha, budget, n_jobs, seed)
     if kind == "cart":
@@ -288,11 +297,22 @@ def cart_start(
     """
     n, p = X.shape
     if n > _CART_ROWS:  # a start need not be the best tree
-        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
+        some = _some_rows(n, _CART_ROWS, seed)
         return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
     looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
-    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
+    if _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
         return None
+    return _cart(X, targets, weight, depth, classify, seed, looked_at)
+
+
+def _some_rows(n: int, most: int, seed: int) -> IntArray:
+    """All rows, or if these are more than `most` so many of them."""
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)) if n > most else np.arange(n)
+
+
+def _cart(
+    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, looked_at: int
+) -> Tree:
     kind = DecisionTreeClassifier if classify else DecisionTreeRegressor
     model = kind(max_depth=depth, max_features=looked_at, random_state=seed)
     return tree_from_sklearn(model.fit(X, targets[:, 0] if classify else targets, sample_weight=weight))
