@@ -6,7 +6,7 @@ from scipy import sparse
 
 from treewright.estimators.common.graph import GraphModel
 from treewright.exceptions import InvalidInputError
-from treewright.graph import build, cached_graph, neighbor_graph
+from treewright.graph import FoundGraph, build, cache, cached_graph, neighbor_graph
 
 
 @pytest.fixture
@@ -54,6 +54,18 @@ def test_other_points_or_parameters_are_another_graph(tmp_path, searches, change
     np.testing.assert_array_equal(other.toarray(), neighbor_graph(**(settings | change | {"cache": None})).toarray())
 
 
+@pytest.mark.parametrize(
+    "change", [("_VERSION", cache._VERSION - 1), ("_version", lambda package: "9.9" if package == "faiss-cpu" else "")]
+)
+def test_another_engine_is_another_graph(tmp_path, searches, monkeypatch, change):
+    for _ in range(2):
+        neighbor_graph(points(), cache=tmp_path)
+    assert len(searches) == 1
+    monkeypatch.setattr(cache, *change)
+    neighbor_graph(points(), cache=tmp_path)
+    assert len(searches) == 2 and len(list(tmp_path.iterdir())) == 2
+
+
 def torn(path):
     path.write_bytes(path.read_bytes()[:-200])
 
@@ -99,7 +111,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path):
     (tmp_path / "file").write_text("")
     graph = sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.warns(UserWarning, match="cannot be written"):
-        assert cached_graph(tmp_path / "file", np.zeros((2, 1)), lambda: graph) is graph
+        assert cached_graph(tmp_path / "file", np.zeros((2, 1)), lambda: FoundGraph(graph)).W is graph
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
