@@ -60,7 +60,7 @@ def whole_seconds(row: Row) -> float:
 
 
 SECONDS = (bench.most("seconds", "seconds", ".0f"),)
-MEAN_ERROR, RANGE = bench.mean("", "error"), bench.spread("", "error")
+MEAN_ERROR, RANGE = bench.mean("", "error"), bench.median_range("", "error")
 
 # ---------------------------------------------------------------------- MNIST
 
@@ -152,7 +152,7 @@ MNIST_METHODS = (
     Method("LapSVM", tw.LapSVMClassifier, SEED, on=partial(some_rows, most=6000), where=ONCE),
 )
 TRAIN, TEST = "laptao/mnist_train.tsv.gz", "laptao/mnist_test.tsv.gz"
-HELD_OUT = bench.FileSet("mnist, held-out rows", (TRAIN,), mnist_held_out, JOBS, keep=True)
+HELD_OUT = bench.FileSet("mnist held-out rows", (TRAIN,), mnist_held_out, JOBS, keep=True)
 CHOOSE = Specification(
     name="laptao-choose",
     data=(HELD_OUT,),
@@ -231,7 +231,7 @@ def axis_self_regressor(**parameters: Any) -> tw.SelfTrainingRegressor:
 
 
 TESTS = tuple(f"{share:g} %" for share in SHARES)
-TUNING = tuple(f"held out, {name}" for name in TESTS)
+TUNING = tuple(f"held out {name}" for name in TESTS)
 
 
 def cpu_act_methods(depth: int) -> list[Method]:
@@ -303,7 +303,7 @@ CPU_ACT = Specification(
 CPU_ACT = CPU_ACT.with_quick(
     data=CPU_ACT.data[:1],
     samples=(
-        Sample("held out, 20 %", a_split, {"share": 20.0, "held_out": True}),
+        Sample("held out 20 %", a_split, {"share": 20.0, "held_out": True}),
         Sample("20 %", a_split, {"share": 20.0, "held_out": False}),
     ),
     methods=tuple(method for depth in (4, 6) for method in cpu_act_methods(depth) if method.name == "oblique-lbl"),

@@ -1,12 +1,13 @@
 """Each kind of bad input gets the documented exception, with the offending value in its text, before any work."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, load_model
+from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor, load_model
 from treewright.data import make_problem, parse_totals
 from treewright.exceptions import (
     InfeasibleTotalsError,
@@ -17,6 +18,7 @@ from treewright.exceptions import (
 )
 from treewright.solvers import get_solver
 from treewright.solvers.highs import HighsSolver
+from treewright.tree import Tree
 
 X = np.arange(12.0).reshape(6, 2)
 y = np.array([0, 1, 0, 1, 0, 1])
@@ -129,7 +131,7 @@ FILES = {
     "other format": json.dumps({"format": "something"}),
     "list": "[1, 2]",
     "newer version": json.dumps({"format": "treewright-model", "version": 99}),
-    "unknown estimator": json.dumps({"format": "treewright-model", "version": 1, "estimator": "os.system"}),
+    "unknown estimator": json.dumps({"format": "treewright-model", "version": 2, "estimator": "os.system"}),
     "nan": '{"format": NaN}',
     "deep": "[" * 100_000,
 }
@@ -150,9 +152,9 @@ def test_corrupt_model_files(tmp_path, document, text):
         load_model(path)
 
 
-SECTIONS = ["parameters", "classes", "n_features", "feature_names", "tree", "fit"]
+SECTIONS = ["parameters", "classes", "n_features", "feature_names", "tree", "record", "fit"]
 VALUES = [None, 3, -1, "x", [], {}, [1], {"a": 1}, True, 1e400]
-USABLE = [("feature_names", None), ("parameters", {})]
+USABLE = [("feature_names", None), ("parameters", {}), ("fit", {}), ("fit", {"a": 1})]
 
 
 @pytest.mark.parametrize(("key", "value"), [(k, v) for k in SECTIONS for v in VALUES if (k, v) not in USABLE])
@@ -168,31 +170,42 @@ def test_damaged_model_documents(document, key, value):
         model_from_dict(damaged, MODELS)
 
 
+def trace(rows, columns=("seconds", "objective", "bound")):
+    return {"columns": list(columns), "rows": rows}
+
+
 EDITS = {
     "version": dict(version=True),
     "version float": dict(version=1.0),
     "features": dict(n_features=True),
     "names": dict(feature_names=["a", "a"]),
-    "status": dict(fit=dict(status="finished")),
-    "status number": dict(fit=dict(status=1)),
-    "status infeasible": dict(fit=dict(status="infeasible")),
-    "status unbounded": dict(fit=dict(status="unbounded")),
-    "optimal with a gap": dict(fit=dict(objective=101.0, bound=1.0, status="optimal")),
-    "gap above 1": dict(fit=dict(gap=1.0)),
-    "gap text": dict(fit=dict(gap="0.1")),
-    "optimal far from 0": dict(fit=dict(objective=0.5, bound=-200.0, status="optimal")),
-    "objective text": dict(fit=dict(objective="0.0")),
-    "objective bool": dict(fit=dict(objective=True)),
-    "objective infinite": dict(fit=dict(objective=float("inf"))),
-    "bound nan": dict(fit=dict(bound=float("nan"))),
-    "bound none": dict(fit=dict(bound=None)),
-    "bound above": dict(fit=dict(bound=0.1)),
-    "time negative": dict(fit=dict(solve_time=-1.0)),
-    "time text": dict(fit=dict(solve_time="1")),
-    "trace number": dict(fit=dict(trace=3)),
-    "trace flat": dict(fit=dict(trace=[0.0, 1.0, 0.0])),
-    "trace pairs": dict(fit=dict(trace=[[0.0, 1.0]])),
-    "trace bool": dict(fit=dict(trace=[[0.0, 1.0, False]])),
+    "status": dict(record=dict(status="finished")),
+    "status number": dict(record=dict(status=1)),
+    "status infeasible": dict(record=dict(status="infeasible")),
+    "status unbounded": dict(record=dict(status="unbounded")),
+    "status of a heuristic": dict(record=dict(status="local")),
+    "optimal with a gap": dict(record=dict(objective=101.0, bound=1.0, status="optimal")),
+    "gap above 1": dict(record=dict(gap_asked=1.0)),
+    "gap text": dict(record=dict(gap_asked="0.1")),
+    "gap none": dict(record=dict(gap_asked=None)),
+    "optimal far from 0": dict(record=dict(objective=0.5, bound=-200.0, status="optimal")),
+    "objective text": dict(record=dict(objective="0.0")),
+    "objective bool": dict(record=dict(objective=True)),
+    "objective infinite": dict(record=dict(objective=float("inf"))),
+    "bound nan": dict(record=dict(bound=float("nan"))),
+    "bound none": dict(record=dict(bound=None)),
+    "bound above": dict(record=dict(bound=0.1)),
+    "time negative": dict(record=dict(seconds=-1.0)),
+    "time text": dict(record=dict(seconds="1")),
+    "reason number": dict(record=dict(reason=1)),
+    "record more": dict(record=dict(words="more")),
+    "trace number": dict(record=dict(trace=3)),
+    "trace flat": dict(record=dict(trace=trace([0.0, 1.0, 0.0]))),
+    "trace pairs": dict(record=dict(trace=trace([[0.0, 1.0]]))),
+    "trace bool": dict(record=dict(trace=trace([[0.0, 1.0, False]]))),
+    "trace names": dict(record=dict(trace=trace([], ["seconds", "objective", "objective"]))),
+    "trace spaces": dict(record=dict(trace=trace([], ["seconds", "objective", "the bound"]))),
+    "trace order": dict(record=dict(trace=trace([], ["objective", "seconds"]))),
     "classes float": dict(classes=dict(values=[0.0, 1.0])),
     "classes bool": dict(classes=dict(values=[False, True])),
     "classes text": dict(classes=dict(values=["0", "1"])),
@@ -236,13 +249,17 @@ def test_heuristics_prove_nothing_in_a_file():
 
     whole = model_to_dict(TAOClassifier(max_depth=1).fit(X, y))
     model_from_dict(whole, MODELS)
-    with pytest.raises(ModelFileError, match="fit.status is 'optimal', expected one of interrupted, local, time_limit"):
-        model_from_dict(whole | {"fit": whole["fit"] | {"status": "optimal"}}, MODELS)
+    said = "record.status is 'optimal', expected one of interrupted, local, time_limit"
+    with pytest.raises(ModelFileError, match=said):
+        model_from_dict(whole | {"record": whole["record"] | {"status": "optimal"}}, MODELS)
+    for key in ("bound", "gap_asked"):
+        with pytest.raises(ModelFileError, match="must be null"):
+            model_from_dict(whole | {"record": whole["record"] | {key: 0.0}}, MODELS)
 
 
 def test_a_model_whose_gap_was_changed_after_the_fit_is_read_back(tmp_path):
     model = OCTHClassifier(max_depth=1, gap=0.0).fit(X, (X[:, 0] > 5).astype(int))
-    model.objective_, model.bound_, model._gap_asked = 1.0, 0.6, 0.5  # as a fit with gap=0.5 may end
+    model.record_ = replace(model.record_, objective=1.0, bound=0.6, gap_asked=0.5)  # as a fit with gap=0.5 may end
     model.save(tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     assert (again.status_, again.gap_) == ("optimal", 0.4)
@@ -333,6 +350,15 @@ def test_a_failed_refit_leaves_the_fit(kind):
     assert np.array_equal(model.predict(pandas.DataFrame(X, columns=["a", "b"])), before)
     model.set_params(warm_start=False).fit(X[:, :1], (X[:, 0] > 5).astype(int))
     assert model.n_features_in_ == 1 and not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("kind", [OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor])
+def test_categorical_splits_are_no_start(kind):
+    """They were dropped in silence: a tree without error became a leaf."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]]), np.array([0, 1, 0, 1])
+    coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 2)), np.zeros(3), np.eye(3)[:, :2], [0, 0, 1], [0, -1, -1])
+    with pytest.raises(InvalidInputError, match="categorical splits .the first at node 0.*numerical"):
+        kind(warm_start=coded).fit(X, y)
 
 
 def test_missing_file_stays_what_it_is(tmp_path):

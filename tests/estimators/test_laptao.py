@@ -8,10 +8,10 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.linear_model import Ridge
 
 from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier
-from treewright.estimators.common import laptao_model as module
-from treewright.estimators.common import rows as _input
+from treewright.data import reduction
 from treewright.exceptions import InvalidInputError
 from treewright.graph import neighbor_graph
+from treewright.training import laptao as module
 
 BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])
 
@@ -83,18 +83,20 @@ def test_the_objective_is_that_of_the_predictions(stretch):
     edges = 0.05 * double_sum(W.toarray(), t[:, None]) / spread
     assert model.tree_.values[0] == pytest.approx(np.average(t, weights=weight))  # inner nodes are means too
     kept = -1 if stretch else model.best_iter_
-    best = dict(zip(module.HISTORY, model.history_[kept], strict=True))
+    best = model.trace_[kept]
     assert best["label_loss"] == pytest.approx(loss, rel=1e-6)
     assert best["smoothness"] == pytest.approx(edges, rel=1e-6)
     ratio = [np.abs(w).sum() / np.linalg.norm(w) for w in model.tree_.weights[model.tree_.branches] * np.ptp(X, axis=0)]
     price = best["price"] / sum(ratio)  # 0.3 times the variance of the smoothed labels
     assert 0.0 < price < 0.3
-    assert model.objective_ == pytest.approx(loss + edges + best["price"], rel=1e-6) == model.trace_[kept, 1]
-    rounds = model.trace_[: model.n_iter_ + 1, 1]
+    assert model.objective_ == pytest.approx(loss + edges + best["price"], rel=1e-6) == best["objective"]
+    rounds = model.trace_["objective"][: model.n_iter_ + 1]
     assert model.best_iter_ == np.argmin(rounds)
     rows = model.n_iter_ + (2 if stretch else 1)
-    assert model.history_.shape == (rows, 7) and model.trace_.shape == (rows, 3)
-    assert np.all(np.diff(model.history_[:, 0]) >= 0) and model.history_[1, 1] == model.mu
+    assert model.trace_.shape == (rows,) and model.trace_["mu"][1] == model.mu
+    assert np.all(np.diff(model.trace_["seconds"]) >= 0)
+    parts = [model.trace_[name] for name in ("label_loss", "smoothness", "price")]
+    assert model.trace_["objective"] == pytest.approx(sum(parts))
 
 
 def test_the_values_of_leaves_are_best():
@@ -262,7 +264,7 @@ def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, setti
     _, first = np.unique(X, axis=0, return_index=True)
     X, y = X[first], y[first]  # large sparse tables are not merged
     exact = small(kind, **settings).fit(X, y)
-    monkeypatch.setattr(_input, "_EXACT_CELLS", 0)
+    monkeypatch.setattr(reduction, "EXACT_CELLS", 0)
     for rows in (X, sparse.csr_array(X)):
         model = small(kind, **settings).fit(rows, y)
         for other in (X, sparse.csr_array(X)):
@@ -278,7 +280,9 @@ def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, setti
 def test_same_seed_same_model_with_any_number_of_threads(kind):
     X, y = partly_known(kind)
     one, two = (small(kind, n_jobs=n).fit(X, y) for n in (None, 2))
-    assert one.tree_ == two.tree_ and np.array_equal(one.history_[:, 1:], two.history_[:, 1:])
+    assert one.tree_ == two.tree_ and all(
+        np.array_equal(one.trace_[name], two.trace_[name]) for name in one.trace_.dtype.names if name != "seconds"
+    )
     one, two, other = (
         small(kind, n_estimators=3, n_jobs=n, random_state=seed).fit(X, y) for n, seed in ((1, 0), (2, 0), (1, 1))
     )
@@ -302,7 +306,7 @@ def test_a_given_graph_is_used_dense_or_sparse(kind):
 def test_graphs_that_cannot_be_used_are_refused_before_the_work(kind, monkeypatch):
     X, y = partly_known(kind)
     monkeypatch.setattr(module, "smooth_and_fit", None)
-    monkeypatch.setattr(module, "distinct_points", None)
+    monkeypatch.setattr(module, "reduced", None)
     upper = np.triu(np.ones((240, 240)))
     for graph, message in (
         (np.ones((3, 3)), r"shape \(3, 3\), X has 240 rows"),

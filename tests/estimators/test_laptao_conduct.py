@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright import LapTAOClassifier, LapTAORegressor, Tree, load_model
-from treewright.estimators.common import laptao_model as module
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.training import laptao as module
 
 BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])
 OTHERS = [{"n_estimators": 3}, {"tree": None}, {"tree": DecisionTreeRegressor(max_depth=3)}]
@@ -49,7 +49,8 @@ def test_warm_start_is_where_a_fit_without_time_stays(kind):
             again.fit(X, y)
         # The splits are those of the start, so the best values of the leaves are too.
         assert again.predict(X) == pytest.approx(model.predict(X))
-        assert again.history_[0, 2:4] == pytest.approx(model.history_[-1, 2:4])
+        assert again.trace_["label_loss"][0] == pytest.approx(model.trace_["label_loss"][-1])
+        assert again.trace_["smoothness"][0] == pytest.approx(model.trace_["smoothness"][-1])
     going_on = small(kind, warm_start=model, max_depth=2).fit(X, y)
     assert going_on.tree_.depth <= 2
 
@@ -82,7 +83,7 @@ def test_a_time_limit_ends_the_fit_with_a_model(kind, settings):
         model = small(kind, time_limit=1e-9, **settings).fit(X, y)
     assert [warning.category for warning in told] == [ConvergenceWarning] and told[0].filename == __file__
     assert "ended with status 'time_limit'" in str(told[0].message)
-    assert model.status_ == "time_limit" and model.stop_reason_ == "stopped" and len(model.history_) == 1
+    assert model.status_ == "time_limit" and "the time was over" in model.reason_ and len(model.trace_) == 1
     assert model.predict(X).shape == (len(X),) and np.isfinite(model.objective_)
 
 
@@ -102,11 +103,11 @@ def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
     monkeypatch.setattr(module, "smooth_and_fit", pressed)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     try:
-        with pytest.warns(ConvergenceWarning, match="'interrupted' after 2 rounds"):
+        with pytest.warns(ConvergenceWarning, match="'interrupted' .*it was interrupted after 2 rounds"):
             model = small(kind, tol=0.0).fit(X, y)
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert model.status_ == "interrupted" and model.stop_reason_ == "stopped"
+    assert model.status_ == "interrupted" and model.reason_ == "it was interrupted after 2 rounds"
     assert len(seen) == 3 and model.objective_ == min(seen)
 
 
@@ -116,17 +117,17 @@ def test_ends_of_the_rounds(kind, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = small(kind, max_iter=3, tol=0.0, verbose=1).fit(X, y)
-        assert model.n_iter_ == 3 and model.stop_reason_ == "rounds" and model.status_ == "local"
+        assert model.n_iter_ == 3 and model.reason_ == "all rounds are done" and model.status_ == "local"
         lines = capsys.readouterr().err.splitlines()
         assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 4 + [False]
-        assert "stretched" in lines[4] and np.array_equal(model.history_[3:, 1], [model.history_[3, 1]] * 2)
+        assert "stretched" in lines[4] and np.array_equal(model.trace_["mu"][3:], [model.trace_["mu"][3]] * 2)
         assert f"objective {model.objective_:.6g}" in lines[4]
-        assert f"objective {model.trace_[: model.n_iter_ + 1, 1].min():.6g}" in lines[model.best_iter_]
+        assert f"objective {model.trace_['objective'][: model.n_iter_ + 1].min():.6g}" in lines[model.best_iter_]
         settled = small(kind, max_iter=20, tol=1.0).fit(X, y)
-        assert settled.n_iter_ == 2 and settled.stop_reason_ == "settled"
+        assert settled.n_iter_ == 2 and settled.reason_ == "the model did not change any more"
         assert small(kind, max_iter=0).fit(X, y).n_iter_ == 0
         graph = small(kind, tree=None).fit(X, y)
-        assert graph.n_iter_ == 1 and len(graph.history_) == 1 and graph.best_iter_ == 0
+        assert graph.n_iter_ == 1 and len(graph.trace_) == 1 and graph.best_iter_ == 0
     assert not capsys.readouterr().err
 
 
@@ -202,7 +203,7 @@ def test_labels_that_cannot_be_used():
         small(LapTAORegressor).fit(X, np.full(150, np.nan))
     with pytest.raises(ValueError, match="unlabeled"):
         small(LapTAORegressor, unlabeled="?").fit(X, y)
-    with pytest.warns(ConvergenceWarning, match=r"after \d+\.\d s: the model has objective"):
+    with pytest.warns(ConvergenceWarning, match=r"after \d+\.\d s: the time was over\. The model has objective"):
         small(LapTAORegressor, tree=None, time_limit=1e-9).fit(X, y)
     with pytest.raises(InvalidInputError, match="no labelled row"):
         small(LapTAORegressor).fit(X, y, sample_weight=np.isnan(y).astype(float))
@@ -248,20 +249,23 @@ def test_model_files(kind, tree, tmp_path):
         assert str(again.get_params()) == str(model.get_params())
         assert np.array_equal(again.predict(X), model.predict(X)) and again.export_text() == model.export_text()
         assert np.array_equal(again.apply(X), model.apply(X))
-        for name in ("objective_", "status_", "solve_time_", "n_iter_", "best_iter_", "stop_reason_", "alpha_"):
+        for name in ("objective_", "status_", "solve_time_", "n_iter_", "best_iter_", "reason_", "alpha_"):
             assert getattr(again, name) == getattr(model, name)
-        assert np.array_equal(again.trace_, model.trace_) and np.array_equal(again.history_, model.history_)
+        assert np.array_equal(again.trace_, model.trace_) and again.trace_.dtype == model.trace_.dtype
         if kind is LapTAOClassifier:
             assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
     text = (tmp_path / "model.json").read_text()
-    reason = f'"stop_reason": "{model.stop_reason_}"'
+    columns = '"columns": ["seconds", "objective"'
     for damaged in (
         text.replace('"n_iter": ', '"n_iter": -1'),
         text.replace('"best_iter": ', '"best_iter": -1'),
         text.replace(f'"alpha": {model.alpha_!r}', '"alpha": -0.5'),
-        text.replace(reason, '"stop_reason": "tired"'),
-        text.replace('"history": [', '"history": [[1.0], '),
-        text.replace('"history": ', '"story": '),
+        text.replace('"reason": "', '"reason": 3, "words": "'),
+        text.replace('"rows": [', '"rows": [[1.0], '),
+        text.replace('"rows": ', '"lines": '),
+        text.replace(columns, '"columns": ["seconds", "seconds"'),
+        text.replace(columns, '"columns": ["objective", "seconds"'),
+        text.replace('"bound": null', '"bound": 0.0'),
     ):
         assert damaged != text
         (tmp_path / "damaged.json").write_text(damaged)

@@ -21,7 +21,7 @@ def test_a_seed_is_for_the_given_regressor_too(kind):
     X, y = partly_known(kind)
     drawn = RandomForestRegressor(4)
     one, two, other = (
-        small(kind, tree=drawn, max_iter=2, random_state=seed).fit(X, y)._scores(X) for seed in (0, 0, 1)
+        small(kind, tree=drawn, max_iter=2, random_state=seed).fit(X, y)._values(X) for seed in (0, 0, 1)
     )
     assert np.array_equal(one, two) and not np.array_equal(one, other)
     assert drawn.random_state is None and not hasattr(drawn, "estimators_")

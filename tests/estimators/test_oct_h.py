@@ -257,7 +257,7 @@ def test_save_and_load(tmp_path, wine, labels):
     for again in (OCTHClassifier.load(tmp_path / "model.json"), load_model(tmp_path / "model.json")):
         assert again.tree_ == model.tree_
         assert again.get_params() == model.get_params()
-        for name in ("objective_", "bound_", "gap_", "status_", "solve_time_", "n_features_in_"):
+        for name in ("objective_", "bound_", "gap_", "status_", "reason_", "solve_time_", "n_features_in_"):
             assert getattr(again, name) == getattr(model, name)
         assert np.array_equal(again.trace_, model.trace_)
         frame = pd.DataFrame(X).add_prefix("f")
@@ -315,16 +315,16 @@ def test_a_time_limit_warns_and_says_so():
     assert model.bound_ <= model.objective_
     assert model.gap_ > 0
     assert isinstance(model.tree_, Tree)
-    assert np.all(np.diff(model.trace_[:, 0]) >= 0)
-    assert np.all(np.diff(model.trace_[:, 1]) <= 0)
-    assert np.all(np.diff(model.trace_[:, 2]) >= 0)
+    assert np.all(np.diff(model.trace_["seconds"]) >= 0)
+    assert np.all(np.diff(model.trace_["objective"]) <= 0)
+    assert np.all(np.diff(model.trace_["bound"]) >= 0)
 
 
 def test_a_program_too_large_to_write_is_said_to_be():
     X, y = noise(300, 4)
-    with pytest.warns(ConvergenceWarning, match=r"The reason: the program would have .* non-zeros"):
+    with pytest.warns(ConvergenceWarning, match=r"the program would have .* non-zeros"):
         model = OCTHClassifier(max_depth=12, time_limit=3, random_state=0).fit(X, y)
-    assert model.status_ == "local"
+    assert model.status_ == "unproven" and "too many for branch and bound" in model.reason_
 
 
 @pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.UNBOUNDED])
@@ -334,7 +334,7 @@ def test_a_solver_that_denies_the_tree_at_hand_proves_nothing(status, monkeypatc
     X, y = noise(60, 3)
     with pytest.warns(ConvergenceWarning, match=f"calls the program {status}"):
         model = OCTHClassifier(time_limit=5, random_state=0).fit(X, y)
-    assert (model.status_, model.bound_) == ("local", 0.0)
+    assert (model.status_, model.bound_) == ("unproven", 0.0)
     assert model.objective_ > 0
 
 
@@ -344,7 +344,7 @@ def test_a_bound_above_the_tree_proves_nothing(monkeypatch):
     with pytest.warns(ConvergenceWarning, match=r"a bound of 0\.99 was claimed"):
         model = OCTHClassifier(time_limit=5, random_state=0).fit(X, y)
     assert 0 < model.objective_ < 0.99
-    assert (model.status_, model.bound_) == ("local", 0.0)
+    assert (model.status_, model.bound_) == ("unproven", 0.0)
 
 
 def test_rows_that_the_units_of_the_data_cannot_tell_apart_take_the_proof_away():
@@ -354,7 +354,7 @@ def test_rows_that_the_units_of_the_data_cannot_tell_apart_take_the_proof_away()
     y = Z[:, 0] + 0.7 * Z[:, 1] > 0.7
     with pytest.warns(UserWarning, match="classified otherwise in the original units"):
         model = OCTHClassifier(time_limit=10, random_state=0).fit(1e15 + Z, y)
-    assert model.status_ == "local"
+    assert model.status_ == "unproven"
     assert model.score(1e15 + Z, y) < 1.0
     assert OCTHClassifier(time_limit=10, random_state=0).fit(Z, y).status_ == "optimal"
 
@@ -418,7 +418,7 @@ def test_a_second_ctrl_c_breaks_off():
     """The fit is made to go on after the first one; the second is Python's own, and later fits are not touched."""
     code = """
         import time
-        from treewright.estimators import oct_h
+        from treewright.training import oct_h
         search = oct_h.search_oct_h
 
         def stubborn(*arguments):

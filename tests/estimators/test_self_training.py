@@ -36,7 +36,7 @@ def test_rounds_are_those_written_out(rounds, weight):
     expected = by_hand(DecisionTreeRegressor(max_depth=3, random_state=0), model.n_iter_ - 1, weight)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
     np.testing.assert_allclose(model.transduction_, np.where(KNOWN, TRUTH, expected), rtol=1e-9)
-    assert model.n_iter_ == rounds or model.termination_condition_ == "no_change"
+    assert model.n_iter_ == rounds or model.reason_ == "the predictions did not change any more"
 
 
 def test_unlabelled_rows_move_the_tree():
@@ -47,12 +47,12 @@ def test_unlabelled_rows_move_the_tree():
 def test_it_says_why_it_ended():
     model = SelfTrainingRegressor(LinearRegression()).fit(X, Y)
     # least squares on its own predictions is where it started
-    assert model.termination_condition_ == "no_change" and model.n_iter_ == 2
+    assert model.reason_ == "the predictions did not change any more" and model.n_iter_ == 2
     np.testing.assert_allclose(model.predict(X), LinearRegression().fit(X[KNOWN], TRUTH[KNOWN]).predict(X))
     model = SelfTrainingRegressor(KNeighborsRegressor(30), max_iter=2, tol=0).fit(X, Y)
-    assert model.termination_condition_ == "max_iter" and model.n_iter_ == 2
+    assert model.reason_ == "all fits are made" and model.n_iter_ == 2
     model = SelfTrainingRegressor().fit(X, TRUTH)
-    assert model.termination_condition_ == "all_labeled" and model.n_iter_ == 1
+    assert model.reason_ == "all rows have targets" and model.n_iter_ == 1
     np.testing.assert_array_equal(model.transduction_, TRUTH)
 
 
@@ -83,7 +83,7 @@ def test_marks():
     # -1 is a target
     targets = np.where(np.arange(20) < 10, -1.0, 1.0)
     plain = SelfTrainingRegressor().fit(np.arange(20.0)[:, None], targets)
-    assert plain.termination_condition_ == "all_labeled" and plain.predict([[3.0]]) == -1.0
+    assert plain.reason_ == "all rows have targets" and plain.predict([[3.0]]) == -1.0
 
 
 def test_missing_outputs_are_filled_one_by_one():

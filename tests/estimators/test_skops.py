@@ -19,6 +19,7 @@ from treewright import (
     paper_forest,
 )
 
+RECORD = "treewright.training.record.FitRecord"
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
 rng = np.random.default_rng(0)
 X = rng.random((90, 3))
@@ -31,7 +32,7 @@ def documented(name):
     """Types that the docs list for an estimator, and that of scikit-learn's trees."""
     section = DOCS.read_text(encoding="utf-8").split("## Keeping a model")[1].split("\n## ")[0]
     row = next(line for line in section.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1])
-    return {*re.findall(r"`([\w.]+)`", row.split("|")[2]), "sklearn.tree._tree.Tree"}
+    return {*re.findall(r"`([\w.]+)`", row.split("|")[2]), "sklearn.tree._tree.Tree", RECORD}
 
 
 def read_back(model):

@@ -47,7 +47,7 @@ def test_the_best_solution_is_kept(monkeypatch, model, formulation, labels, give
     target = formulation if place == "build" else HighsSolver
     called = []
     monkeypatch.setattr(target, place, lambda *a, **k: called.append(1) or failing(error)())
-    with pytest.warns(ConvergenceWarning, match=f"'local'.*{words}"):
+    with pytest.warns(ConvergenceWarning, match=f"'unproven'.*{words}"):
         model.fit(X, *labels, **given)
     assert called, "the search has proven its solution, so this tests nothing"
     assert 0 <= model.bound_ <= model.objective_ < np.inf

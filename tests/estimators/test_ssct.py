@@ -13,8 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treewright import SSCTClassifier, load_model
 from treewright.cli import main
-from treewright.estimators import ssct as module
+from treewright.data import reduction
 from treewright.exceptions import InvalidInputError
+from treewright.training import ssct as module
 from treewright.tree import route
 
 WINE = load_wine(return_X_y=True)
@@ -109,7 +110,7 @@ def test_objective_is_the_impurity_of_the_leaves(problem, w):
             ratio = variances(X[at], weight[at])[scale > 0] / scale[scale > 0]
             total += (1 - w) * weight[at].sum() / weight.sum() * ratio.mean()
     assert model.objective_ == pytest.approx(total, abs=1e-9)
-    assert np.all(np.diff(model.trace_[:, 1]) < 1e-12) and model.trace_[-1, 2] == model.tree_.n_leaves
+    assert np.all(np.diff(model.trace_["objective"]) < 1e-12) and model.trace_["leaves"][-1] == model.tree_.n_leaves
 
 
 @pytest.mark.parametrize("data", [WINE, load_breast_cancer(return_X_y=True)])
@@ -188,7 +189,7 @@ def test_order_units_threads_and_constants_change_nothing():
 def test_large_tables_are_taken_as_they_come(monkeypatch):
     X, _, y = semi_labelled()
     expected = SSCTClassifier(max_depth=3).fit(X, y).predict(X)
-    monkeypatch.setattr(module, "_EXACT_CELLS", 0)
+    monkeypatch.setattr(reduction, "EXACT_CELLS", 0)
     np.testing.assert_array_equal(SSCTClassifier(max_depth=3).fit(X, y).predict(X), expected)
 
 

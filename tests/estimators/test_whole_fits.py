@@ -45,9 +45,6 @@ CASES = {
 }
 """Estimators whose fits end with a warning, or whose wrapped estimators warn."""
 
-PASSING = ("_noted", "_course", "_reached")
-"""What a fit notes for itself while it runs."""
-
 
 def targets(model, names, numbers=NOISE):
     supervised = isinstance(model, OCTHClassifier | TAOClassifier | TAORegressor)
@@ -59,7 +56,7 @@ def targets(model, names, numbers=NOISE):
 
 @pytest.fixture(autouse=True)
 def lap_svm_that_does_not_converge(monkeypatch):
-    from treewright.estimators import lap_svm
+    from treewright.training import lap_svm
 
     solve = lap_svm.solve_lap_svm
     monkeypatch.setattr(lap_svm, "solve_lap_svm", lambda *a: solve(*a)._replace(converged=False))
@@ -67,7 +64,7 @@ def lap_svm_that_does_not_converge(monkeypatch):
 
 def fitted(model):
     """All that a fit has set."""
-    return {k: v for k, v in vars(model).items() if k not in model.get_params(deep=False) and k not in PASSING}
+    return {k: v for k, v in vars(model).items() if k not in model.get_params(deep=False)}
 
 
 def own(attributes):

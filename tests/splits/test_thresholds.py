@@ -160,3 +160,34 @@ def test_the_nearest_cut_moves_the_fewest_rows(data, wish, sized):
 def ends_of(level, k):
     ordered = [-np.inf, *np.sort(level), np.inf]
     return ordered[k], ordered[k + 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_nearest_gap_changes_the_sides_of_the_fewest_rows(seed):
+    rng = np.random.default_rng(seed)
+    level, size = rng.integers(0, 20, 8) / 2.0, rng.integers(1, 4, 8).astype(float)
+    wish, width = float(rng.integers(0, 20)), 1.5
+    cuts = Cuts(level)
+    low, high = cuts.ends(cuts.nearest(wish, width, size))
+    assert high - low >= width
+    left = level <= wish
+
+    def price(threshold):
+        changed = (level <= threshold) != left
+        return size[changed].sum(), int(changed.sum())
+
+    # Every gap that is wide enough, by a threshold inside it.
+    lows, highs = [-5.0, *sorted(level)], [*sorted(level), 50.0]
+    inside = [low + 0.5 for low, high in zip(lows, highs, strict=True) if high - low >= width]
+    assert price(max(low, -5.0) + 0.5) == min(map(price, inside))
+
+
+def test_thresholds_of_all_cuts_are_those_of_each():
+    cuts = Cuts(np.array([3.0, 1.0, 1.0, 8.0]))
+    assert cuts.thresholds().tolist() == [cuts.threshold(k) for k in range(5)] == [-np.inf, 1.0, 2.0, 5.5, np.inf]
+    assert cuts.thresholds(beyond=2.0)[[0, -1]].tolist() == [-1.0, 10.0]
+
+
+def test_one_cut_of_no_points():
+    cuts = Cuts(np.zeros(0))
+    assert cuts.nearest(3.0, 1.0) == 0 and cuts.ends(0) == (-np.inf, np.inf)

@@ -10,7 +10,7 @@ from treewright.exceptions import UnsupportedProgramError
 from treewright.formulations import C2RF, OCTH
 from treewright.solvers import Capability, get_solver
 from treewright.solvers.base import needs_of
-from treewright.training.optimize import optimize
+from treewright.training.optimize import Solving, optimize
 
 
 class LinearOnly:
@@ -37,7 +37,7 @@ def train(model, solver):
     def search(_best, _time):
         raise AssertionError("the search was started")
 
-    return optimize(model, search, solver, Budget(5.0), gap=1e-4, threads=1, seed=0)
+    return optimize(model, search, Solving(solver), Budget(5.0))
 
 
 @pytest.mark.parametrize("model", [CASES[0].tiny(0), CASES[-1].tiny(0)], ids=["oct-h", "s2oct"])

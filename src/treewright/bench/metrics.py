@@ -77,7 +77,7 @@ def fit_record(model: Any) -> dict[str, Any]:
     """
     record = {name: getattr(model, attribute) for name, attribute in _RECORD.items() if hasattr(model, attribute)}
     if "bound" in record and hasattr(model, "trace_"):
-        seconds, objective, bound = np.asarray(model.trace_, dtype=np.float64).reshape(-1, 3).T
+        seconds, objective, bound = (model.trace_[name] for name in ("seconds", "objective", "bound"))
         proven = seconds[objective <= bound + 1e-9]
         record["proof_seconds"] = float(proven[0]) if len(proven) else None
     return record

@@ -107,7 +107,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
         "warnings": console.warned,
     }
     console.result("\n".join(lines), document)
-    return EXIT_INTERRUPTED if estimator.status_ == "interrupted" else EXIT_OK
+    return EXIT_INTERRUPTED if estimator.record_.status == "interrupted" else EXIT_OK
 
 
 def predict(args: argparse.Namespace, console: Console) -> int:
@@ -357,10 +357,11 @@ def _warm_start(path: str, names: list[str], classes: list[Any]) -> Any:
 
 
 def _status_lines(estimator: Any) -> list[str]:
+    record = estimator.record_
     return [
-        f"status: {estimator.status_} ({STATUS_WORDS.get(estimator.status_, 'no words for this')})",
-        ", ".join(f"{name}: {value}" for name, value in proof_words(estimator))
-        + f", time: {estimator.solve_time_:.1f} s",
+        f"status: {record.status} ({STATUS_WORDS[record.status]})",
+        *([f"why: {record.reason}"] if record.reason else []),
+        ", ".join(f"{name}: {value}" for name, value in proof_words(record)) + f", time: {record.seconds:.1f} s",
         *_totals_lines(estimator),
     ]
 
@@ -381,18 +382,20 @@ def _counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:
 
 
 def _model_document(model: TableModel) -> dict[str, Any]:
-    estimator = model.estimator
+    estimator, record = model.estimator, model.estimator.record_
     return {
         "estimator": type(estimator).__name__,
         "target": model.target,
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
         "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
-        "status": estimator.status_,
-        "objective": finite(estimator.objective_),
-        "bound": finite(estimator.bound_) if hasattr(estimator, "bound_") else None,
-        "gap": finite(estimator.gap_) if hasattr(estimator, "gap_") else None,
-        "seconds": estimator.solve_time_,
+        "status": record.status,
+        "reason": record.reason,
+        **{
+            name: None if (value := getattr(record, name)) is None else finite(value)
+            for name in ("objective", "bound", "gap")
+        },
+        "seconds": record.seconds,
         "rules": estimator.export_text(),
         "totals": getattr(estimator, "totals_", []),
     }

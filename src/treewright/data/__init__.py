@@ -1,25 +1,41 @@
 """What a model is given: validated rows, class totals, scalings, and the papers' sampling protocols."""
 
-from treewright.data.merge import MergedRows, distinct_rows, merge_rows
+from treewright.data.merge import distinct_rows
 from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
+from treewright.data.reduction import (
+    Compact,
+    Merge,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    labelled_sample,
+    reduced,
+)
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
 from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling
 from treewright.data.totals import ClassTotals, parse_totals
 
 __all__ = [
     "ClassTotals",
-    "MergedRows",
+    "Compact",
+    "Merge",
     "PointTotals",
     "Problem",
+    "Reduction",
+    "Sample",
+    "Scale",
     "Scaling",
+    "Weighted",
     "biased_sample",
+    "distinct_rows",
     "drop_duplicate_rows",
     "flip_labels",
+    "labelled_sample",
     "make_problem",
-    "distinct_rows",
-    "merge_rows",
     "parse_totals",
+    "reduced",
     "s2oct_scaling",
     "simple_random_sample",
     "standard_scaling",

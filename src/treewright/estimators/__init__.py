@@ -1,7 +1,6 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
 from treewright.estimators.c2rf import C2RFClassifier
-from treewright.estimators.common.ensemble import paper_forest
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier
 from treewright.estimators.laptao_regressor import LapTAORegressor
@@ -12,6 +11,7 @@ from treewright.estimators.self_training import SelfTrainingRegressor
 from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
+from treewright.training.ensemble import paper_forest
 
 __all__ = [
     "MODELS",

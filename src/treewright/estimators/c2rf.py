@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.ensemble import Members, fit_ensemble
-from treewright.estimators.common.groups import PricedModel, prices_of
-from treewright.estimators.common.rows import new_rows, semi_supervised_problem
+from treewright.estimators.common.rows import new_rows
+from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.solved import SolvedModel
+from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
-from treewright.search.c2rf.vote_cut import vote_shares, wished_weights
-from treewright.training.c2rf import Reweighted, Reweighting, reweight
+from treewright.search.c2rf.vote_cut import vote_shares
+from treewright.training.c2rf import C2RFSettings, train_c2rf
+from treewright.training.optimize import Solving
+from treewright.training.record import FitRecord
 
 __all__ = ["C2RFClassifier"]
 
 
-class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
     The ensemble is fitted on the labelled rows; its members then vote on the unlabelled ones. With ``threshold=False``
@@ -96,7 +99,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         Group, class, low, high, reached and deviation, for each group and class; empty without totals.
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of those of the members, if they have any.
-    classes_, gap_, status_, solve_time_, trace_, n_features_in_, feature_names_in_
+    classes_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
         As for every solved model.
 
     See Also
@@ -131,7 +134,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         "unlabeled": "no_validation",
         "warm_start": ["boolean"],
     }
-    _solved_noun = "weighting"
+    _found = "weighting"
 
     def __init__(
         self,
@@ -174,81 +177,26 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        totals: Any = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the ensemble on the labelled rows and weight its members by the totals.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of labelled rows, for ensembles that take them. Unlabelled rows always count once.
-        totals : int, mapping or frame, or None
-            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
-            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
-
-        Returns
-        -------
-        C2RFClassifier
-            The fitted estimator.
-        """
-        budget, solver = self._begin()
+    def _prepared(self, weighted: bool) -> Solving:
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):
             raise InvalidInputError(
                 f"min_weight={self.min_weight} and max_weight={self.max_weight} leave no two whole numbers between them"
             )
-        rows = self._check_fit_rows(X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        seed = self._seed()
+        return self._solving()
+
+    def _trained(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        settings = settings_of(self, C2RFSettings)
+        start = getattr(self, "weights_", None) if self.warm_start else None
         with budget.stop_on_interrupt():
-            members = fit_ensemble(self.estimator, problem, self.prefit, seed)
-            self._check_classes(problem, members)
-            votes = members.votes(problem.X[problem.unlabelled])
-            task = Reweighting(
-                votes=votes,
-                totals=problem.totals,
-                n_classes=problem.n_classes,
-                wished=self._wished(problem, members),
-                start=self._last_weights(len(members.members)),
-                threshold=self.threshold,
-                bounds=(float(self.min_weight), float(self.max_weight)),
-                tight=self.formulation == "tight",
-                preprocess=self.preprocess,
-                branching=self.branching,
-                order_cuts=self.order_cuts,
-            )
-            found = reweight(task, solver, budget, self.gap, self._threads, seed, self._progress_printer())
-        self._finish(problem, members, votes, found, budget)
-        return self
-
-    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
-        """Predict the class of each row by the weighted votes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for a model with totals by group; None if it is not known.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self._scores(X, groups).argmax(axis=1)  # says so if there is no fit
-        return np.asarray(self.classes_[best])
+            found = train_c2rf(problem, self.estimator, self.prefit, settings, prepared, budget, start)
+        fitted = {
+            "_members": found.members,
+            "estimator_": found.members.ensemble,
+            "estimators_": [member.classifier for member in found.members.members],
+            "weights_": found.weights,
+            **self._fitted_prices(found.prices),
+        }
+        return found.record, fitted | transduced(problem, found.numbers)
 
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         """Predict class probabilities: the weighted shares of the votes, times the exponential of the prices.
@@ -265,9 +213,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         ndarray of shape (n_samples, n_classes)
             Shares, columns in the order of ``classes_``.
         """
-        scores = self._scores(X, groups)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self._decisions(X, groups), axis=1))
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -281,57 +227,7 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
             total[own] += weight * member.classifier.feature_importances_
         return total / self.weights_.sum()
 
-    # ------------------------------------------------------------------ parts of a fit
-
-    @staticmethod
-    def _check_classes(problem: Problem, members: Members) -> None:
-        """Refuse totals of a class that no member can vote for."""
-        if problem.totals is None:
-            return
-        known = np.unique(np.concatenate([member.numbers for member in members.members]))
-        for k in np.setdiff1d(np.arange(problem.n_classes), known):
-            needed = int(problem.totals.low[:, k].sum())
-            if needed > 0:
-                raise InvalidInputError(
-                    f"class {problem.classes[k].item()!r} has a total of at least {needed} rows, but no labelled row: "
-                    "no member of the ensemble votes for it. TotalsClassifier and S2OCTClassifier take such totals"
-                )
-
-    def _wished(self, problem: Problem, members: Members) -> FloatArray:
-        """Weights to be near to."""
-        if self.prefer == "equal" or members.unseen is None:
-            return np.ones(len(members.members))
-        X, y, weight = members.labelled
-        return wished_weights(members.votes(X), y, weight, members.unseen, problem.n_classes)
-
-    def _last_weights(self, n_members: int) -> FloatArray | None:
-        last = getattr(self, "weights_", None) if self.warm_start else None
-        return last if last is not None and len(last) == n_members else None
-
-    def _finish(self, problem: Problem, members: Members, votes: IntArray, found: Reweighted, budget: Budget) -> None:
-        """Set the fitted attributes, and warn unless the optimum is proven."""
-        weights = found.outcome.solution / found.outcome.solution.mean()
-        totals = problem.totals
-        names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
-        thresholds = {name: prices for name, prices in zip(names, found.prices, strict=True)}
-        thresholds.setdefault(None, found.pooled)
-        numbers = problem.y.copy()
-        group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-        scores = np.log(vote_shares(votes, weights, problem.n_classes)) + found.prices[group_of]
-        numbers[problem.unlabelled] = scores.argmax(axis=1)
-        fitted = {
-            "_members": members,
-            "estimator_": members.ensemble,
-            "estimators_": [member.classifier for member in members.members],
-            "weights_": weights,
-            **self._fitted_prices(thresholds),
-            "transduction_": problem.classes[numbers],
-            "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
-        }
-        self._set_fitted(found.outcome, problem.classes, budget, fitted)
-        self._warn_unless_optimal(found.outcome.reason)
-
-    def _scores(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
+    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         rows = new_rows(self, X)
         shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
         return np.asarray(np.log(shares) + prices_of(self.thresholds_, groups, len(rows)))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
 from treewright.estimators.common.rows import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.search.laptao.rounds import GraphTask, trust_labels
-from treewright.tree import Tree, leaf_counts
+from treewright.training.record import FitRecord
 
 __all__ = ["LapTAOClassifier"]
 
@@ -124,16 +124,16 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     n_iter_, best_iter_ : int
         Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
         rounds, and `n_iter_` is 1, for the labels smoothed once.
-    stop_reason_ : {"rounds", "settled", "stopped"}
-        Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
-    trace_ : ndarray of shape (n_rows, 3)
-        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and, if
-        they are made, after the passes over stretched rows.
-    history_ : ndarray of shape (n_rows, 7)
-        Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
-        leaves.
+    reason_ : str
+        Why it ended so: all rounds are done, the model did not change any more, time or interrupt.
+    trace_ : structured ndarray
+        A row for the first fit, for each round and, if they are made, for the passes over stretched rows. Columns
+        "seconds", "objective", "mu", "label_loss", "smoothness" (price of edges), "price" (of splits), "residual"
+        :math:`\lVert z - t \rVert` and "moved", the share of rows that changed leaves.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     solve_time_ : float
         Seconds of the whole fit.
     scaling_ : Scaling
@@ -236,90 +236,21 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
-        graph : sparse array or array-like of shape (n_samples, n_samples), or None
-            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
-
-        Returns
-        -------
-        LapTAOClassifier
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        self._check_model()
-        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+    def _trained(
+        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+    ) -> tuple[FitRecord, dict[str, Any]]:
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        result, found, mean = self._fit_points(rows, Y, problem.labelled, problem.weight, graph, budget)
-        fitted = self._fitted_model(result, found, rows, mean)
-        if "tree_" in fitted:
-            fitted["tree_"] = _labelled_tree(fitted["tree_"], rows[found.used], problem.weight[found.used])
+        found, fitted = self._found_by(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
+        numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
+        return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 
-        def transduced(scores: Callable[[Any], FloatArray]) -> np.ndarray:
-            guess = np.full(rows.shape[0], -1)
-            guess[found.used] = (result.smooth + mean).argmax(axis=1)[found.inverse]
-            left_out = np.flatnonzero(guess < 0)  # rows of weight 0
-            if len(left_out):
-                guess[left_out] = scores(rows[left_out]).argmax(axis=1)
-            return np.asarray(problem.classes[np.where(problem.labelled, problem.y, guess)])
+    def _class_numbers(self, rows: Any) -> IntArray:
+        return self._values(rows).argmax(axis=1)
 
-        self._close(budget, {"classes_": problem.classes, **fitted}, transduced)
-        return self
-
-    def _sharpener(self, mean: FloatArray) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
-        if not self.trust or self.tree is None:
-            return None
-        return lambda task, smooth: trust_labels(task, smooth, mean, float(self.trust), float(self.trust_weight))
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        rows = self._check_rows(X)
-        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: the values of the model, cut off below 0 and brought to a sum of 1.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, columns in the order of ``classes_``.
-        """
-        scores = np.maximum(self._scores(self._check_rows(X)), 0.0)
+    def _class_shares(self, rows: Any) -> FloatArray:
+        """The values of the model, cut off below 0 and brought to a sum of 1."""
+        scores = np.maximum(self._values(rows), 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
-
-
-def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
-    """A tree of scores as one of classes: shares of the classes times the weight of the rows of each node."""
-    shares = np.maximum(tree.values, 0.0)
-    total = shares.sum(axis=1, keepdims=True)
-    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
-    mass = leaf_counts(tree, rows, np.zeros(len(weight), dtype=np.int64), weight, 1)
-    return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
-from treewright.arrays import FloatArray
-from treewright.data import target_spread
+from treewright.budget import Budget
+from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
 from treewright.estimators.common.rows import partly_known_targets
 from treewright.estimators.common.tree_model import TreeRegressor
 from treewright.exceptions import InvalidInputError
+from treewright.training.record import FitRecord
 
 __all__ = ["LapTAORegressor"]
 
@@ -108,16 +108,16 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     n_iter_, best_iter_ : int
         Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``tree=None`` there are no
         rounds, and `n_iter_` is 1, for the labels smoothed once.
-    stop_reason_ : {"rounds", "settled", "stopped"}
-        Why the rounds ended: all done, the tree did not change any more, or time limit or interrupt.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end.
-    trace_ : ndarray of shape (n_rows, 3)
-        Seconds, objective and residual :math:`\lVert z - t \rVert` after the first fit, after each round and, if
-        they are made, after the passes over stretched rows.
-    history_ : ndarray of shape (n_rows, 7)
-        Seconds, mu, loss at the labels, price of edges, price of splits, residual and share of rows that changed
-        leaves.
+    reason_ : str
+        Why it ended so: all rounds are done, the model did not change any more, time or interrupt.
+    trace_ : structured ndarray
+        A row for the first fit, for each round and, if they are made, for the passes over stretched rows. Columns
+        "seconds", "objective", "mu", "label_loss", "smoothness" (price of edges), "price" (of splits), "residual"
+        :math:`\lVert z - t \rVert` and "moved", the share of rows that changed leaves.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     solve_time_ : float
         Seconds of the whole fit.
     scaling_ : Scaling
@@ -220,28 +220,9 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; unlabelled rows have NaN, None or the mark ``unlabeled``, in all outputs.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
-        graph : sparse array or array-like of shape (n_samples, n_samples), or None
-            Affinities of the rows, symmetric, degrees about 1; None for those of nearest neighbours.
-
-        Returns
-        -------
-        LapTAORegressor
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        self._check_model()
-        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+    def _trained(
+        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+    ) -> tuple[FitRecord, dict[str, Any]]:
         Y, missing, _ = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         if missing.all():
             raise InvalidInputError(f"none of the {len(Y)} rows has a target; at least one must be labelled")
@@ -253,45 +234,6 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
             )
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         labelled = np.asarray(~missing.any(axis=1))
-        scale = target_spread(Y[labelled], weight[labelled])
-        result, found, mean = self._fit_points(rows, Y / scale, labelled, weight, graph, budget)
-        fitted = self._fitted_model(result, found, rows, mean)
-
-        def transduced(scores: Callable[[Any], FloatArray]) -> np.ndarray:
-            filled = Y.copy()
-            left_out = np.flatnonzero(~labelled & (weight == 0))
-            if len(left_out):
-                filled[left_out] = scores(rows[left_out])
-            smooth = ((result.smooth + mean) * scale)[found.inverse]
-            filled[found.used] = np.where(labelled[found.used][:, None], Y[found.used], smooth)
-            return filled[:, 0] if filled.shape[1] == 1 else filled
-
-        self._close(budget, {"scale_": scale, **_in_units(fitted, scale)}, transduced)
-        return self
-
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Predict the outputs of each row.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions, one column an output if there are several.
-        """
-        values = self._scores(self._check_rows(X))
-        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
-
-
-def _in_units(fitted: dict[str, Any], scale: float) -> dict[str, Any]:
-    """Fitted attributes that hold values of targets, times their scale."""
-    if "tree_" in fitted:
-        fitted["tree_"] = fitted["tree_"].with_leaves(fitted["tree_"].values * scale, None)
-    if "trees_" in fitted:
-        fitted["trees_"] = [tree.with_leaves(tree.values * scale, None) for tree in fitted["trees_"]]
-    if "values_" in fitted:
-        fitted["values_"] = fitted["values_"] * scale
-    return fitted | {"mean_": fitted["mean_"] * scale}
+        found, fitted = self._found_by(Sample.of(rows, Y, weight), labelled, graph, budget)
+        filled = np.where(labelled[:, None], Y, found.smooth)
+        return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}

@@ -5,26 +5,19 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, RealNotInt
 
-from treewright.budget import Budget
-from treewright.data import make_problem, merge_rows, unit_scaling
-from treewright.estimators.common.program_model import ProgramClassifier
-from treewright.exceptions import InvalidInputError
-from treewright.formulations import OCTH
-from treewright.search import Incumbent, search_oct_h
-from treewright.training.optimize import optimize
-from treewright.tree import Tree
+from treewright.data import make_problem
+from treewright.estimators.common.rows import fit_rows
+from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.solved import SolvedTreeClassifier
+from treewright.training.oct_h import LEAST_MARGIN, OCTHSettings, train_oct_h
 
 __all__ = ["OCTHClassifier"]
 
-_LEAST_MARGIN = 1e-4
-"""Solvers miss rows by up to 1e-6, times a few: a gap must be much wider than that."""
 
-
-class OCTHClassifier(ProgramClassifier):
+class OCTHClassifier(SolvedTreeClassifier):
     r"""Optimal classification tree with hyperplane splits (OCT-H).
 
     Minimizes
@@ -74,12 +67,16 @@ class OCTHClassifier(ProgramClassifier):
         The labels.
     objective_, bound_, gap_ : float
         Objective of the tree, proven lower bound of any tree, and their relative gap.
-    status_ : {"optimal", "time_limit", "interrupted", "local"}
-        How the fit ended. "local": nothing is proven for another reason than time, which the warning names.
+    status_ : {"optimal", "time_limit", "interrupted", "unproven"}
+        How the fit ended. "unproven": nothing is proven for another reason than time.
+    reason_ : str
+        Why it ended so.
     solve_time_ : float
         Seconds of the whole fit.
-    trace_ : ndarray of shape (n_events, 3)
-        Seconds, objective and bound at each improvement.
+    trace_ : structured ndarray
+        Columns "seconds", "objective" and "bound", a row an improvement.
+    record_ : FitRecord
+        Status, reason, seconds, objective, bound and trace in one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -96,13 +93,13 @@ class OCTHClassifier(ProgramClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ProgramClassifier._parameter_constraints,
+        **SolvedTreeClassifier._parameter_constraints,
         "complexity": [Interval(Real, 0, None, closed="left")],
         "min_samples_leaf": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 0.5, closed="right"),
         ],
-        "margin": [Interval(Real, _LEAST_MARGIN, 0.5, closed="both"), None],
+        "margin": [Interval(Real, LEAST_MARGIN, 0.5, closed="both"), None],
     }
 
     def __init__(
@@ -150,52 +147,11 @@ class OCTHClassifier(ProgramClassifier):
         OCTHClassifier
             The fitted estimator.
         """
-        budget, solver = self._begin()
-        rows = self._check_fit_rows(X, y)
+        budget, solving = self._start_clock(), self._solving()
+        rows, noted = fit_rows(self, X, y)
         problem = make_problem(rows, y, sample_weight)
+        start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
-            scaling = unit_scaling(problem.X[problem.weight > 0])
-            # Only the ratios of weights matter; the largest is 1.
-            merged = merge_rows(scaling.apply(problem.X), problem.y, problem.weight / problem.weight.max())
-            model = OCTH(
-                X=merged.X,
-                y=merged.y,
-                weight=merged.weight,
-                n_classes=problem.n_classes,
-                depth=self.max_depth,
-                complexity=float(self.complexity),
-                min_leaf=self._min_leaf(int(merged.size.sum())),
-                margin=self._margin(len(merged.X)),
-                size=merged.size,
-            )
-            seed = self._seed()
-            starts = self._given_starts(problem.n_features, scaling)
-
-            def search(best: Incumbent[Tree], time: Budget) -> None:
-                search_oct_h(best, model, starts, time, seed)
-
-            outcome = optimize(
-                model,
-                search,
-                solver,
-                budget,
-                self.gap,
-                self._threads,
-                seed,
-                on_progress=self._progress_printer(),
-            )
-        fitted = {"tree_": self._tree_of(problem, outcome, scaling)}
-        self._finish(problem, outcome, scaling, budget, fitted)
+            found = train_oct_h(problem, settings_of(self, OCTHSettings), solving, budget, start)
+        self._publish(found.record.closed(budget), noted | {"classes_": problem.classes, "tree_": found.tree})
         return self
-
-    def _min_leaf(self, n_rows: int) -> float:
-        if not isinstance(self.min_samples_leaf, (int, np.integer)):
-            return float(np.ceil(self.min_samples_leaf * n_rows - 1e-9))  # 0.07 * 100 is a little more than 7
-        if self.min_samples_leaf > n_rows:
-            raise InvalidInputError(
-                f"min_samples_leaf={self.min_samples_leaf} is more than the {n_rows} rows with positive weight"
-            )
-        return float(self.min_samples_leaf)
-
-    def _margin(self, n_points: int) -> float:
-        return max(_LEAST_MARGIN, min(0.005, 0.5 / n_points)) if self.margin is None else float(self.margin)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling
-from treewright.estimators.common.program_model import ProgramClassifier
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.data import Problem
+from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.solved import SolvedTreeClassifier
+from treewright.estimators.common.totals_model import TotalsModel, transduced
 from treewright.exceptions import ModelFileError
-from treewright.formulations import S2OCT
-from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
-from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import search_s2oct
-from treewright.search.s2oct.choice import Pool, committee, members
-from treewright.training.optimize import Outcome, optimize
-from treewright.tree import Tree, predict_labels
+from treewright.training.optimize import Solving
+from treewright.training.record import FitRecord
+from treewright.training.s2oct import S2OCTSettings, train_s2oct
+from treewright.tree import predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
 
 
-class S2OCTClassifier(ProgramClassifier):
+class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     r"""Semi-supervised optimal classification tree with class totals (S2OCT).
 
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
@@ -94,7 +90,7 @@ class S2OCTClassifier(ProgramClassifier):
         are the most voted ones within the totals.
     totals_ : list of dict
         Group, class, low, high, reached and deviation, for each group and class; empty without totals.
-    objective_, bound_, gap_, status_, solve_time_, trace_, n_features_in_, feature_names_in_
+    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
         As for every solved model.
 
     Examples
@@ -109,7 +105,7 @@ class S2OCTClassifier(ProgramClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ProgramClassifier._parameter_constraints,
+        **SolvedTreeClassifier._parameter_constraints,
         "max_depth": [Interval(Integral, 1, 12, closed="both"), None],
         "penalty": [Interval(Real, 0, None, closed="neither")],
         "bound": [Interval(Real, 0, None, closed="neither"), None],
@@ -155,155 +151,31 @@ class S2OCTClassifier(ProgramClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        totals: Any = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the tree.
+    def _prepared(self, weighted: bool) -> Solving:
+        return self._solving()
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the errors of labelled rows; 0 leaves one out. Unlabelled rows always count once.
-        totals : int, mapping or frame, or None
-            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
-            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
-
-        Returns
-        -------
-        S2OCTClassifier
-            The fitted estimator.
-        """
-        budget, solver = self._begin()
-        rows = self._check_fit_rows(X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
+    def _trained(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
         with budget.stop_on_interrupt():
-            scaling = s2oct_scaling(problem.X)
-            merged = self._merged(problem, scaling.apply(problem.X))
-            model = self._model(problem, merged)
-            seed = self._seed()
-            starts = self._given_starts(problem.n_features, scaling)
-            pool = Pool()
+            found = train_s2oct(problem, settings, prepared, budget, start)
+        trees = {"tree_": found.tree, "trees_": [found.tree, *found.others]}
+        return found.record, trees | transduced(problem, found.numbers)
 
-            def search(best: Incumbent[Tree], time: Budget) -> None:
-                nonlocal pool
-                few = 20 if self.n_trees == 1 else max(20, self.n_trees)
-                guided = self.formulation == "tight"
-                pool = search_s2oct(best, model, starts, time, seed, samples=few, n_jobs=self._threads, guided=guided)
+    def _class_numbers(self, rows: Any) -> IntArray:
+        return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)
 
-            outcome = optimize(
-                model,
-                search,
-                solver,
-                budget,
-                self.gap,
-                self._threads,
-                seed,
-                search_share=0.6 if self.margin == "tolerance" else 0.85,
-                on_progress=self._progress_printer(),
-            )
-            outcome, trees, guess = self._chosen(model, outcome, pool)
-        tree = self._tree_of(problem, outcome, scaling)
-        everyone = [tree, *(scaling.invert_tree(other) for other in trees)]
-        fitted = {"tree_": tree, "trees_": everyone, **self._transduced(problem, merged, model, guess)}
-        self._finish(problem, outcome, scaling, budget, fitted)
-        return self
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row; a committee by majority.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        if len(getattr(self, "trees_", [None])) == 1:
-            return super().predict(X)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: shares in the leaf, or of the committee's votes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Shares, columns in the order of ``classes_``.
-        """
-        if len(getattr(self, "trees_", [None])) == 1:
-            return super().predict_proba(X)
-        rows = self._check_rows(X)
+    def _class_shares(self, rows: Any) -> FloatArray:
+        """Shares in the leaf, or of the committee's votes."""
+        if self._alone:
+            return super()._class_shares(rows)
         votes = np.zeros((len(rows), len(self.classes_)))
         for tree in self.trees_:
             votes[np.arange(len(rows)), predict_labels(tree, rows)] += 1.0 / len(self.trees_)
         return votes
 
-    # ------------------------------------------------------------------ data to model
-
-    @staticmethod
-    def _merged(problem: Problem, X: FloatArray) -> MergedRows:
-        weight = np.where(problem.labelled, problem.weight, 1.0)
-        return merge_rows(X, problem.y, weight)
-
-    def _model(self, problem: Problem, merged: MergedRows) -> S2OCT:
-        n_rows, n_features = problem.X.shape
-        totals = problem.totals or _free_totals(problem)
-        # Number of each merged point among the unlabelled ones.
-        place = np.cumsum(merged.y < 0) - 1
-        n_points = int(np.count_nonzero(merged.y < 0))
-        bound = self.bound or default_bound(n_rows, largest_distance(merged.X), n_features)
-        return S2OCT(
-            X=merged.X,
-            y=merged.y,
-            weight=merged.weight,
-            totals=totals.of_points(place[merged.inverse[problem.unlabelled]], n_points),
-            depth=self.max_depth or default_depth(n_rows, problem.n_classes),
-            penalty=float(self.penalty),
-            bound=float(bound),
-            margin=self.margin,  # type: ignore[arg-type]
-            formulation=self.formulation,  # type: ignore[arg-type]
-        )
-
-    # ------------------------------------------------------------------ which of the best trees
-
-    def _chosen(self, model: S2OCT, outcome: Outcome[Tree], pool: Pool) -> tuple[Outcome[Tree], list[Tree], IntArray]:
-        """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points."""
-        as_good = pool.trees and pool.objective <= outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
-        hidden = model.X[model.y < 0]
-        if not as_good:
-            return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
-        first, *others = chosen = members(pool, model, self.prefer, self.n_trees)
-        trees = [model.simplified(pool.trees[k]) for k in others]
-        return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
-
-    @staticmethod
-    def _transduced(problem: Problem, merged: MergedRows, model: S2OCT, guess: IntArray) -> dict[str, Any]:
-        """Labels of all rows, and the totals they reach."""
-        label_of_point = np.zeros(len(merged.X), dtype=np.int64)
-        label_of_point[model.y < 0] = guess
-        numbers = np.where(problem.labelled, problem.y, label_of_point[merged.inverse])
-        totals = problem.totals
-        reached = [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes)
-        return {"transduction_": problem.classes[numbers], "totals_": reached}
+    @property
+    def _alone(self) -> bool:
+        return len(self.trees_) == 1
 
     # ------------------------------------------------------------------ model files
 
@@ -319,26 +191,6 @@ class S2OCTClassifier(ProgramClassifier):
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
 
 
-def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:
-    """The outcome with `tree` as solution, without what it can do without, and the objective of just that tree."""
-    tree = model.simplified(tree)
-    objective = model.objective(tree)
-    return replace(outcome, solution=tree, objective=objective, bound=min(outcome.bound, objective))
-
-
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row of totals with labels that JSON knows."""
     return {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
-
-
-def _free_totals(problem: Problem) -> ClassTotals:
-    """Totals that ask for nothing."""
-    n = problem.n_unlabelled
-    return ClassTotals(
-        groups=(None,),
-        group_of=np.zeros(n, dtype=np.int64),
-        low=np.zeros((1, problem.n_classes), dtype=np.int64),
-        high=np.full((1, problem.n_classes), n),
-        size=np.array([n]),
-        asked={},
-    )

@@ -9,26 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
 from treewright.arrays import FloatArray
-from treewright.estimators.common.rows import (
-    fit_rows,
-    new_rows,
-    partly_known_targets,
-    prepared_rows,
-    publish,
-    seed_where_unset,
-)
+from treewright.data import Sample
+from treewright.estimators.common.rows import fit_rows, new_rows, partly_known_targets
+from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.timed import TimedModel
 from treewright.exceptions import InvalidInputError
-from treewright.search.self_training import self_train
+from treewright.training.ensemble import seed_where_unset
+from treewright.training.self_training import Fitter, SelfTrainingSettings, train_on_own_predictions
 
 __all__ = ["SelfTrainingRegressor"]
 
 
-class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
 
     The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
@@ -63,8 +60,11 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         Targets of all training rows: those given, and predictions of ``estimator_`` where there is none.
     n_iter_ : int
         Fits, the first on the labelled rows included.
-    termination_condition_ : {"no_change", "max_iter", "all_labeled"}
-        Why it ended.
+    reason_ : str
+        Why it ended: the predictions did not change any more, all fits are made, or all rows have targets.
+    status_, solve_time_, trace_, record_
+        As for every model: the status is always "local"; the trace has columns "seconds" and "change", a row a fit on
+        predictions; there is no objective.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -85,8 +85,8 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     >>> X = np.arange(8.0)[:, None]
     >>> y = [0.0, np.nan, np.nan, 1.0, 5.0, np.nan, np.nan, 6.0]
     >>> model = SelfTrainingRegressor(DecisionTreeRegressor(max_depth=1)).fit(X, y)
-    >>> model.predict([[0.0], [7.0]]).tolist(), model.termination_condition_
-    ([0.5, 5.5], 'no_change')
+    >>> model.predict([[0.0], [7.0]]).tolist(), model.reason_
+    ([0.5, 5.5], 'the predictions did not change any more')
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -97,6 +97,9 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         "unlabeled": [Real, None],
         "random_state": ["random_state"],
     }
+
+    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
+    verbose = 0
 
     def __init__(
         self,
@@ -133,37 +136,23 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         SelfTrainingRegressor
             The fitted estimator.
         """
-        self._validate_params()
-        weighted = sample_weight is not None or self.weight != 1
+        budget = self._start_clock()
+        default, weighted = self.estimator is None, sample_weight is not None or self.weight != 1
         estimator = self._checked_estimator(weighted)
         rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
         Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         weight = np.where(missing.any(axis=1), self.weight, 1.0) * weight
-        seed_where_unset(estimator, int(check_random_state(self.random_state).randint(2**31 - 1)))
-
-        def fit_rows_to(some: Any, targets: FloatArray) -> None:
-            self._fit_estimator(estimator, rows[some], targets[some], weight[some], weighted, flat)
-
-        known = np.flatnonzero(~missing.any(axis=1) & (weight > 0))
-        if not len(known):
-            raise InvalidInputError("no row has all targets and a weight above 0; at least one must be labelled")
-        fit_rows_to(known, Y)
-        ended = self_train(
-            refit=lambda targets: fit_rows_to(slice(None), targets),
-            predict=lambda: np.asarray(estimator.predict(rows), dtype=np.float64).reshape(Y.shape),
-            Y=Y,
-            missing=missing,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        seed_where_unset(estimator, self._seed())
+        fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
+        settings = settings_of(self, SelfTrainingSettings)
+        found = train_on_own_predictions(Sample.of(rows, Y, weight), missing, fitter, settings, budget)
         fitted = {
             "estimator_": estimator,
-            "n_iter_": ended.n_iter,
-            "termination_condition_": ended.condition,
-            "transduction_": ended.targets[:, 0] if flat else ended.targets,
+            "n_iter_": found.n_iter,
+            "transduction_": found.targets[:, 0] if flat else found.targets,
         }
-        publish(self, noted, fitted)
+        self._publish(found.record.closed(budget), noted | fitted)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -210,11 +199,3 @@ class SelfTrainingRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"{kind}.fit takes no sample_weight; leave it out and set weight=1")
         return clone(self.estimator)
-
-    def _fit_estimator(
-        self, estimator: Any, rows: Any, Y: FloatArray, weight: FloatArray, weighted: bool, flat: bool
-    ) -> None:
-        if self.estimator is None:
-            rows, Y, weight = prepared_rows(rows, Y, weight)
-        extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
-        estimator.fit(rows, Y[:, 0] if flat else Y, **extra)

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from treewright.budget import Budget
-from treewright.data import Problem, merge_rows
-from treewright.estimators.common.rows import semi_supervised_problem
+from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
+from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.timed import TimedModel
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.search.grow.ssct import Rows, SSCTResult, grow_ssct
-from treewright.tree import predict_labels
+from treewright.training.ssct import SSCTSettings, train_ssct
 
 __all__ = ["SSCTClassifier"]
-
-_EXACT_CELLS = 1_000_000
-"""Tables up to this size have equal rows merged and sorted; larger ones are taken as they come."""
 
 
 class SSCTClassifier(TimedModel, TreeClassifier):
@@ -82,10 +73,14 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         of all; a single leaf has 1.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended; "local", the usual end, is a tree grown to its limits.
+    reason_ : str
+        Why it ended so.
     solve_time_ : float
         Seconds of the whole fit.
-    trace_ : ndarray of shape (n_levels, 3)
-        Seconds, objective and number of leaves, level by level.
+    trace_ : structured ndarray
+        Columns "seconds", "objective" and "leaves", level by level.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -172,74 +167,19 @@ class SSCTClassifier(TimedModel, TreeClassifier):
             The fitted estimator.
         """
         budget = self._start_clock()
-        rows = self._check_fit_rows(X, y)
+        rows, noted = fit_rows(self, X, y)
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
         with budget.stop_on_interrupt():
-            result = grow_ssct(
-                _training_rows(problem),
-                float(self.w),
-                max_depth=self.max_depth,
-                min_samples_leaf=self.min_samples_leaf,
-                min_samples_split=self.min_samples_split,
-                n_candidates=self._n_candidates(problem.n_features),
-                label_shares=self.label_shares,
-                rng=np.random.default_rng(self._seed()),
-                budget=budget,
-                n_jobs=self._threads,
-                on_level=self._level_printer(),
-            )
-        self._close(problem, result, budget)
+            found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_print_level), budget)
+        fitted = {
+            "tree_": found.tree,
+            "classes_": problem.classes,
+            "transduction_": problem.classes[found.numbers],
+        }
+        self._publish(found.record.closed(budget), noted | fitted)
         return self
 
-    def _n_candidates(self, n_features: int) -> int | None:
-        given: Any = self.max_features
-        if given is None:
-            return None
-        if given == "sqrt":
-            given = np.sqrt(n_features)
-        elif not isinstance(given, Integral):
-            given = given * n_features
-        return max(1, int(given))
 
-    def _level_printer(self) -> Callable[[float, float, float], None] | None:
-        """Lines on standard error while fitting, if ``verbose``."""
-        if not self.verbose:
-            return None
-
-        def line(seconds: float, objective: float, leaves: float) -> None:
-            print(f"{seconds:8.1f} s  objective {objective:.6g}  leaves {leaves:.0f}", file=sys.stderr)
-
-        return line
-
-    def _close(self, problem: Problem, result: SSCTResult, budget: Budget) -> None:
-        """Set the fitted attributes, stop the clock, and warn of a fit cut short; ``fit`` calls it."""
-        status = "local"
-        if not result.complete:
-            status = "interrupted" if budget.interrupted else "time_limit"
-        guess = predict_labels(result.tree, problem.X)
-        fitted = {
-            "classes_": problem.classes,
-            "tree_": result.tree,
-            "objective_": result.objective,
-            "trace_": result.trace,
-            "transduction_": problem.classes[np.where(problem.labelled, problem.y, guess)],
-            "status_": status,
-            "solve_time_": budget.elapsed,
-        }
-        self._publish(fitted)
-        if self.status_ != "local":
-            warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: the tree "
-                f"has {self.tree_.n_leaves} leaves and could have grown further.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-
-def _training_rows(problem: Problem) -> Rows:
-    """Rows of positive weight; in small tables merged and sorted, so that the order of the file is nothing."""
-    if problem.X.size <= _EXACT_CELLS:
-        merged = merge_rows(problem.X, problem.y, problem.weight)
-        return Rows(merged.X, merged.y, merged.weight, merged.size, problem.n_classes)
-    used = np.flatnonzero(problem.weight > 0)
-    return Rows(problem.X[used], problem.y[used], problem.weight[used], np.ones(len(used)), problem.n_classes)
+def _print_level(seconds: float, objective: float, leaves: float) -> None:
+    """A line on standard error."""
+    print(f"{seconds:8.1f} s  objective {objective:.6g}  leaves {leaves:.0f}", file=sys.stderr)

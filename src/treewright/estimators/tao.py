@@ -10,19 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
-from threadpoolctl import threadpool_limits
 
-from treewright.arrays import FloatArray
-from treewright.data import make_problem, target_spread, unit_scaling
+from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
-from treewright.estimators.common.rows import class_weighted, weighted_rows
+from treewright.estimators.common.rows import class_weighted, fit_rows
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
-from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
-from treewright.search.improve.stretch import Stretch
-from treewright.tree import Tree, averaged, predict_values, relabelled, route
-from treewright.tree.measure import weighted_error
-from treewright.tree.shape import Shape
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 
@@ -87,10 +80,14 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Passes over the tree on the rows alone.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
+    reason_ : str
+        Why it ended so.
     solve_time_ : float
         Seconds of the whole fit.
-    trace_ : ndarray of shape (n_passes + 1, 3)
-        Seconds, objective and loss at the start and after each pass.
+    trace_ : structured ndarray
+        Columns "seconds", "objective" and "loss", a row for the start and for each pass.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -158,20 +155,12 @@ class TAOClassifier(TAOModel, TreeClassifier):
             The fitted estimator.
         """
         budget = self._start_clock()
-        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
         weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
-        rows, weight, codes = weighted_rows(rows, weight, problem.y)
-
-        def make_leaves(X: Any, targets: FloatArray, weight: FloatArray) -> ClassLeaves:
-            return ClassLeaves(targets[:, 0].astype(np.int64), weight, problem.n_classes)
-
-        with budget.stop_on_interrupt():
-            tree, price = self._optimize(rows, codes[:, None].astype(np.float64), weight, make_leaves, budget)
-        tree = relabelled(tree.with_leaves(np.zeros((tree.n_nodes, problem.n_classes)), None), rows, codes, weight)
-        objective = weighted_error(tree, rows, codes, weight) + price
-        self._close(budget, tree, objective, classes_=problem.classes)
+        fitted = noted | {"classes_": problem.classes}
+        self._fit(Sample.of(rows, problem.y, weight), problem.n_classes, budget, fitted)
         return self
 
 
@@ -238,10 +227,14 @@ class TAORegressor(TAOModel, TreeRegressor):
         Passes over the tree on the rows alone.
     status_ : {"local", "time_limit", "interrupted"}
         How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
+    reason_ : str
+        Why it ended so.
     solve_time_ : float
         Seconds of the whole fit.
-    trace_ : ndarray of shape (n_passes + 1, 3)
-        Seconds, objective and loss at the start and after each pass.
+    trace_ : structured ndarray
+        Columns "seconds", "objective" and "loss", a row for the start and for each pass.
+    record_ : FitRecord
+        Status, reason, seconds, objective and trace in one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -325,43 +318,10 @@ class TAORegressor(TAOModel, TreeRegressor):
             The fitted estimator.
         """
         budget = self._start_clock()
-        rows = self._check_fit_rows(X, y, accept_sparse="csr")
+        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
         refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        rows, weight, targets = weighted_rows(rows, weight, targets.reshape(rows.shape[0], -1))
-        mean = np.average(targets, axis=0, weights=weight)
-        centred = targets - mean
-        scale = target_spread(targets, weight)
-        with budget.stop_on_interrupt():
-            tree, price = self._optimize(rows, centred / scale, weight, self._make_leaves, budget)
-        if self.leaves == "linear":
-            tree, slope_price = self._with_slopes(tree, rows, centred / scale, weight, mean, scale)
-            price += slope_price
-        else:
-            tree = averaged(tree, rows, targets, weight)
-        away = (targets - predict_values(tree, rows)) / scale
-        self._close(budget, tree, float(weight @ (away**2).sum(axis=1)) + price)
+        self._fit(Sample.of(rows, targets.reshape(rows.shape[0], -1), weight), None, budget, noted)
         return self
-
-    def _stretch(self, seed: int) -> Stretch | None:
-        return super()._stretch(seed) if self.leaves == "constant" else None
-
-    def _make_leaves(self, X: Any, targets: FloatArray, weight: FloatArray) -> Leaves:
-        if self.leaves == "linear":
-            return LinearLeaves(X, targets, weight, float(self.leaf_ridge))
-        return MeanLeaves(targets, weight)
-
-    def _with_slopes(
-        self, tree: Tree, rows: Any, targets: FloatArray, weight: FloatArray, mean: FloatArray, scale: float
-    ) -> tuple[Tree, float]:
-        """Tree with linear functions at all nodes, in the units of the data, and the price of those at the leaves."""
-        scaling, shape, leaf = unit_scaling(rows), Shape.of(tree), route(tree, rows)
-        leaves = LinearLeaves(scaling.apply(rows), targets, weight, float(self.leaf_ridge))
-        with threadpool_limits(limits=1):
-            leaves.refit(shape, leaf)
-            price = leaves.price
-            leaves.refit_branches(shape, leaf)
-        values, slopes = scaling.invert_leaves(leaves.table()[0] * scale + mean, leaves.slopes * scale)
-        return tree.with_leaves(values, None, slopes), price

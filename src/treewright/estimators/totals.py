@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.data import Problem, merge_rows
-from treewright.estimators.common.groups import PricedModel, prices_of
-from treewright.estimators.common.rows import (
-    fit_rows,
-    labelled_rows,
-    new_rows,
-    publish,
-    seed_where_unset,
-    semi_supervised_problem,
-)
+from treewright.arrays import FloatArray
+from treewright.budget import Budget
+from treewright.data import Problem
+from treewright.estimators.common.rows import new_rows
+from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
-from treewright.search.totals.scores import ClassScores, Novelty, response_of
-from treewright.search.totals.transport import divide, divide_groups
+from treewright.search.totals.scores import response_of
+from treewright.training.ensemble import seed_where_unset
+from treewright.training.record import FitRecord
+from treewright.training.totals import NO_SCORES, train_totals
 
 __all__ = ["TotalsClassifier"]
-
-_NO_SCORES = (
-    "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
-    "(a VotingClassifier has with voting='soft')"
-)
 
 
 class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -77,6 +68,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Labels of all training rows: the given ones, and within the totals those of unlabelled rows.
     totals_ : list of dict
         Group, class, low, high, reached and deviation (always 0), for each group and class; empty without totals.
+    status_, reason_, solve_time_, trace_, record_
+        As for every model: the status is always "optimal", the trace empty; there is no objective.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -126,84 +119,24 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         "random_state": ["random_state"],
     }
 
+    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
+    verbose = 0
+
     def __init__(self, estimator: Any = None, *, unlabeled: Any = -1, random_state: Any = None) -> None:
         self.estimator = estimator
         self.unlabeled = unlabeled
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        totals: Any = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the estimator on the labelled rows and label the others within the totals.
+    def _prepared(self, weighted: bool) -> tuple[Any, bool]:
+        return self._checked_estimator(weighted), weighted
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of labelled rows, for an estimator that takes them; 0 leaves one out. Unlabelled rows always count
-            once.
-        totals : int, mapping or frame, or None
-            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
-            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
-
-        Returns
-        -------
-        TotalsClassifier
-            The fitted estimator.
-        """
-        self._validate_params()
-        estimator = self._checked_estimator(sample_weight is not None)
-        rows, noted = fit_rows(self, X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng = np.random.default_rng(seed)
+    def _trained(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        (estimator, weighted), seed, default = prepared, self._seed(), self.estimator is None
         seed_where_unset(estimator, seed)
-        # Distinct rows in the order of their content: what follows does not know the order of the file.
-        hidden = merge_rows(problem.X_unlabelled, problem.y[problem.unlabelled], np.ones(problem.n_unlabelled))
-        scores = self._fitted_scores(estimator, problem, hidden.X, sample_weight is not None, rng)
-        table = scores.adapt(hidden.X)[hidden.inverse]
-        labels, thresholds = self._divided(problem, table, hidden.inverse, scores, rng)
-
-        numbers = problem.y.copy()
-        numbers[problem.unlabelled] = labels
-        fitted = {
-            "estimator_": scores.classifier,
-            "_scores": scores,
-            "classes_": problem.classes,
-            **self._fitted_prices(thresholds),
-            "transduction_": problem.classes[numbers],
-            "totals_": [] if problem.totals is None else problem.totals.table(labels, problem.classes),
-        }
-        publish(self, noted, fitted)
-        return self
-
-    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
-        """Predict the class of each row: the largest score plus price.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for a model with totals by group; None for prices of the totals of all groups together.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self.predict_proba(X, groups).argmax(axis=1)  # says so if there is no fit
-        return np.asarray(self.classes_[best])
+        rng = np.random.default_rng(seed)
+        found = train_totals(problem, estimator, default, default or weighted, rng, budget)
+        fitted = {"estimator_": found.scores.classifier, "_scores": found.scores, **self._fitted_prices(found.prices)}
+        return found.record, fitted | transduced(problem, found.numbers)
 
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         r"""Predict class probabilities, with the prices as a shift of the prior.
@@ -231,6 +164,9 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
             return self._scores.raw(rows)
         return np.asarray(softmax(self._scores(rows) + prices, axis=1))
 
+    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
+        return self.predict_proba(X, groups)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(_forest() if self.estimator is None else self.estimator)
@@ -253,48 +189,12 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         if not hasattr(self.estimator, "__sklearn_tags__") or not is_classifier(self.estimator):
             raise InvalidInputError(f"estimator is a {kind}, which is no classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
-            raise InvalidInputError(_NO_SCORES.format(kind))
+            raise InvalidInputError(NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
         return clone(self.estimator)
-
-    def _fitted_scores(
-        self, estimator: Any, problem: Problem, hidden: FloatArray, weighted: bool, rng: np.random.Generator
-    ) -> ClassScores:
-        """Fit the estimator on the labelled rows, sorted and shuffled."""
-        X, y, weight = labelled_rows(problem, merged=self.estimator is None, rng=rng)
-        seen = np.unique(y)
-        novelty = Novelty(X, hidden) if len(seen) < problem.n_classes else None
-        if len(seen) == 1:
-            return ClassScores(None, seen, problem.n_classes, novelty)
-        extra = {"sample_weight": weight} if weighted or self.estimator is None else {}
-        estimator.fit(X, problem.classes[y], **extra)
-        if response_of(estimator) is None:  # some have it by their settings only, and tell when they are fitted
-            raise InvalidInputError(_NO_SCORES.format(type(estimator).__name__))
-        return ClassScores(estimator, np.searchsorted(problem.classes, estimator.classes_), problem.n_classes, novelty)
-
-    # ------------------------------------------------------------------ totals and groups
-
-    @staticmethod
-    def _divided(
-        problem: Problem, table: FloatArray, content: IntArray, scores: ClassScores, rng: np.random.Generator
-    ) -> tuple[IntArray, dict[Any, FloatArray]]:
-        """Class numbers of the unlabelled rows, and prices by group."""
-        totals = problem.totals
-        if totals is None:
-            # Labels of weight 0 are no labels, and without totals nothing speaks for a class that has none.
-            prices = np.full(problem.n_classes, -np.inf)
-            prices[scores.columns] = 0.0
-            return (table + prices).argmax(axis=1), {None: prices}
-        rank = np.empty(len(table), dtype=np.int64)
-        rank[np.lexsort((totals.group_of, content))] = rng.permutation(len(table))
-        labels, by_group = divide_groups(table, rank, totals.group_of, totals.low, totals.high)
-        thresholds = dict(zip(totals.groups, by_group, strict=True))
-        if None not in thresholds:
-            thresholds[None] = divide(table, rank, totals.low.sum(axis=0), totals.high.sum(axis=0))[1]
-        return labels, thresholds
 
 
 def _forest() -> RandomForestClassifier:

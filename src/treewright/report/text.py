@@ -14,6 +14,7 @@ from treewright.data._checks import AnyArray, as_column, missing_mask, plain
 from treewright.estimators.common.files import is_plain
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
+from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
 __all__ = ["STATUS_WORDS", "fit_report", "proof_words", "text_table", "totals_table"]
@@ -22,7 +23,8 @@ STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
     "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
     "interrupted": "interrupted: the best tree found until then, not proven optimal",
-    "local": "ended without proof of optimality: other trees may be better",
+    "local": "ended as such methods do, without a proof: other trees may be better",
+    "unproven": "ended without proof of optimality: other trees may be better",
 }
 """What each ``status_`` means."""
 
@@ -123,11 +125,13 @@ def fit_report(
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
-def proof_words(estimator: Any) -> list[tuple[str, str]]:
-    """Objective of a fit, and its bound and gap where the model has bounds, as names and texts."""
-    words = [("objective", format_number(estimator.objective_, 6))]
-    if hasattr(estimator, "bound_"):
-        words += [("bound", format_number(estimator.bound_, 6)), ("gap", f"{estimator.gap_:.2%}")]
+def proof_words(record: FitRecord) -> list[tuple[str, str]]:
+    """Objective of a fit, and its bound and gap where the model has them, as names and texts."""
+    words = []
+    if record.objective is not None:
+        words.append(("objective", format_number(record.objective, 6)))
+    if record.bound is not None:
+        words += [("bound", format_number(record.bound, 6)), ("gap", f"{record.gap:.2%}")]
     return words
 
 
@@ -232,12 +236,13 @@ def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
 def _fit_lines(estimator: Any, name: str) -> list[str]:
     parameters = {key: plain(value) for key, value in estimator.get_params(deep=False).items()}
     shown = [(key, value if is_plain(value) else f"a {type(value).__name__}") for key, value in parameters.items()]
-    words = STATUS_WORDS.get(estimator.status_, "")
+    record = estimator.record_
     return [
         f"Fit of {name}",
-        f"  {estimator.status_}{': ' if words else ''}{words}",
-        "  " + ", ".join(f"{name} {value}" for name, value in proof_words(estimator)),
-        f"  {estimator.solve_time_:.1f} seconds",
+        f"  {record.status}: {STATUS_WORDS[record.status]}",
+        *([f"  why: {record.reason}"] if record.reason else []),
+        "  " + ", ".join(f"{name} {value}" for name, value in proof_words(record)),
+        f"  {record.seconds:.1f} seconds",
         "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown)),
     ]
 

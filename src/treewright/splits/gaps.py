@@ -1,4 +1,4 @@
-"""Gaps between points: the one that a split fits into, and the points that none can part."""
+"""Points that no split with a gap can part."""
 
 from __future__ import annotations
 
@@ -10,45 +10,10 @@ from scipy.sparse.csgraph import connected_components
 
 from treewright.arrays import FloatArray, IntArray
 
-__all__ = ["inseparable_groups", "nearest_gap"]
+__all__ = ["inseparable_groups"]
 
 _CHUNK = 500_000
 """Pairs of points looked at together."""
-
-
-def nearest_gap(level: FloatArray, size: FloatArray | IntArray, wish: float, width: float) -> tuple[int, FloatArray]:
-    """Find the gap of at least `width` between sorted levels that is nearest to a threshold, by who changes sides.
-
-    Parameters
-    ----------
-    level : ndarray of shape (n_points,)
-        Levels, in any order.
-    size : ndarray of shape (n_points,)
-        What a point counts for; among equals the fewest points change sides.
-    wish : float
-        The threshold; a point at it goes left.
-    width : float
-        Least width. Beyond the first and the last point there is always a gap.
-
-    Returns
-    -------
-    k : int
-        Number of points on the left of the gap.
-    ends : ndarray of shape (n_points + 2,)
-        Sorted levels between infinities: the gap lies between ``ends[k]`` and ``ends[k + 1]``.
-
-    Examples
-    --------
-    >>> k, ends = nearest_gap(np.array([0.0, 2.0, 2.1, 5.0]), np.ones(4), wish=2.05, width=1.0)
-    >>> k, ends[k : k + 2].tolist()
-    (1, [0.0, 2.0])
-    """
-    order = np.argsort(level, kind="stable")
-    ends = np.concatenate([[-np.inf], level[order], [np.inf]])
-    before = np.concatenate([[0.0], np.cumsum(size[order])])
-    here = int(np.searchsorted(level[order], wish, side="right"))
-    wide = np.flatnonzero(np.diff(ends) >= width)
-    return int(wide[np.lexsort([np.abs(wide - here), np.abs(before[wide] - before[here])])[0]]), ends
 
 
 def inseparable_groups(X: FloatArray, distance: float, max_pairs: int = 3_000_000) -> IntArray:

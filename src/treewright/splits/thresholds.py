@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Cuts:
             found[1:-1] = np.diff(self.level, axis=0)
         return found
 
-    def left(self, values: FloatArray) -> FloatArray:
+    def left(self, values: FloatArray | IntArray) -> FloatArray:
         """Sum over the left side of each cut of what points have.
 
         Parameters
@@ -80,7 +80,7 @@ class Cuts:
         np.cumsum(taken, axis=0, out=found[1:])
         return found
 
-    def right(self, values: FloatArray) -> FloatArray:
+    def right(self, values: FloatArray | IntArray) -> FloatArray:
         """Sum over the right side of each cut; summed from the right, so that what is nothing stays nothing."""
         taken = values[self.order]
         found = np.zeros((len(taken) + 1, *taken.shape[1:]))
@@ -153,19 +153,21 @@ class Cuts:
 
     def threshold(self, k: int, column: int | None = None) -> float:
         """Middle of a cut; ``-inf`` or ``inf`` where all points are on one side."""
-        low, high = self.ends(k, column)
-        if np.isinf(low) or np.isinf(high):
-            return low if np.isinf(low) else high
-        middle = low / 2 + high / 2
-        # Between neighbours in floating point there is no middle.
-        return middle if low <= middle < high else low
+        return float(_middle(*self.ends(k, column)))
+
+    def thresholds(self, beyond: float = np.inf) -> FloatArray:
+        """Middle of each cut along a single direction; at both ends so far beyond the last point."""
+        if not len(self.level):
+            return np.zeros(1)
+        below, above = self.level[:1] - beyond, self.level[-1:] + beyond
+        return np.concatenate([below, _middle(self.level[:-1], self.level[1:]), above])
 
     def ends(self, k: int, column: int | None = None) -> tuple[float, float]:
         """The last point on the left of a cut and the first one on the right, infinite where there is none."""
         level = self.level if column is None else self.level[:, column]
         return float(level[k - 1]) if k > 0 else -np.inf, float(level[k]) if k < len(level) else np.inf
 
-    def nearest(self, wish: float, gap: float, size: FloatArray | None = None) -> int:
+    def nearest(self, wish: float, gap: float, size: FloatArray | IntArray | None = None) -> int:
         """Cut with its sides at least `gap` apart that moves the fewest rows from what the threshold `wish` does.
 
         Cuts at both ends, with all points on one side, are as good as any.
@@ -315,3 +317,10 @@ def best_feature(
 def _best(cuts: Cuts, cost: FloatArray, allowed: BoolArray) -> tuple[float, float]:
     k, least = cuts.best(cost, allowed)
     return (cuts.threshold(int(k)), float(least)) if np.isfinite(least) else (0.0, np.inf)
+
+
+def _middle(low: Any, high: Any) -> Any:
+    """Half-way between two numbers; the finite one's other side where one is infinite."""
+    middle = np.asarray(low) / 2 + np.asarray(high) / 2
+    # Between neighbours in floating point there is no middle.
+    return np.where((middle >= low) & (middle < high) | ~np.isfinite(middle), middle, low)

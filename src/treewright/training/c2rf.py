@@ -1,8 +1,7 @@
-"""Weights of an ensemble's members from class totals: the paper's program, free prices, or several classes."""
+"""An ensemble whose members get weights from class totals: the paper's program, free prices, or several classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,17 +9,19 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, PointTotals
+from treewright.data import ClassTotals, PointTotals, Problem
+from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
 from treewright.search.c2rf.lines import near_optimum, search_c2rf
 from treewright.search.c2rf.near_weights import cut_without_threshold, nearest_weights
-from treewright.search.c2rf.vote_cut import cut_votes, vote_prices
+from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
 from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
-from treewright.solvers import Progress, Solver, Status
-from treewright.training.optimize import Outcome, Relaxation, optimize
+from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
+from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
+from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 
-__all__ = ["Reweighted", "Reweighting", "reweight"]
+__all__ = ["C2RFFit", "C2RFSettings", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
 
 _RELAXED_CELLS = 2_500_000
 """Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
@@ -28,6 +29,45 @@ _RELAXED_CELLS = 2_500_000
 
 _PAIR_SECONDS = 6e-11
 """What finding the pairs of n patterns takes, divided by the third power of n."""
+
+
+@dataclass(frozen=True)
+class C2RFSettings:
+    """What is optimized; see :class:`treewright.C2RFClassifier`."""
+
+    threshold: bool = True
+    prefer: str = "oob"
+    min_weight: float = 1.0
+    max_weight: float = 100.0
+    formulation: str = "tight"
+    preprocess: bool = True
+    branching: bool = True
+    order_cuts: bool = True
+
+
+@dataclass(frozen=True)
+class C2RFFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    members : Members
+        The fitted ensemble.
+    weights : ndarray of shape (n_members,)
+        Weights of the members, of mean 1.
+    prices : dict
+        Prices of the classes by group; under the key None those for rows of unknown group.
+    numbers : ndarray of int, shape (n_rows,)
+        Class numbers of all rows: the given ones, and the weighted vote on the others.
+    record : FitRecord
+        How it went.
+    """
+
+    members: Members
+    weights: FloatArray
+    prices: dict[Any, FloatArray]
+    numbers: IntArray
+    record: FitRecord
 
 
 @dataclass(frozen=True)
@@ -46,25 +86,16 @@ class Reweighting:
         Weights to be near to.
     start : ndarray or None
         Weights to begin with.
-    threshold : bool
-        Whether prices are free.
-    bounds : (float, float)
-        Bounds of the weights without prices.
-    tight, preprocess, branching, order_cuts : bool
-        Parts of the program without prices.
+    settings : C2RFSettings
+        Whether prices are free, bounds of the weights, parts of the program.
     """
 
     votes: IntArray
     totals: ClassTotals | None
     n_classes: int
     wished: FloatArray
-    start: FloatArray | None
-    threshold: bool
-    bounds: tuple[float, float]
-    tight: bool
-    preprocess: bool
-    branching: bool
-    order_cuts: bool
+    start: FloatArray | None = None
+    settings: C2RFSettings = C2RFSettings()
 
 
 @dataclass(frozen=True)
@@ -76,15 +107,76 @@ class Reweighted:
     pooled: FloatArray
 
 
-def reweight(
-    task: Reweighting,
-    solver: Solver,
+def train_c2rf(
+    problem: Problem,
+    given: Any,
+    prefit: bool,
+    settings: C2RFSettings,
+    solving: Solving,
     budget: Budget,
-    gap: float,
-    threads: int,
-    seed: int,
-    on_progress: Callable[[Progress], None] | None,
-) -> Reweighted:
+    start: FloatArray | None = None,
+) -> C2RFFit:
+    """Fit an ensemble on the labelled rows and weight its members by the totals of the others.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labelled and unlabelled rows, and their totals.
+    given, prefit
+        The ensemble, see :func:`treewright.training.ensemble.fit_ensemble`.
+    settings : C2RFSettings
+        What is optimized.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it; fitting the ensemble is not interrupted.
+    start : ndarray or None
+        Weights to begin with, left aside where the ensemble has another number of members.
+    """
+    fitted = fit_ensemble(given, problem, prefit, solving.seed)
+    members = fitted.members
+    _check_classes(problem, members)
+    votes = members.votes(problem.X[problem.unlabelled])
+    n_classes, totals = problem.n_classes, problem.totals
+    if start is not None and len(start) != len(members.members):
+        start = None
+    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
+    found = reweight(task, solving, budget)
+    weights = found.outcome.solution / found.outcome.solution.mean()
+    names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
+    prices = dict(zip(names, found.prices, strict=True))
+    prices.setdefault(None, found.pooled)
+    group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
+    scores = np.log(vote_shares(votes, weights, n_classes)) + found.prices[group_of]
+    numbers = problem.y.copy()
+    numbers[problem.unlabelled] = scores.argmax(axis=1)
+    return C2RFFit(members, weights, prices, numbers, found.outcome.record)
+
+
+def _check_classes(problem: Problem, members: Members) -> None:
+    """Refuse totals of a class that no member can vote for."""
+    if problem.totals is None:
+        return
+    known = np.unique(np.concatenate([member.numbers for member in members.members]))
+    for k in np.setdiff1d(np.arange(problem.n_classes), known):
+        needed = int(problem.totals.low[:, k].sum())
+        if needed > 0:
+            raise InvalidInputError(
+                f"class {problem.classes[k].item()!r} has a total of at least {needed} rows, but no labelled row: "
+                "no member of the ensemble votes for it. TotalsClassifier and S2OCTClassifier take such totals"
+            )
+
+
+def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
+    """Weights to be near to."""
+    if prefer == "equal" or fitted.unseen is None:
+        return np.ones(len(fitted.members.members))
+    known = fitted.labelled
+    assert known.y is not None
+    return wished_weights(fitted.members.votes(known.X), known.y, known.weight, fitted.unseen, n_classes)
+
+
+def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
     """Weight the members so that the votes meet the totals as nearly as possible."""
     totals = task.totals
     if totals is None or not len(task.votes):
@@ -92,13 +184,13 @@ def reweight(
         nothing = np.zeros((n_groups, task.n_classes))
         return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
     rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
-    if task.threshold:
-        return _with_prices(task, rows, budget, seed)
+    if task.settings.threshold:
+        return _with_prices(task, rows, budget, solving.seed)
     prices = np.zeros(totals.low.shape)
     if task.n_classes == 2:
-        outcome = _by_program(task, rows, solver, budget, gap, threads, seed, on_progress)
+        outcome = _by_program(task, rows, solving, budget)
     else:
-        outcome = _several_classes(task, rows, budget, seed)
+        outcome = _several_classes(task, rows, budget, solving.seed)
     return Reweighted(outcome, prices, prices[0])
 
 
@@ -116,59 +208,48 @@ def _several_classes(task: Reweighting, rows: PointTotals, budget: Budget, seed:
     table = VoteTable(votes, totals)
     bound = table.lower_bound()
     wished = task.wished if task.start is None else task.start
-    weights, deviation = search_vote_weights(table, wished, *task.bounds, bound, budget, seed)
+    least, most = task.settings.min_weight, task.settings.max_weight
+    weights, deviation = search_vote_weights(table, wished, least, most, bound, budget, seed)
     return _found(weights, deviation, bound, budget)
 
 
-def _by_program(
-    task: Reweighting,
-    totals: PointTotals,
-    solver: Solver,
-    budget: Budget,
-    gap: float,
-    threads: int,
-    seed: int,
-    on_progress: Callable[[Progress], None] | None,
-) -> Outcome[FloatArray]:
+def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget: Budget) -> Outcome[FloatArray]:
     """Two classes without prices: the paper's problem."""
+    settings, tight = task.settings, task.settings.formulation == "tight"
     votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
-    if task.preprocess:
+    if settings.preprocess:
         votes, totals, _ = merged_votes(votes, totals)
     model = C2RF(
         votes,
         totals,
-        least=task.bounds[0],
-        most=task.bounds[1],
-        preprocess=task.preprocess,
-        branching=task.branching,
-        order_cuts=task.order_cuts,
-        tight=task.tight,
+        least=float(settings.min_weight),
+        most=float(settings.max_weight),
+        preprocess=settings.preprocess,
+        branching=settings.branching,
+        order_cuts=settings.order_cuts,
+        tight=tight,
         ordered=_orderable(budget),
     )
     starts = [weights * (model.most / weights.max()) for weights in (task.wished, task.start) if weights is not None]
 
     def search(best: Incumbent[FloatArray], time: Budget) -> None:
-        if task.tight:
-            search_c2rf(best, model, starts, time, seed)
+        if tight:
+            search_c2rf(best, model, starts, time, solving.seed)
         else:
             best.offer(np.full(model.n_members, model.least))
 
     outcome = optimize(
         model,
         search,
-        solver,
+        solving,
         budget,
-        gap,
-        threads,
-        seed,
         search_share=0.3,
-        on_progress=on_progress,
-        relaxed=(lambda best: _one_sided(model, best)) if task.tight else None,
+        relaxed=(lambda best: _one_sided(model, best)) if tight else None,
     )
-    if not task.tight:
+    if not tight:
         return outcome
     mimic = cut_without_threshold(model, task.wished)
-    near = near_optimum(model, outcome.solution, mimic, budget, seed)
+    near = near_optimum(model, outcome.solution, mimic, budget, solving.seed)
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
 
@@ -186,15 +267,12 @@ def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArra
 
 def _found(weights: FloatArray, deviation: float, bound: float, budget: Budget) -> Outcome[FloatArray]:
     """Outcome of a search without branch and bound."""
-    status, reason = Status.OPTIMAL, ""
-    if deviation > bound:
-        status = Status.TIME_LIMIT
-        if budget.interrupted:
-            status = Status.INTERRUPTED
-        elif not budget.over:
-            status, reason = (
-                Status.LOCAL,
-                "only a search is known for this problem; more members, or TotalsClassifier, may meet the totals",
-            )
-    trace = np.array([[budget.elapsed, deviation, min(bound, deviation)]])
-    return Outcome(weights, deviation, min(bound, deviation), status, trace, reason)
+    status, reason = FitStatus.OPTIMAL, PROVEN
+    if deviation > bound and budget.over:
+        status, reason = cut_short(budget)
+    elif deviation > bound:
+        status = FitStatus.UNPROVEN
+        reason = "only a search is known for this problem; more members, or TotalsClassifier, may meet the totals"
+    bound = min(bound, deviation)
+    trace = named_trace([(budget.elapsed, deviation, bound)], "seconds", "objective", "bound")
+    return Outcome(weights, FitRecord(status, reason, budget.elapsed, float(deviation), float(bound), trace, 0.0))

@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
 from treewright.solvers import Progress, Solver, Status, relative_gap, require
+from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 
-__all__ = ["Outcome", "Relaxation", "optimize"]
+__all__ = ["Outcome", "Relaxation", "Solving", "optimize"]
 
 S = TypeVar("S")
 Search = Callable[[Incumbent[S], Budget], None]
@@ -28,16 +28,34 @@ _CELL_SECONDS = 3e-7
 
 
 @dataclass(frozen=True)
+class Solving:
+    """Who is to prove optimality, and how far.
+
+    Attributes
+    ----------
+    solver : Solver
+        Takes over where a search ends without proof; refused before the search if it cannot take the model.
+    gap : float
+        Relative gap that counts as optimal.
+    threads, seed : int
+        Of the solver; the seed is that of searches too.
+    on_progress : callable or None
+        Told of every improvement.
+    """
+
+    solver: Solver
+    gap: float = 1e-4
+    threads: int = 1
+    seed: int = 0
+    on_progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True)
 class Outcome(Generic[S]):
     """What training ended with, in the units of the formulation."""
 
     solution: S
-    objective: float
-    bound: float
-    status: Status
-    trace: FloatArray
-    reason: str = ""
-    """Why there is no proof, where time is not the reason."""
+    record: FitRecord
 
 
 @dataclass(frozen=True)
@@ -82,13 +100,9 @@ class _Trace:
 def optimize(
     model: Formulation[S],
     search: Search[S],
-    solver: Solver,
+    solving: Solving,
     budget: Budget,
-    gap: float,
-    threads: int,
-    seed: int,
     search_share: float = 0.5,
-    on_progress: Callable[[Progress], None] | None = None,
     relaxed: Callable[[Incumbent[S]], Relaxation[S] | None] | None = None,
 ) -> Outcome[S]:
     """Find the best solution of a formulation within a budget.
@@ -99,31 +113,25 @@ def optimize(
         What to optimize.
     search : callable
         Offers solutions to an Incumbent within a budget; must offer at least one whatever the budget.
-    solver : Solver
-        Takes over where the search ends without proof; refused before the search if it cannot take the model.
+    solving : Solving
+        Solver and gap.
     budget : Budget
         Time for all of it, and the stop flag.
-    gap : float
-        Relative gap that counts as optimal.
-    threads, seed : int
-        Passed to the solver.
     search_share : float
         Share of the time the search may take; nearly all where the program is too large to be solved in the rest.
-    on_progress : callable or None
-        Told of every improvement.
     relaxed : callable or None
         Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
         searched on from.
     """
-    require(solver.name, solver.capabilities, model.needs)
-    trace = _Trace(budget, on_progress)
+    require(solving.solver.name, solving.solver.capabilities, model.needs)
+    trace = _Trace(budget, solving.on_progress)
     best = Incumbent(model, on_better=trace.improved)
     cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
         raise RuntimeError("the search offered nothing")
-    run = _Run(best, solver, budget, gap, threads, seed, trace)
+    run = _Run(best, solving, budget, trace)
     easier = None if relaxed is None or run.closed else relaxed(best)
     if easier is not None:
         run.branch_and_bound(easier.model, easier.as_bound)
@@ -139,19 +147,16 @@ class _Run(Generic[S]):
     """Branch and bound within a fit, once or twice, and how the fit ended."""
 
     best: Incumbent[S]
-    solver: Solver
+    solving: Solving
     budget: Budget
-    gap: float
-    threads: int
-    seed: int
     trace: _Trace
-    ended: Status = Status.OPTIMAL
+    ended: FitStatus = FitStatus.UNPROVEN
     reason: str = ""
 
     @property
     def closed(self) -> bool:
         """Whether nothing is left to do."""
-        return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.gap
+        return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.solving.gap
 
     def branch_and_bound(self, model: Formulation[S], as_bound: Callable[[float], float] | None = None) -> None:
         """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
@@ -159,48 +164,52 @@ class _Run(Generic[S]):
         self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
         cells = model.program_cells
         if self.budget.interrupted:
-            self.ended, self.reason = Status.INTERRUPTED, ""
+            self.ended, self.reason = cut_short(self.budget)
         elif cells > _MOST_CELLS:
-            self.ended = Status.LOCAL
+            self.ended = FitStatus.UNPROVEN
             self.reason = f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
         elif self.budget.remaining <= _CELL_SECONDS * cells:
-            self.ended, self.reason = Status.TIME_LIMIT, ""
+            self.ended, self.reason = FitStatus.TIME_LIMIT, "the time was over before the program could be written"
         else:
             try:
                 self._solve(model, as_bound)
             except (MemoryError, SolverError) as error:
                 # What the search found is at hand, and no solver's failure takes it away.
                 what = "memory ran out in branch and bound" if isinstance(error, MemoryError) else str(error)
-                self.ended, self.reason = Status.LOCAL, what
+                self.ended, self.reason = FitStatus.UNPROVEN, what
 
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
-        best, budget = self.best, self.budget
+        best, budget, solving = self.best, self.budget, self.solving
         assert best.solution is not None
         program, start = model.build(), model.encode(best.solution)
         # Solvers look at the clock now and then only, later the larger the program is.
         rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
-        result = self.solver.solve(
+        result = solving.solver.solve(
             program,
             start=start,
             time_limit=None if budget.seconds is None else rest,
-            gap=self.gap,
-            threads=self.threads,
-            seed=self.seed,
+            gap=solving.gap,
+            threads=solving.threads,
+            seed=solving.seed,
             on_progress=self.trace.solver_progress(as_bound),
             stop=lambda: budget.interrupted,
         )
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             # A feasible solution and an objective of 0 or more are at hand: numerical trouble, which proves nothing.
             self.ended, self.reason = (
-                Status.LOCAL,
-                f"{self.solver.name} calls the program {result.status}, which it is not",
+                FitStatus.UNPROVEN,
+                f"{solving.solver.name} calls the program {result.status}, which it is not",
             )
             return
         if result.x is not None:
             best.offer(model.decode(result.x))
         # The repaired solution of an optimal point can only be better, so the point's proof holds for it.
-        self.ended = Status.LOCAL if result.status is Status.OPTIMAL else result.status
-        self.reason = "the tolerances of the solver leave a gap" if self.ended is Status.LOCAL else ""
+        if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            self.ended, self.reason = cut_short(budget)
+        elif result.status is Status.OPTIMAL:
+            self.ended, self.reason = FitStatus.UNPROVEN, "the tolerances of the solver leave a gap"
+        else:
+            self.ended, self.reason = FitStatus.UNPROVEN, f"{solving.solver.name} ended without a proof"
         best.raise_floor(result.bound if as_bound is None else as_bound(result.bound))
 
     def outcome(self) -> Outcome[S]:
@@ -210,15 +219,13 @@ class _Run(Generic[S]):
         if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
             # A solution at hand refutes the bound: it proves nothing, and nothing of that is hidden.
             reason = f"a bound of {bound:.9g} was claimed, but the solution is below it"
-            bound, ended = 0.0, Status.LOCAL
+            bound, ended = 0.0, FitStatus.UNPROVEN
         bound = min(bound, best.objective)
-        closed = relative_gap(best.objective, bound) <= self.gap
+        if relative_gap(best.objective, bound) <= self.solving.gap:
+            ended, reason = FitStatus.OPTIMAL, PROVEN
         self.trace.record(Progress(self.budget.elapsed, best.objective, bound))
-        return Outcome(
-            solution=best.solution,
-            objective=best.objective,
-            bound=bound,
-            status=Status.OPTIMAL if closed else ended,
-            trace=np.array(self.trace.rows, dtype=np.float64).reshape(-1, 3),
-            reason="" if closed else reason,
+        trace = named_trace(self.trace.rows, "seconds", "objective", "bound")
+        record = FitRecord(
+            ended, reason, self.budget.elapsed, float(best.objective), float(bound), trace, float(self.solving.gap)
         )
+        return Outcome(best.solution, record)

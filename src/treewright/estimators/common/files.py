@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +11,10 @@ from sklearn.base import is_classifier
 
 from treewright._version import __version__
 from treewright.data._checks import listing, plain
+from treewright.estimators.common.old_files import upgraded
+from treewright.estimators.common.record_files import record_from_dict, record_to_dict
+from treewright.estimators.common.recorded import course_of
+from treewright.estimators.common.user_warnings import warn_user
 from treewright.exceptions import ModelFileError
 from treewright.tree import Tree
 from treewright.tree.json_files import read_json, write_json
@@ -20,7 +23,6 @@ from treewright.tree.serialize import tree_from_dict, tree_to_dict
 __all__ = [
     "FORMAT",
     "VERSION",
-    "is_number",
     "is_plain",
     "model_from_dict",
     "model_to_dict",
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 FORMAT = "treewright-model"
-VERSION = 1
+VERSION = 2
 
 E = TypeVar("E")
 
@@ -55,11 +57,6 @@ def is_plain(value: object) -> bool:
     (True, False)
     """
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a finite number of Python; True and False are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -92,6 +89,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
         "n_features": int(estimator.n_features_in_),
         "feature_names": _names_to_plain(estimator),
         "tree": tree_to_dict(estimator.tree_),
+        "record": record_to_dict(estimator.record_),
         "fit": estimator._fitted_state(),
     }
 
@@ -110,12 +108,14 @@ def model_from_dict(document: dict[str, Any], known: dict[str, type], where: str
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{where} is not a treewright model: its format is not {FORMAT!r}")
-    if type(document.get("version")) is not int or document["version"] != VERSION:
-        raise ModelFileError(f"{where} has version {document.get('version')!r}, this treewright reads {VERSION}")
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ModelFileError(f"{where} has version {version!r}, this treewright reads 1 to {VERSION}")
     name = document.get("estimator")
     if not isinstance(name, str) or name not in known:
         raise ModelFileError(f"{where} holds the estimator {name!r}; expected one of {sorted(known)}")
     try:
+        document = upgraded(document) if version == 1 else document
         estimator = known[name](**_parameters(document, known[name]))
         estimator._validate_params()
         _restore(estimator, document)
@@ -156,6 +156,7 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if not isinstance(document["fit"], dict):
         raise ModelFileError("fit must be an object")
+    vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded)))
     estimator._restore_state(document["fit"])
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):
@@ -209,11 +210,7 @@ def _names_to_plain(estimator: Any) -> list[str] | None:
         return None
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts):
-        warnings.warn(
-            f"features of the same name: {listing(_repeated(texts))}; the model file has no names of features",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn_user(f"features of the same name: {listing(_repeated(texts))}; the model file has no names of features")
         return None
     return texts
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection
 from copy import copy
 from typing import Any
 
@@ -13,28 +11,21 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import Problem, distinct_rows, make_problem, merge_rows
+from treewright.arrays import BoolArray, FloatArray
+from treewright.data import Problem, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, show
-from treewright.estimators.common.files import is_number
+from treewright.estimators.common.record_files import is_number
+from treewright.estimators.common.user_warnings import warn_user
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "NOTED",
     "class_weighted",
     "fit_rows",
-    "labelled_rows",
     "new_rows",
     "partly_known_targets",
-    "prepared_rows",
-    "publish",
-    "seed_where_unset",
     "semi_supervised_problem",
-    "weighted_rows",
 ]
-
-_EXACT_CELLS = 1_000_000
-"""Tables up to this size are worked on in float64, dense, equal rows merged and sorted; larger ones in float32."""
 
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
@@ -60,20 +51,10 @@ def new_rows(estimator: Any, X: ArrayLike, accept_sparse: str | bool = False) ->
     return validate_data(estimator, X, dtype=np.float64, reset=False, accept_sparse=accept_sparse)
 
 
-def publish(estimator: Any, noted: dict[str, Any], fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
-    """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it.
-
-    So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself. `stale` are
-    attributes that only some fits have.
-    """
-    kept = {name: value for name, value in vars(estimator).items() if name not in NOTED and name not in stale}
-    estimator.__dict__ = kept | noted | fitted
-
-
 def semi_supervised_problem(
     rows: FloatArray, y: ArrayLike, weight: ArrayLike | None, unlabeled: Any, totals: Any, groups: ArrayLike | None
 ) -> Problem:
-    """Make the problem of a fit; called by ``fit`` itself, so that a warning names the line of the user."""
+    """Make the problem of a fit."""
     try:
         return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
     except InvalidInputError:
@@ -83,36 +64,11 @@ def semi_supervised_problem(
             raise
         if unlabeled not in np.unique(given):
             raise
-        warnings.warn(
+        warn_user(
             f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
-            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class.",
-            UserWarning,
-            stacklevel=3,
+            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class."
         )
         return make_problem(rows, y, weight, supervised=True)
-
-
-def labelled_rows(problem: Problem, merged: bool, rng: np.random.Generator) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Labelled rows, class numbers and weights, sorted by content and shuffled: the order of the file is nothing.
-
-    Rows of weight 0 are left out. With `merged`, each distinct row comes once with the sum of its weights, so that a
-    weight of 2 is a repeated row.
-    """
-    X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
-    order = np.lexsort((weight, y, *X.T[::-1]))
-    order = order[weight[order] > 0]
-    X, y, weight = X[order], y[order], weight[order]
-    if merged:
-        X, y, weight, *_ = merge_rows(X, y, weight)
-    shuffled = rng.permutation(len(X))
-    return X[shuffled], y[shuffled], weight[shuffled]
-
-
-def seed_where_unset(estimator: Any, seed: int) -> None:
-    """Seed every ``random_state`` of a wrapped estimator that is None, those of the steps of a pipeline included."""
-    given = estimator.get_params()
-    names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
-    estimator.set_params(**{key: seed for key in names if given[key] is None})
 
 
 def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
@@ -124,31 +80,6 @@ def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) ->
                     f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
                 )
     return np.asarray(weight * compute_sample_weight(class_weight, labels))
-
-
-def weighted_rows(rows: Any, weight: FloatArray, targets: np.ndarray) -> tuple[Any, FloatArray, np.ndarray]:
-    """Rows of positive weight, their weights and targets."""
-    used = np.flatnonzero(weight > 0)
-    if not len(used):
-        raise InvalidInputError("all weights are zero; at least one row must count")
-    with np.errstate(over="ignore"):
-        if not np.isfinite(weight.sum()):
-            raise InvalidInputError(f"the weights sum to infinity, the largest is {show(weight.max())}; divide all")
-    return (rows, weight, targets) if len(used) == len(weight) else (rows[used], weight[used], targets[used])
-
-
-def prepared_rows(X: Any, targets: FloatArray, weight: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
-    """Points, targets and weights as the search takes them.
-
-    In small tables a weight of 2 is a repeated row to the last bit, and the order of the rows is nothing.
-    """
-    n, p = X.shape
-    if n * p > _EXACT_CELLS:
-        single = X.astype(np.float32)
-        return (single.tocsr() if sparse.issparse(X) else np.ascontiguousarray(single)), targets, weight
-    dense = X.toarray() if sparse.issparse(X) else X
-    merged = merge_rows(np.column_stack([dense, targets]), np.zeros(n, dtype=np.int64), weight)
-    return np.ascontiguousarray(merged.X[:, :p]), np.ascontiguousarray(merged.X[:, p:]), merged.weight
 
 
 def partly_known_targets(
@@ -173,21 +104,3 @@ def partly_known_targets(
     if unlabeled is not None:
         missing |= unlabeled == Y
     return Y, missing, array.ndim == 1
-
-
-def distinct_points(X: Any, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
-    """Distinct rows as points, the point of each row, and the weights of the points, the sums of those of their rows.
-
-    Small tables become dense and float64, large ones float32. Rows of large sparse tables are not compared: each is a
-    point.
-    """
-    n, p = X.shape
-    if n * p <= _EXACT_CELLS:
-        merged = merge_rows(X.toarray() if sparse.issparse(X) else X, np.zeros(n, dtype=np.int64), weight)
-        return merged.X, merged.inverse, merged.weight
-    if sparse.issparse(X):
-        return X.astype(np.float32).tocsr(), np.arange(n), weight
-    single = np.ascontiguousarray(X, dtype=np.float32)
-    first, inverse = distinct_rows(single)
-    points = single if len(first) == n and np.array_equal(first, inverse) else np.ascontiguousarray(single[first])
-    return points, inverse, np.asarray(np.bincount(inverse, weight), dtype=np.float64)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.budget import Budget
 from treewright.estimators.common.timed import TimedModel
-from treewright.solvers import Progress, Solver, get_solver, relative_gap
-from treewright.training.optimize import Outcome
+from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.solvers import Progress, get_solver, relative_gap
+from treewright.training.optimize import Solving
+from treewright.tree import Tree
 
-__all__ = ["SolvedModel"]
+__all__ = ["SolvedModel", "SolvedTreeClassifier"]
 
 
 class SolvedModel(TimedModel):
@@ -30,60 +28,28 @@ class SolvedModel(TimedModel):
 
     solver: str
     gap: float
-    objective_: float
-    bound_: float
-    status_: str
-    solve_time_: float
-    _gap_asked: float
-    _solved_noun: ClassVar[str] = "tree"
-    """What the model is about, in messages."""
+    _bounded: ClassVar[bool] = True
 
-    # ------------------------------------------------------------------ before the work
+    def _solving(self) -> Solving:
+        """The solver, which is refused if it is not there, and what it is asked for."""
+        told = _print_progress if self.verbose else None
+        return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), told)
 
-    def _begin(self) -> tuple[Budget, Solver]:
-        """Check parameters and solver before anything else, and start the clock."""
-        return self._start_clock(), get_solver(self.solver)
 
-    def _progress_printer(self) -> Any:
-        """Lines on standard error while fitting, if ``verbose``."""
-        if not self.verbose:
-            return None
+class SolvedTreeClassifier(SolvedModel, TreeClassifier):
+    """Base of the classifiers that search, bound and branch for a tree; a subclass says what is optimized."""
 
-        def line(event: Progress) -> None:
-            print(
-                f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
-                f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
-                file=sys.stderr,
-            )
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SolvedModel._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, 12, closed="both")],
+        "warm_start": ["boolean", Tree, TreeClassifier],
+    }
 
-        return line
 
-    # ------------------------------------------------------------------ after the work
-
-    def _set_fitted(self, outcome: Outcome[Any], classes: np.ndarray, budget: Budget, fitted: dict[str, Any]) -> None:
-        """Stop the clock and set what every solved model says of its fit, and `fitted`; nothing may fail after."""
-        objective, bound = float(outcome.objective), float(outcome.bound)
-        course = {
-            "classes_": classes,
-            "objective_": objective,
-            "bound_": bound,
-            "gap_": relative_gap(objective, bound),
-            "status_": str(outcome.status),
-            "trace_": outcome.trace,
-            "solve_time_": budget.elapsed,
-            "_gap_asked": float(self.gap),  # what "optimal" means, whatever the parameter is set to later
-        }
-        self._publish(course | fitted)
-
-    def _warn_unless_optimal(self, reason: str) -> None:
-        """Warn unless the optimum is proven, when all is set; called by what ``fit`` calls."""
-        if self.status_ != "optimal":
-            warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {self.solve_time_:.1f} s: "
-                f"the {self._solved_noun} has objective {self.objective_:.6g}, "
-                f"no {self._solved_noun} is below {self.bound_:.6g}."
-                + (f" The reason: {reason}." if reason else "")
-                + (" A longer time_limit may close the gap." if self.status_ == "time_limit" else ""),
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+def _print_progress(event: Progress) -> None:
+    """A line on standard error."""
+    print(
+        f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
+        f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
+        file=sys.stderr,
+    )

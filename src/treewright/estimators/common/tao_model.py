@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
-from treewright.arrays import FloatArray
 from treewright.budget import Budget
-from treewright.data import Scaling, unit_scaling
-from treewright.estimators.common.files import is_number
-from treewright.estimators.common.rows import prepared_rows
+from treewright.data import Sample
+from treewright.estimators.common.record_files import is_number
+from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.timed import TimedModel
-from treewright.estimators.common.tree_model import TreeClassifier, TreeModel
+from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import ModelFileError
-from treewright.search.grow.starts import STARTS, starting_tree
-from treewright.search.improve.leaves import Leaves
-from treewright.search.improve.stretch import Stretch, improve_stretched
-from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
-from treewright.tree import Tree, visited
+from treewright.search.grow.starts import STARTS
+from treewright.training.tao import TAOSettings, train_tao
+from treewright.tree import Tree
 
 __all__ = ["TAOModel"]
-
-_ROUNDING = 1e-3
-"""Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
 
 
 class TAOModel(TimedModel, TreeModel):
@@ -58,145 +48,14 @@ class TAOModel(TimedModel, TreeModel):
         tags.input_tags.sparse = True
         return tags
 
-    def _optimize(
-        self,
-        rows: Any,
-        targets: FloatArray,
-        weight: FloatArray,
-        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
-        budget: Budget,
-    ) -> tuple[Tree, float]:
-        """Tree in the units of the data without values, and the price of its normals; notes the course of the fit.
-
-        Rows have positive weight; `targets` has a row for each; leaves are made of points, targets and weights.
-        """
-        scaling = unit_scaling(rows)
-        X, targets, weight = prepared_rows(scaling.apply(rows), targets, weight)
-        seed = self._seed()
-        alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha)
-        # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
-        with threadpool_limits(limits=1):
-            start = self._start(X, targets, weight, alpha, scaling, seed, budget)
-            result = alternate_nodes(
-                start,
-                X,
-                make_leaves(X, targets, weight),
-                alpha,
-                splits=self.splits,
-                max_iter=self.max_iter,
-                budget=budget,
-                n_jobs=self._threads,
-                on_pass=self._pass_printer(),
-            )
-            found, objective = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
-        tree = scaling.invert_tree(found)
-        kept = visited(tree, rows)
-        self._note(result, objective, alpha, budget)
-        return tree.collapsed(kept), alpha * float(normal_price(found.collapsed(kept).weights).sum())
-
-    def _stretched(
-        self,
-        result: TAOResult,
-        X: Any,
-        targets: FloatArray,
-        weight: FloatArray,
-        make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
-        alpha: float,
-        seed: int,
-        budget: Budget,
-    ) -> tuple[Tree, float]:
-        """The tree of a fit, improved on stretched points if that is asked for, and its objective."""
-        stretch = self._stretch(seed)
-        if stretch is None or budget.over:
-            return result.tree, result.objective
-        state = improve_stretched(
-            result.tree,
-            X,
-            targets,
-            weight,
-            make_leaves,
-            alpha,
-            stretch,
-            budget,
-            splits=self.splits,
-            n_jobs=self._threads,
-        )
-        if self.verbose:
-            after = "after passes over stretched rows"
-            print(
-                f"{budget.elapsed:8.1f} s  objective {state.objective:.6g}  loss {state.loss:.6g}  {after}",
-                file=sys.stderr,
-            )
-        return state.tree(), state.objective
-
-    def _stretch(self, seed: int) -> Stretch | None:
-        return Stretch(float(self.stretch), seed) if self.stretch else None
-
-    def _start(
-        self,
-        X: Any,
-        targets: FloatArray,
-        weight: FloatArray,
-        alpha: float,
-        scaling: Scaling,
-        seed: int,
-        budget: Budget,
-    ) -> Tree:
-        given = self._given_numerical_tree(scaling, self.max_depth, self.splits)
-        if given is not None:
-            return given
-        return starting_tree(
-            X,
-            targets,
-            weight,
-            self.max_depth,
-            alpha,
-            self.init,
-            axis=self.splits == "axis",
-            classify=isinstance(self, TreeClassifier),
-            seed=seed,
-            budget=budget,
-            n_jobs=self._threads,
-        )
-
-    def _pass_printer(self) -> Callable[[float, float, float], None] | None:
-        """Lines on standard error while fitting, if ``verbose``."""
-        if not self.verbose:
-            return None
-
-        def line(seconds: float, objective: float, loss: float) -> None:
-            print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}", file=sys.stderr)
-
-        return line
-
-    def _note(self, result: TAOResult, objective: float, alpha: float, budget: Budget) -> None:
-        """Note the course of the fit, to be set by :meth:`_close`, and the objective on scaled features."""
-        passes_left = not result.converged and result.n_iter < self.max_iter
-        cut_short = passes_left or (self._stretch(0) is not None and budget.over)
-        status = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
-        course = {"n_iter_": result.n_iter, "trace_": result.trace, "alpha_": alpha, "status_": status}
-        self._course, self._reached = course, objective
-
-    def _close(self, budget: Budget, tree: Tree, objective: float, **fitted: Any) -> None:
-        """Stop the clock, set all fitted attributes, and warn of a fit cut short; ``fit`` calls it."""
-        reached = self._reached
-        fitted |= {"tree_": tree, "objective_": objective, "solve_time_": budget.elapsed, **self._course}
-        self._publish(fitted, stale=("_course", "_reached"))
-        if objective > reached + _ROUNDING * max(1.0, reached):
-            warnings.warn(
-                f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "
-                "a feature varies too little for its size, or features differ too much in size. Subtract constants "
-                "from such features, or rescale them.",
-                UserWarning,
-                stacklevel=3,
-            )
-        if self.status_ != "local":
-            warnings.warn(
-                f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_} passes and "
-                f"{self.solve_time_:.1f} s: the tree has objective {objective:.6g}; more time may make it better.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+    def _fit(self, rows: Sample, n_classes: int | None, budget: Budget, fitted: dict[str, Any]) -> None:
+        """Train and set the fitted attributes, `fitted` among them; ``fit`` itself calls it."""
+        start = self._given_numerical_tree(rows.X.shape[1], self.splits)
+        settings = settings_of(self, TAOSettings)
+        with budget.stop_on_interrupt():
+            found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
+        fitted |= {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
+        self._publish(found.record.closed(budget), fitted, note=found.note)
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
@@ -208,3 +67,8 @@ class TAOModel(TimedModel, TreeModel):
         if not is_number(state["alpha"]) or state["alpha"] < 0:
             raise ModelFileError(f"fit.alpha is {state['alpha']!r}, expected a number from 0 on")
         self.n_iter_, self.alpha_ = state["n_iter"], float(state["alpha"])
+
+
+def _print_pass(seconds: float, objective: float, loss: float, after: str = "") -> None:
+    """A line on standard error."""
+    print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}{after}", file=sys.stderr)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from treewright.budget import Budget
-from treewright.estimators.common.rows import fit_rows, publish
+from treewright.estimators.common.recorded import RecordedModel
 from treewright.exceptions import InvalidInputError
+from treewright.training.conduct import Conduct
 
 __all__ = ["TimedModel"]
 
 
-class TimedModel:
+class TimedModel(RecordedModel):
     """Mixin of the estimators whose fits keep a time limit and may be interrupted."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -41,21 +41,16 @@ class TimedModel:
             raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
         return budget
 
-    def _check_fit_rows(self, X: ArrayLike, y: ArrayLike | None, accept_sparse: str | bool = False) -> Any:
-        """Validate the rows of a fit and note their number and names of features, for :meth:`_publish` to set."""
-        rows, self._noted = fit_rows(self, X, y, accept_sparse)
-        return rows
-
     @property
     def _threads(self) -> int:
         if self.n_jobs is None:
             return 1
         return self.n_jobs if self.n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
 
+    def _conduct(self, told: Callable[..., Any] | None = None) -> Conduct:
+        """Threads, seed, and who is told of progress, if ``verbose``."""
+        return Conduct(self._threads, self._seed(), told if self.verbose else None)
+
     def _seed(self) -> int:
         """Draw one number from ``random_state`` for everything random in the fit."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _publish(self, fitted: dict[str, Any], stale: Collection[str] = ()) -> None:
-        """Set all fitted attributes, and what was noted of the features, in one step; warnings come after it."""
-        publish(self, vars(self)["_noted"], fitted, ("_noted", *stale))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data import Scaling
-from treewright.estimators.common.files import is_number, read_model, write_model
+from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.rows import new_rows
-from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
 
@@ -29,8 +28,6 @@ class TreeModel(BaseEstimator):
     tree_: Tree
     n_features_in_: int
     warm_start: Any
-    _ends: ClassVar[tuple[str, ...]] = ("interrupted", "local", "time_limit")
-    """Values that ``status_`` may have."""
 
     def apply(self, X: ArrayLike) -> IntArray:
         """Return the leaf that each row reaches, as a node number of ``tree_``.
@@ -142,41 +139,21 @@ class TreeModel(BaseEstimator):
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
         return given.numerical()
 
-    def _given_numerical_tree(self, scaling: Scaling, max_depth: int, splits: str) -> Tree | None:
-        """Return the tree that ``warm_start`` names on scaled features, cut off at a depth; refuse what TAO cannot."""
-        given = self._given_tree(scaling.n_features)
+    def _given_numerical_tree(self, n_features: int, splits: str) -> Tree | None:
+        """Return the tree that ``warm_start`` names, in the units of the data; refuse what TAO cannot start from."""
+        given = self._given_tree(n_features)
         if given is None:
             return None
         if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
             raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
-        return scaling.apply_tree(given.collapsed(given.level <= max_depth))
+        return given
 
     def _fitted_state(self) -> dict[str, Any]:
-        """Plain values of a fit that a model file keeps beside tree, classes and names."""
-        return {
-            "objective": float(self.objective_),
-            "status": str(self.status_),
-            "solve_time": float(self.solve_time_),
-            "trace": np.asarray(self.trace_).tolist(),
-        }
+        """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
+        return {}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
-        for key in ("objective", "solve_time"):
-            if not is_number(state[key]):
-                raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a finite number")
-        trace = state["trace"]
-        if state["solve_time"] < 0:
-            raise ModelFileError(f"fit.solve_time is {state['solve_time']}, expected 0 or more")
-        if state["status"] not in self._ends:
-            raise ModelFileError(f"fit.status is {state['status']!r}, expected one of {', '.join(self._ends)}")
-        if not isinstance(trace, list) or not all(
-            isinstance(row, list) and len(row) == 3 and all(is_number(v) for v in row) for row in trace
-        ):
-            raise ModelFileError("fit.trace must be a list of triples of finite numbers")
-        self.objective_ = float(state["objective"])
-        self.status_, self.solve_time_ = str(state["status"]), float(state["solve_time"])
-        self.trace_ = np.array(trace, dtype=np.float64).reshape(-1, 3)
 
 
 class TreeClassifier(ClassifierMixin, TreeModel):
@@ -197,12 +174,10 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        leaf = self.apply(X)
-        assert self.tree_.labels is not None
-        return np.asarray(self.classes_[self.tree_.labels[leaf]])
+        return np.asarray(self.classes_[self._class_numbers(self._check_rows(X))])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: the shares of the classes among the labelled rows of the leaf.
+        """Predict class probabilities: shares of the classes among the labelled rows of the leaf, or of votes.
 
         Parameters
         ----------
@@ -214,8 +189,14 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples, n_classes)
             Shares, columns in the order of ``classes_``.
         """
-        leaf = self.apply(X)
-        return np.asarray(self.tree_.shares()[leaf])
+        return self._class_shares(self._check_rows(X))
+
+    def _class_numbers(self, rows: Any) -> IntArray:
+        assert self.tree_.labels is not None
+        return self.tree_.labels[route(self.tree_, rows)]
+
+    def _class_shares(self, rows: Any) -> FloatArray:
+        return self.tree_.shares()[route(self.tree_, rows)]
 
 
 class TreeRegressor(RegressorMixin, TreeModel):
@@ -232,8 +213,10 @@ class TreeRegressor(RegressorMixin, TreeModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            What the leaves predict, one column an output if there are several.
+            Predictions, one column an output if there are several.
         """
-        rows = self._check_rows(X)
-        values = predict_values(self.tree_, rows)
+        values = self._values(self._check_rows(X))
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+
+    def _values(self, rows: Any) -> FloatArray:
+        return predict_values(self.tree_, rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.splits.gaps import nearest_gap
+from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree, leaf_counts, relabelled
 
 if TYPE_CHECKING:
@@ -60,12 +60,10 @@ def _at_nearest_gap(
     normal = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
     normal = normal / np.abs(normal).sum()
     level = model.X[inside] @ normal
-    k, ends = nearest_gap(level, np.ones(len(level)), threshold / size, model.margin - GAP_TOLERANCE)
-    if k in (0, len(level)):  # a split may send all points one way
-        middle = ends[1] - model.margin if k == 0 else ends[-2] + model.margin
-    else:
-        middle = (ends[k] + ends[k + 1]) / 2
-    return normal, float(middle), level <= middle
+    cuts = Cuts(level)
+    k = cuts.nearest(threshold / size, model.margin - GAP_TOLERANCE)
+    middle = float(cuts.thresholds(beyond=model.margin)[k])  # a split may send all points one way
+    return normal, middle, level <= middle
 
 
 def _with_min_leaf(model: OCTH, tree: Tree) -> Tree:

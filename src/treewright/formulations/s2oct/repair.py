@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.splits.gaps import nearest_gap
+from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree
 from treewright.tree.complete import FREE, Planes
 
@@ -99,9 +99,10 @@ def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[I
 def _nearest_gap(model: S2OCT, level: FloatArray, size: IntArray, wish: float) -> float:
     """Threshold nearest to `wish` with room for the margin, by the rows that change sides."""
     room = model.required / model.bound
-    k, ends = nearest_gap(level, size, wish, 2.0 * room * (1 - 1e-9))
-    lowest, highest = ends[k] + room, ends[k + 1] - room
-    return float((ends[k] + ends[k + 1]) / 2 if lowest > highest else np.clip(wish, lowest, highest))
+    cuts = Cuts(level)
+    k = cuts.nearest(wish, 2.0 * room * (1 - 1e-9), size)
+    low, high = cuts.ends(k)
+    return cuts.threshold(k) if low + room > high - room else float(np.clip(wish, low + room, high - room))
 
 
 def _place_labels(model: S2OCT, label: IntArray, leaf: IntArray) -> None:

@@ -17,10 +17,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import C2RF
 from treewright.search.incumbent import Incumbent
+from treewright.splits.segments import Segment
 
 __all__ = ["near_optimum", "search_c2rf"]
 
@@ -235,11 +236,12 @@ class _Lines:
     def nearly(self, first: FloatArray, second: FloatArray, target: float) -> FloatArray | None:
         """The first weighting on the way from `first` to `second` whose deviation is at most `target`."""
         second = second * (self.model.most / second.max())
-        edges, deviation = self._steps(self.votes @ first, self.votes @ second, room=0.0)
-        good = np.flatnonzero(deviation <= target)
+        start, end = self.votes @ first, self.votes @ second
+        way = Segment(start, end)
+        good = np.flatnonzero(self._missed(way, start, end) <= target)
         if not len(good):
             return None
-        share = (edges[good[0]] + edges[good[0] + 1]) / 2
+        share = way.middle(int(good[0]))
         return np.asarray((1 - share) * first + share * second)
 
     def tuned(self, base: FloatArray, target: float) -> FloatArray | None:
@@ -271,26 +273,12 @@ class _Lines:
 
     def _least_on(self, start: FloatArray, end: FloatArray) -> tuple[float, float] | None:
         """Share of the way from `start` to `end` where the deviation is least and no pattern is tied; the deviation."""
-        edges, deviation = self._steps(start, end, room=1.0)
-        least = deviation.min()
-        if not np.isfinite(least):
-            return None
+        way = Segment(start, end)
         # Of several the widest: others may be tied there by rounding.
-        k = int(np.argmax(np.where(deviation == least, np.diff(edges), -1.0)))
-        return float((edges[k] + edges[k + 1]) / 2), float(least)
+        return way.best(self._missed(way, start, end), room=1.0, widest=True)
 
-    def _steps(self, start: FloatArray, end: FloatArray, room: float) -> tuple[FloatArray, FloatArray]:
-        """Shares of the way at which patterns change sign, 0 and 1 included, and the deviation between them.
-
-        It is infinite where two changes are too near for both patterns to have the margin `room` half-way.
-        """
-        crossing = np.flatnonzero((start > 0) != (end > 0))
-        when = start[crossing] / (start[crossing] - end[crossing])
-        order = np.argsort(when, kind="stable")
-        crossing, when = crossing[order], when[order]
-        ends = (end[crossing] > 0).astype(np.int64)
-        missed = self.model.totals.missed_along((start > 0).astype(np.int64), crossing, ends)
-        edges = np.concatenate([[0.0], when, [1.0]])
-        speed = np.abs(end[crossing] - start[crossing])
-        margin = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
-        return edges, np.where(margin >= room, missed, np.inf)
+    def _missed(self, way: Segment, start: FloatArray, end: FloatArray) -> IntArray:
+        """Deviation in each step of a way."""
+        return self.model.totals.missed_along(
+            (start > 0).astype(np.int64), way.points, (end[way.points] > 0).astype(np.int64)
+        )

@@ -20,6 +20,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import PointTotals
 from treewright.search.totals.transport import divide_groups
+from treewright.splits.thresholds import Cuts
 
 __all__ = ["VoteCut", "cut_votes", "vote_prices", "vote_shares", "wished_weights"]
 
@@ -184,23 +185,18 @@ def _cut(votes: IntArray, totals: PointTotals, weights: FloatArray) -> VoteCut:
 def _thresholds(margin: FloatArray, totals: PointTotals) -> FloatArray:
     """Prices of two classes: a cut of each group half-way between two patterns."""
     pattern, group, times = totals.parts
-    order = np.lexsort((-margin[pattern], group))
-    pattern, times = pattern[order], times[order]
-    ends_of = np.searchsorted(group[order], np.arange(totals.n_groups + 1))
+    by_group = np.argsort(group, kind="stable")
+    ends_of = np.searchsorted(group[by_group], np.arange(totals.n_groups + 1))
     prices = np.zeros(totals.low.shape)
     low, high = totals.interval(1)
-    for g in range(totals.n_groups):
-        own = slice(ends_of[g], ends_of[g + 1])
-        value, count = margin[pattern[own]], np.concatenate([[0], np.cumsum(times[own])])
-        natural = count[np.count_nonzero(value > 0)]
-        if low[g] <= natural <= high[g] or not len(value):
-            continue
-        ends = np.concatenate([[value[0] + 2.0], value, [value[-1] - 2.0]])
-        apart = -np.diff(ends) > _TIED
-        missed = np.where(apart, np.maximum(np.maximum(count - high[g], low[g] - count), 0), np.inf)
+    natural = np.bincount(group, times * (margin[pattern] > 0), totals.n_groups)
+    for g in np.flatnonzero(((natural < low) | (natural > high)) & (np.diff(ends_of) > 0)):
+        own = by_group[ends_of[g] : ends_of[g + 1]]
+        cuts = Cuts(margin[pattern[own]])
+        above, cut = cuts.right(times[own]), cuts.thresholds(beyond=1.0)
+        missed = np.maximum(np.maximum(above - high[g], low[g] - above), 0.0)
         # Of equally good cuts the one nearest to the majority.
-        cut = (ends[:-1] + ends[1:]) / 2
-        k = int(np.lexsort((np.abs(cut), missed))[0])
+        k = int(cuts.best(missed, cuts.allowed(_TIED), np.abs(cut))[0])
         prices[g] = cut[k] / 2, -cut[k] / 2
     return prices
 

@@ -4,11 +4,12 @@ With values :math:`f = K \alpha` on the points, the Laplacian L of a graph and a
 
 .. math::
     \min_{\alpha, b} \; \sum_i c_i \max(0, 1 - y_i (f_i + b)) / \sum_i c_i
-    + \gamma_A \, \alpha^\top K \alpha + \gamma \, f^\top L f
+    + \rho \, \alpha^\top K \alpha + \gamma \, f^\top L f
 
-(Belkin, Niyogi and Sindhwani 2006, who write :math:`\gamma = \gamma_I / n^2`). The dual has a variable for each
-labelled point only: that of a support vector machine with the kernel matrix :math:`J K M^{-1} J^\top`, where
-:math:`M = 2 \gamma_A I + 2 \gamma L K` and J picks the labelled points; then :math:`\alpha = M^{-1} J^\top Y \beta`.
+(Belkin, Niyogi and Sindhwani 2006, who write :math:`\gamma_A` for :math:`\rho` and :math:`\gamma_I / n^2` for
+:math:`\gamma`). The dual has a variable for each labelled point only: that of a support vector machine with the kernel
+matrix :math:`J K M^{-1} J^\top`, where
+:math:`M = 2 \rho I + 2 \gamma L K` and J picks the labelled points; then :math:`\alpha = M^{-1} J^\top Y \beta`.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ class LapSVMResult(NamedTuple):
     converged: bool
 
 
-def kernel_width(X: FloatArray, gamma: float | str) -> float:
+def kernel_width(X: FloatArray, width: float | str) -> float:
     """Factor of the squared distance in a Gaussian kernel.
 
     Parameters
     ----------
     X : ndarray of shape (n_points, n_features)
         Distinct points.
-    gamma : float, "scale" or "median"
+    width : float, "scale" or "median"
         The factor itself, 1 / (number of features times variance of all values), or 1 / (2 m^2) with the median m of
         the distances of points (of 2000 of them, evenly picked, where there are more).
 
@@ -75,9 +76,9 @@ def kernel_width(X: FloatArray, gamma: float | str) -> float:
     >>> kernel_width(np.array([[0.0], [1.0], [3.0]]), "median")  # distances 1, 2, 3
     0.125
     """
-    if not isinstance(gamma, str):
-        return float(gamma)
-    if gamma == "scale":
+    if not isinstance(width, str):
+        return float(width)
+    if width == "scale":
         variance = float(X.var())
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     some = X[np.linspace(0, len(X) - 1, min(len(X), _MEDIAN_POINTS)).astype(np.int64)]
@@ -106,7 +107,7 @@ def solve_lap_svm(
     at: IntArray,
     signs: FloatArray,
     weight: FloatArray,
-    gamma_A: float,
+    ridge: float,
     gamma: float,
 ) -> LapSVMResult:
     """Solve a machine for each column of signs.
@@ -123,7 +124,7 @@ def solve_lap_svm(
         1 or -1 for each label. A machine with one sign only is constant.
     weight : ndarray of shape (n_labels,)
         Weights of the labels, positive.
-    gamma_A : float
+    ridge : float
         Price of the norm, positive.
     gamma : float
         Price of the roughness along the graph.
@@ -142,7 +143,7 @@ def solve_lap_svm(
     [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]
     """
     places, label_at = np.unique(at, return_inverse=True)
-    spread = _expansion(K, L, places, gamma_A, gamma)  # M^-1 J'
+    spread = _expansion(K, L, places, ridge, gamma)  # M^-1 J'
     gram = K[places] @ spread
     gram = ((gram + gram.T) / 2)[np.ix_(label_at, label_at)]
     # Weights of the mean 1 and as many times smaller a kernel make the box of the dual about [0, 1].
@@ -165,7 +166,7 @@ def solve_lap_svm(
     loss = share @ np.maximum(0.0, 1.0 - signs * (values[at] + intercept)) / n_labels
     norm = np.einsum("ik,ik->k", alpha, values)
     rough = np.einsum("ik,ik->k", values, L @ values)
-    return LapSVMResult(alpha, intercept, np.asarray(loss + gamma_A * norm + gamma * rough), converged)
+    return LapSVMResult(alpha, intercept, np.asarray(loss + ridge * norm + gamma * rough), converged)
 
 
 def _dual(gram: FloatArray, sign: FloatArray, upper: FloatArray) -> tuple[FloatArray, float, bool]:
@@ -182,14 +183,14 @@ def _dual(gram: FloatArray, sign: FloatArray, upper: FloatArray) -> tuple[FloatA
     return sign * solution.x, solution.multiplier, solution.converged
 
 
-def _expansion(K: FloatArray, L: Any, places: IntArray, gamma_A: float, gamma: float) -> FloatArray:
-    """Columns `places` of the inverse of 2 gamma_A I + 2 gamma L K."""
+def _expansion(K: FloatArray, L: Any, places: IntArray, ridge: float, gamma: float) -> FloatArray:
+    """Columns `places` of the inverse of 2 ridge I + 2 gamma L K."""
     picked = np.zeros((len(K), len(places)))
     picked[places, np.arange(len(places))] = 1.0
     if gamma == 0:
-        return picked / (2.0 * gamma_A)
-    # Divided by 2 gamma_A: eigenvalues, which are real, are 1 or more.
-    matrix = np.asarray(L @ K) * (gamma / gamma_A)
+        return picked / (2.0 * ridge)
+    # Divided by 2 ridge: eigenvalues, which are real, are 1 or more.
+    matrix = np.asarray(L @ K) * (gamma / ridge)
     matrix[np.diag_indices_from(matrix)] += 1.0
     solved = lu_solve(lu_factor(matrix, overwrite_a=True, check_finite=False), picked, overwrite_b=True)
-    return np.asarray(solved) / (2.0 * gamma_A)
+    return np.asarray(solved) / (2.0 * ridge)

@@ -9,6 +9,7 @@ from treewright.budget import Budget
 from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
 from treewright.splits.joining import solve_joining
+from treewright.splits.segments import Segment
 from treewright.splits.separation import Separation, separate
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
@@ -187,39 +188,26 @@ class Moves:
     def _along(
         self, planes: Planes, node: int, values: FloatArray, omega: FloatArray, gamma: float
     ) -> tuple[Planes, float] | None:
-        """The point of least deviation on the segment from the node's hyperplane to another one.
-
-        On the way each point changes sides at most once; sorted by when they do, counts are a cumulative sum.
-        """
+        """The point of least deviation on the segment from the node's hyperplane to another one."""
         leaf = leaves_reached(values)
         here, _ = passes(leaf, node, planes.shape)
         start, end = values[here, node], self.hidden[here] @ omega - gamma
         if_left, if_right = labels_on_either_side(planes, node, values[here])
-        flips = np.flatnonzero(((start > 0) != (end > 0)) & (if_left != if_right))
-        if not len(flips):
+        way = Segment(start, end, if_left != if_right)
+        if not len(way.points):
             return None
-        when = start[flips] / (start[flips] - end[flips])
-        order = np.argsort(when, kind="stable")
-        flips, when = flips[order], when[order]
-        was_right = start[flips] > 0
-        new = np.where(was_right, if_left[flips], if_right[flips])
-        deviation = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[flips], new)
-        edges = np.concatenate([[0.0], when, [1.0]])
+        new = np.where(end[way.points] > 0, if_right[way.points], if_left[way.points])
+        missed = self.totals.missed_along(planes.labels[leaf], np.flatnonzero(here)[way.points], new)
         # A step too short to stand between two points leaves their sides to rounding.
-        speed = np.abs(start[flips] - end[flips])
-        clear = np.diff(edges) * np.minimum(np.append(speed, np.inf), np.insert(speed, 0, np.inf)) / 2
-        wide = clear > (self.model.tolerance if self.model.margin == "tolerance" else 1.0)
-        if not wide.any():
-            wide = clear > 1e-9
-        deviation = np.where(wide, deviation, np.inf)
-        k = int(np.argmin(deviation))
-        if not np.isfinite(deviation[k]):
+        least = self.model.tolerance if self.model.margin == "tolerance" else 1.0
+        found = way.best(missed, least if np.any(way.room >= least) else 1e-9)
+        if found is None:
             return None
-        theta = (edges[k] + edges[k + 1]) / 2
+        theta, deviation = found
         moved = planes.replaced(
             node, (1 - theta) * planes.omega[node] + theta * omega, (1 - theta) * planes.gamma[node] + theta * gamma
         )
-        return moved, float(deviation[k])
+        return moved, deviation
 
     # ------------------------------------------------------------------ margins
 

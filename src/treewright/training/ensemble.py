@@ -14,13 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import Problem
-from treewright.estimators.common.rows import labelled_rows
+from treewright.data import Problem, Sample, labelled_sample
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["Member", "Members", "fit_ensemble", "paper_forest"]
-
-Labelled = tuple[FloatArray, IntArray, FloatArray]
+__all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
 
 _SEED = 2**31 - 1
 
@@ -45,6 +42,13 @@ def paper_forest(random_state: Any = None) -> BaggingClassifier:
     """
     tree = DecisionTreeClassifier(max_depth=2)
     return BaggingClassifier(tree, n_estimators=20, max_samples=0.2, bootstrap=False, random_state=random_state)
+
+
+def seed_where_unset(estimator: Any, seed: int) -> None:
+    """Seed every ``random_state`` of a wrapped estimator that is None, those of the steps of a pipeline included."""
+    given = estimator.get_params()
+    names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
+    estimator.set_params(**{key: seed for key in names if given[key] is None})
 
 
 @dataclass(frozen=True)
@@ -82,16 +86,10 @@ class Members:
         The fitted ensemble; None for a plain list.
     members : list of Member
         Its members.
-    labelled : tuple of ndarray
-        Features, class numbers and weights of the labelled rows, as the ensemble was given them.
-    unseen : ndarray of bool, shape (n_labelled, n_members), or None
-        Labelled rows that a member was not fitted on, where the ensemble tells.
     """
 
     ensemble: Any
     members: list[Member]
-    labelled: Labelled
-    unseen: BoolArray | None
 
     def votes(self, X: FloatArray) -> IntArray:
         """Class numbers, shape (n_rows, n_members), in the smallest type that holds them."""
@@ -105,7 +103,26 @@ class Members:
         return votes
 
 
-def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Members:
+@dataclass(frozen=True)
+class FittedEnsemble:
+    """Members, and the rows that they were fitted on.
+
+    Attributes
+    ----------
+    members : Members
+        The members.
+    labelled : Sample
+        The labelled rows, as the ensemble was given them.
+    unseen : ndarray of bool, shape (n_labelled, n_members), or None
+        Labelled rows that a member was not fitted on, where the ensemble tells.
+    """
+
+    members: Members
+    labelled: Sample
+    unseen: BoolArray | None
+
+
+def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> FittedEnsemble:
     """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
 
     Parameters
@@ -119,7 +136,7 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Membe
     seed : int
         Seed of what has none of its own.
     """
-    labelled = labelled_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
+    labelled = labelled_sample(problem, merged=given is None, rng=np.random.default_rng(seed))
     if isinstance(given, Sequence):
         return _from_list(given, labelled, problem.classes, prefit, seed)
     ensemble = RandomForestClassifier(200, random_state=seed) if given is None else given
@@ -128,7 +145,7 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Membe
     return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
 
 
-def _from_list(given: Sequence[Any], labelled: Labelled, classes: np.ndarray, prefit: bool, seed: int) -> Members:
+def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, prefit: bool, seed: int) -> FittedEnsemble:
     members = [item[1] if isinstance(item, tuple) else item for item in given]
     if not members:
         raise InvalidInputError("estimator is an empty list; pass an ensemble or a list of classifiers")
@@ -140,7 +157,7 @@ def _from_list(given: Sequence[Any], labelled: Labelled, classes: np.ndarray, pr
             check_is_fitted(member)
     else:
         members = [_fitted(_seeded(member, seed + k), labelled, classes) for k, member in enumerate(members)]
-    return Members(None, [Member(m, _numbers(m.classes_, classes)) for m in members], labelled, None)
+    return FittedEnsemble(Members(None, [Member(m, _numbers(m.classes_, classes)) for m in members]), labelled, None)
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
@@ -151,17 +168,17 @@ def _seeded(estimator: Any, seed: int) -> Any:
     return copy
 
 
-def _fitted(estimator: Any, labelled: Labelled, classes: np.ndarray) -> Any:
-    X, number, weight = labelled
-    y = classes[number]
-    if np.all(weight == 1.0):
-        return estimator.fit(X, y)
+def _fitted(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
+    assert labelled.y is not None
+    y = classes[labelled.y]
+    if np.all(labelled.weight == 1.0):
+        return estimator.fit(labelled.X, y)
     if not has_fit_parameter(estimator, "sample_weight"):
         raise InvalidInputError(f"{type(estimator).__name__} takes no sample_weight, but sample_weight is not constant")
-    return estimator.fit(X, y, sample_weight=weight)
+    return estimator.fit(labelled.X, y, sample_weight=labelled.weight)
 
 
-def _taken_apart(ensemble: Any, labelled: Labelled, classes: np.ndarray, fitted_here: bool) -> Members:
+def _taken_apart(ensemble: Any, labelled: Sample, classes: np.ndarray, fitted_here: bool) -> FittedEnsemble:
     """Members of a fitted ensemble, with the labelled rows that they did not see if it was fitted on these."""
     check_is_fitted(ensemble)
     parts = getattr(ensemble, "estimators_", None)
@@ -178,8 +195,8 @@ def _taken_apart(ensemble: Any, labelled: Labelled, classes: np.ndarray, fitted_
         labels = ensemble.classes_[part.classes_.astype(np.int64)] if encoded else part.classes_
         everything = own is None or np.array_equal(own, np.arange(ensemble.n_features_in_))
         members.append(Member(part, _numbers(labels, classes), None if everything else np.asarray(own)))
-    unseen = _unseen(ensemble, len(parts), len(labelled[0])) if fitted_here else None
-    return Members(ensemble, members, labelled, unseen)
+    unseen = _unseen(ensemble, len(parts), len(labelled)) if fitted_here else None
+    return FittedEnsemble(Members(ensemble, members), labelled, unseen)
 
 
 def _numbers(labels: np.ndarray, classes: np.ndarray) -> IntArray:

@@ -1,0 +1,291 @@
+"""From rows to the points that a model works on, and back.
+
+A fit does not see rows as they are listed. Rows without weight are left out, features are scaled, equal rows become one
+point. Each of these is a step: :meth:`Step.apply` makes a :class:`Reduction`, which has the points and knows the way
+back, from values of points to values of rows and from a tree on points to one in the units of the data. Steps follow
+one another, and what they make is a reduction again:
+
+>>> from treewright.data import unit_scaling
+>>> rows = Sample.of(np.array([[10.0], [30.0], [10.0]]), np.array([0, 1, 0]))
+>>> reduction = reduced(rows, Scale(unit_scaling), Merge())
+>>> reduction.points.X.ravel().tolist(), reduction.points.weight.tolist()
+([0.0, 1.0], [2.0, 1.0])
+>>> reduction.invert(np.array([5, 7])).tolist()
+[5, 7, 5]
+>>> tree = reduction.invert_tree(Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]))
+>>> float(tree.threshold[0] / tree.weights[0, 0])
+20.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+from scipy import sparse
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.data.merge import distinct_rows, sorted_distinct_rows
+from treewright.data.problem import Problem
+from treewright.data.scaling import Scaling
+from treewright.exceptions import InvalidInputError
+from treewright.tree import Tree
+
+__all__ = [
+    "EXACT_CELLS",
+    "Compact",
+    "Merge",
+    "Reduction",
+    "Sample",
+    "Scale",
+    "Step",
+    "Weighted",
+    "labelled_sample",
+    "reduced",
+]
+
+EXACT_CELLS = 1_000_000
+"""Tables up to this size are worked on exactly: in float64, their distinct rows sorted by content."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows, or the points that they become.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, n_features)
+        Features.
+    y : ndarray of int, shape (n,), or of float, shape (n, n_outputs), or None
+        Class numbers, -1 where there is none, or targets; None where points stand for rows of different ones.
+    weight : ndarray of shape (n,)
+        Weights.
+    size : ndarray of shape (n,)
+        How many rows each stands for.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    weight: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, X: Any, y: np.ndarray | None = None, weight: FloatArray | None = None) -> Self:
+        """Rows that stand for themselves; without weights all count once."""
+        ones = np.ones(X.shape[0])
+        return cls(X, y, ones if weight is None else weight, ones)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def taken(self, rows: IntArray) -> Sample:
+        """Some of them, in the order of `rows`."""
+        y = None if self.y is None else self.y[rows]
+        return Sample(self.X[rows], y, self.weight[rows], self.size[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Points, and the way back to the rows that they stand for.
+
+    Attributes
+    ----------
+    points : Sample
+        The points.
+    place : ndarray of int, shape (n_rows,)
+        Point of each row, -1 for a row that was left out.
+    scaling : Scaling or None
+        How features were scaled; None for not at all.
+    """
+
+    points: Sample
+    place: IntArray
+    scaling: Scaling | None = None
+
+    @property
+    def kept(self) -> IntArray:
+        """Numbers of the rows that have a point."""
+        return np.flatnonzero(self.place >= 0)
+
+    def then(self, step: Step) -> Reduction:
+        """The reduction by one more step."""
+        after = step.apply(self.points)
+        if self.scaling is not None and after.scaling is not None:
+            raise InvalidInputError("the rows are scaled already")
+        place = np.where(self.place >= 0, after.place[self.place], -1) if len(after.place) else self.place
+        return Reduction(after.points, place, self.scaling or after.scaling)
+
+    def invert(self, values: np.ndarray, left_out: Any = 0) -> np.ndarray:
+        """Values of the rows, given those of the points; rows that were left out get `left_out`.
+
+        Examples
+        --------
+        >>> reduction = reduced(Sample.of(np.ones((3, 1)), weight=np.array([1.0, 0.0, 1.0])), Weighted(), Merge())
+        >>> reduction.invert(np.array([4]), left_out=-1).tolist()
+        [4, -1, 4]
+        """
+        rows = np.full((len(self.place), *values.shape[1:]), left_out, dtype=values.dtype)
+        rows[self.kept] = values[self.place[self.kept]]
+        return rows
+
+    def invert_tree(self, tree: Tree) -> Tree:
+        """The tree that routes rows as `tree` routes their points."""
+        return tree if self.scaling is None else self.scaling.invert_tree(tree)
+
+    def apply_tree(self, tree: Tree) -> Tree:
+        """The tree that routes points as `tree` routes their rows, for warm starts."""
+        return tree if self.scaling is None else self.scaling.apply_tree(tree)
+
+    def members(self, weight: FloatArray | None = None) -> Any:
+        """Which rows a point stands for, a sparse array of shape (n_points, n_rows); `weight` is that of the rows."""
+        kept = self.kept
+        entries = np.ones(len(kept)) if weight is None else weight[kept]
+        return sparse.csr_array((entries, (self.place[kept], kept)), shape=(len(self.points), len(self.place)))
+
+
+class Step(Protocol):
+    """One step from rows to points."""
+
+    def apply(self, sample: Sample) -> Reduction:
+        """Take the step; the reduction knows the way back."""
+        ...
+
+
+def reduced(sample: Sample, *steps: Step) -> Reduction:
+    """Take steps one after another.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    *steps : Step
+        Steps, in the order in which they are taken.
+    """
+    reduction = Reduction(sample, np.arange(len(sample)))
+    for step in steps:
+        reduction = reduction.then(step)
+    return reduction
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Leave out rows of weight 0."""
+
+    def apply(self, sample: Sample) -> Reduction:
+        """Take the step."""
+        return _chosen(sample, np.flatnonzero(sample.weight > 0))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scale the features.
+
+    Attributes
+    ----------
+    make : callable
+        Features to their scaling, :func:`~treewright.data.unit_scaling` for instance.
+    """
+
+    make: Callable[[Any], Scaling]
+
+    def apply(self, sample: Sample) -> Reduction:
+        """Take the step."""
+        scaling = self.make(sample.X)
+        return Reduction(replace(sample, X=scaling.apply(sample.X)), np.arange(len(sample)), scaling)
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Make small tables dense float64, and large ones float32, sparse ones staying sparse."""
+
+    def apply(self, sample: Sample) -> Reduction:
+        """Take the step."""
+        X = sample.X
+        if _is_small(X):
+            X = X.toarray() if sparse.issparse(X) else X
+        elif sparse.issparse(X):
+            X = X.astype(np.float32).tocsr()
+        else:
+            X = np.ascontiguousarray(X, dtype=np.float32)
+        return Reduction(replace(sample, X=X), np.arange(len(sample)))
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Make one point of equal rows, which has the sum of their weights.
+
+    A weight of 2 is then the same as listing a row twice, and any order of the rows gives the same points. Those of
+    small tables are sorted by content, those of large ones are in an order that depends on their content alone. Rows of
+    large sparse tables are not compared: each is a point.
+
+    Attributes
+    ----------
+    labels : bool
+        Whether rows must be equal in labels (or targets) too; without, points have no labels.
+    large : bool
+        Whether rows of large tables are merged at all.
+    """
+
+    labels: bool = True
+    large: bool = True
+
+    def apply(self, sample: Sample) -> Reduction:
+        """Take the step."""
+        X, y = sample.X, sample.y if self.labels else None
+        small = _is_small(X)
+        if sparse.issparse(X) or not (small or self.large):
+            return Reduction(replace(sample, y=y), np.arange(len(sample)))
+        table = X if y is None else np.column_stack([X, y])
+        first, place = sorted_distinct_rows(table) if small else distinct_rows(table)
+        points = Sample(
+            X=_without_negative_zeros(X[first]),
+            y=None if y is None else _without_negative_zeros(y[first]),
+            weight=_summed(sample.weight, place, len(first)),
+            size=_summed(sample.size, place, len(first)),
+        )
+        return Reduction(points, place)
+
+
+def labelled_sample(problem: Problem, merged: bool, rng: np.random.Generator) -> Sample:
+    """Labelled rows of positive weight, sorted by content and shuffled: the order of the file is nothing.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    merged : bool
+        Whether each distinct row comes once with the sum of its weights, so that a weight of 2 is a repeated row.
+    rng : numpy Generator
+        What shuffles.
+    """
+    X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
+    order = np.lexsort((weight, y, *X.T[::-1]))
+    sample = Sample.of(X, y, weight).taken(order[weight[order] > 0])
+    if merged:
+        sample = reduced(sample, Merge()).points
+    return sample.taken(rng.permutation(len(sample)))
+
+
+def _is_small(X: Any) -> bool:
+    return int(np.prod(X.shape)) <= EXACT_CELLS
+
+
+def _chosen(sample: Sample, rows: IntArray) -> Reduction:
+    """Some rows as points, the rest left out."""
+    if len(rows) == len(sample):
+        return Reduction(sample, np.arange(len(sample)))
+    place = np.full(len(sample), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return Reduction(sample.taken(rows), place)
+
+
+def _without_negative_zeros(copy: np.ndarray) -> np.ndarray:
+    """Equal rows may have -0.0 and 0.0; their point has 0.0, whichever of them stands for it."""
+    copy += 0
+    return np.ascontiguousarray(copy)
+
+
+def _summed(values: FloatArray, place: IntArray, n_points: int) -> FloatArray:
+    return np.asarray(np.bincount(place, values, n_points), dtype=np.float64)

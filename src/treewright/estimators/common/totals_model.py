@@ -1,0 +1,151 @@
+"""What the classifiers that know class totals of the unlabelled rows share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Problem
+from treewright.data._checks import as_column, listing, missing_mask, show, uniform
+from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
+from treewright.estimators.common.timed import TimedModel
+from treewright.exceptions import InvalidInputError
+from treewright.training.record import FitRecord
+
+__all__ = ["PricedModel", "TotalsModel", "prices_of", "transduced"]
+
+
+class TotalsModel(TimedModel):
+    """Mixin of the classifiers whose fits know class totals; a subclass says what a fit does."""
+
+    unlabeled: Any
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        totals: Any = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model to labelled rows and to the totals of the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Labelled and unlabelled rows.
+        y : array-like of shape (n_samples,)
+            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of labelled rows; 0 leaves one out. Unlabelled rows always count once.
+        totals : int, mapping or frame, or None
+            What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
+            ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, for totals by group.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        budget = self._start_clock()
+        prepared = self._prepared(sample_weight is not None)
+        rows, noted = fit_rows(self, X, y)
+        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
+        record, fitted = self._trained(problem, prepared, budget)
+        self._publish(record.closed(budget), noted | fitted)
+        return self
+
+    def _prepared(self, weighted: bool) -> Any:
+        """Check what can be checked before the data, and return what the fit needs."""
+        raise NotImplementedError
+
+    def _trained(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        """The record of a fit, and the fitted attributes."""
+        raise NotImplementedError
+
+
+class PricedModel(TotalsModel):
+    """Mixin of those with prices of the classes by group.
+
+    Names and prices are kept apart, as files may have no other keys than strings: skops reads back neither None nor
+    False as a key.
+    """
+
+    classes_: np.ndarray
+    _price_groups: list[Any]
+    _prices: FloatArray
+
+    @property
+    def thresholds_(self) -> dict[Any, FloatArray]:
+        """Prices of the classes by group; under the key None those for rows whose group is not known."""
+        check_is_fitted(self)
+        return dict(zip(self._price_groups, self._prices, strict=True))
+
+    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
+        """Predict the class of each row: the largest score plus price.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, for a model with totals by group; None for prices of the totals of all groups together.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        best = self._decisions(X, groups).argmax(axis=1)  # says so if there is no fit
+        return np.asarray(self.classes_[best])
+
+    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
+        """What is largest at the class of a row, shape (n_samples, n_classes)."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _fitted_prices(thresholds: dict[Any, FloatArray]) -> dict[str, Any]:
+        """Fitted attributes from which :attr:`thresholds_` is made."""
+        return {"_price_groups": list(thresholds), "_prices": np.array(list(thresholds.values()))}
+
+
+def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
+    """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
+    totals = problem.totals
+    return {
+        "classes_": problem.classes,
+        "transduction_": problem.classes[numbers],
+        "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
+    }
+
+
+def prices_of(thresholds: dict[Any, FloatArray], groups: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Prices of the classes for each row, or for all; those under the key None where groups are not known."""
+    if groups is None:
+        return thresholds[None]
+    known = [group for group in thresholds if group is not None]
+    if not known:
+        raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
+    column = as_column(groups, "groups")
+    if len(column) != n_rows:
+        raise InvalidInputError(f"groups has {len(column)} entries, X has {n_rows} rows; give one group a row")
+    missing = missing_mask(column)
+    if missing.any():
+        raise InvalidInputError(
+            f"{np.count_nonzero(missing)} of {n_rows} rows have no group (NaN or None), first row "
+            f"{np.argmax(missing)}; for rows of unknown group leave groups out"
+        )
+    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+    for name in names.tolist():
+        if name not in thresholds:
+            raise InvalidInputError(
+                f"group {show(name)} had no unlabelled rows in fit, so it has no prices; groups: {listing(known)}"
+            )
+    return np.stack([thresholds[name] for name in names.tolist()])[number]

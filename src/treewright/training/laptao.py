@@ -1,0 +1,400 @@
+"""LapTAO from rows to a model in the units of the data: points, graph, rounds of labels and tree, what predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import (
+    Compact,
+    Merge,
+    Reduction,
+    Sample,
+    Scale,
+    Scaling,
+    Weighted,
+    reduced,
+    target_spread,
+    unit_scaling,
+)
+from treewright.exceptions import InvalidInputError
+from treewright.graph import check_graph, nearest_mean
+from treewright.search.grow.starts import starting_tree
+from treewright.search.improve.stretch import Stretch
+from treewright.search.improve.tao import automatic_alpha
+from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
+from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.training.affinities import GraphSettings
+from treewright.training.conduct import Conduct
+from treewright.training.ensemble import seed_where_unset
+from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
+from treewright.tree import Tree, averaged, leaf_counts, predict_values, visited
+
+__all__ = ["LapTAOFit", "LapTAOSettings", "SmoothModel", "train_laptao"]
+
+_TRACE = ("seconds", "objective", "mu", "label_loss", "smoothness", "price", "residual", "moved")
+"""What is told of each round."""
+
+_REASONS = {"rounds": "all rounds are done", "settled": "the model did not change any more"}
+
+_BLOCK_CELLS = 4_000_000
+"""Cells of sparse rows that are made dense at once, for models that were fitted on dense ones."""
+
+
+@dataclass(frozen=True)
+class LapTAOSettings:
+    """What is lowered and how; see :class:`treewright.LapTAOClassifier`."""
+
+    max_depth: int = 8
+    alpha: float | str = "auto"
+    gamma: float = 0.1
+    tree: Any = "tao"
+    splits: str = "oblique"
+    init: str = "auto"
+    stretch: float = 0.25
+    n_estimators: int = 1
+    max_samples: float = 0.5
+    max_features: float = 0.5
+    max_iter: int = 20
+    init_passes: int = 6
+    passes: int = 1
+    mu: float = 0.002
+    mu_factor: float = 1.3
+    multiplier: str = "paper"
+    tol: float = 1e-3
+    trust: float = 0.0
+    trust_weight: float = 0.3
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether the model knows weights of rows."""
+        return self.tree is None or isinstance(self.tree, str) or has_fit_parameter(self.tree, "sample_weight")
+
+    @property
+    def schedule(self) -> Schedule:
+        """Rounds and penalties."""
+        rounds = 0 if self.tree is None else int(self.max_iter)
+        return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier == "full", float(self.tol))
+
+
+@dataclass(frozen=True)
+class SmoothModel:
+    """What predicts, in the units of the data: a tree, trees, a regressor, or the points themselves.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        One tree.
+    trees : list of Tree or None
+        A forest, which predicts the mean of its trees.
+    model : regressor or None
+        A regressor of scikit-learn, for scaled features and centred targets of unit spread.
+    points, values : ndarray or None
+        Scaled points and their values; other rows are averages of their neighbours.
+    scaling : Scaling or None
+        Scaling of the features.
+    mean : ndarray or None
+        Mean of the labels.
+    scale : float or None
+        Spread of the targets; None for classes.
+    dense : bool
+        Whether regressor or points know dense rows alone.
+    """
+
+    tree: Tree | None = None
+    trees: list[Tree] | None = None
+    model: Any = None
+    points: Any = None
+    values: FloatArray | None = None
+    scaling: Scaling | None = None
+    mean: FloatArray | None = None
+    scale: float | None = None
+    dense: bool = True
+
+    def scores(self, rows: Any, n_neighbors: int = 10, perplexity: float = 5.0, threads: int = 1) -> FloatArray:
+        """Values that are predicted for rows, in the units of the targets."""
+        if self.tree is not None:
+            return predict_values(self.tree, rows)
+        if self.trees is not None:
+            return np.asarray(sum(predict_values(tree, rows) for tree in self.trees) / len(self.trees))
+        if self.dense and sparse.issparse(rows):
+            width = max(1, _BLOCK_CELLS // rows.shape[1])
+            blocks = (rows[first : first + width].toarray() for first in range(0, rows.shape[0], width))
+            return np.concatenate([self.scores(block, n_neighbors, perplexity, threads) for block in blocks])
+        assert self.scaling is not None and self.mean is not None
+        scaled = self.scaling.apply(rows)
+        if self.model is not None:
+            values = np.asarray(self.model.predict(scaled), dtype=np.float64).reshape(scaled.shape[0], -1)
+            return values * (1.0 if self.scale is None else self.scale) + self.mean
+        assert self.values is not None
+        scaled = scaled.astype(self.points.dtype)
+        return nearest_mean(self.points, self.values, scaled, n_neighbors, perplexity, threads)
+
+
+@dataclass(frozen=True)
+class LapTAOFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    model : SmoothModel
+        What predicts.
+    smooth : ndarray of shape (n_rows, n_outputs)
+        Labels smoothed along the graph, in the units of the targets; predictions for rows of weight 0.
+    alpha : float
+        The price of a split that was used.
+    n_iter, best_iter : int
+        Rounds, and the best one.
+    record : FitRecord
+        How it went.
+    """
+
+    model: SmoothModel
+    smooth: FloatArray
+    alpha: float
+    n_iter: int
+    best_iter: int
+    record: FitRecord
+
+
+def train_laptao(
+    rows: Sample,
+    labelled: BoolArray,
+    classes: bool,
+    graph: Any,
+    settings: LapTAOSettings,
+    graph_settings: GraphSettings,
+    conduct: Conduct,
+    budget: Budget,
+    start: Tree | None = None,
+) -> LapTAOFit:
+    """Fit a model to few labels and the graph between all rows.
+
+    Parameters
+    ----------
+    rows : Sample
+        Rows with targets in columns, a 1 in the column of the class for classes; anything where there is no label.
+    labelled : ndarray of bool, shape (n_rows,)
+        Which rows have a label.
+    classes : bool
+        Whether targets are classes; others are divided by their spread, and trees of classes get labels.
+    graph : sparse array or None
+        Affinities of the rows; None for those of nearest neighbours.
+    settings : LapTAOSettings
+        What is lowered.
+    graph_settings : GraphSettings
+        Neighbours.
+    conduct : Conduct
+        Threads and seed; told of each round.
+    budget : Budget
+        Ends the work early; a model is fitted in any case.
+    start : Tree or None
+        A tree to start from, in the units of the data; what is too deep is cut off.
+    """
+    assert rows.y is not None
+    _check_weights(rows.weight, labelled, settings)
+    known = graph if graph is None else check_graph(graph, len(rows))
+    scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
+    Y = rows.y if scale is None else rows.y / scale
+    work = replace(rows, y=None)
+    reduction = reduced(work, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    kept, points = reduction.kept, reduction.points
+    label_weight = np.where(labelled[kept], rows.weight[kept], 0.0)
+    centred, mean = _centred(Y[kept], label_weight)
+    task = GraphTask(
+        points.X,
+        _affinities(reduction, known, graph_settings, conduct),
+        *_by_point(centred, label_weight, reduction.place[kept], len(points)),
+        points.weight,
+        float(settings.gamma),
+    )
+    mass = float(points.weight.sum())
+    alpha = automatic_alpha(mass, least=0.0) if settings.alpha == "auto" else float(settings.alpha)
+    step = _step(reduction, alpha, settings, conduct, budget, start)
+    with threadpool_limits(limits=1):
+        result = smooth_and_fit(task, step, settings.schedule, budget, conduct.told, _sharpener(mean, settings))
+    model = _in_units(result, reduction, rows, mean, scale, classes)
+    smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
+    left_out = np.flatnonzero(reduction.place < 0)
+    if len(left_out):
+        near = int(graph_settings.n_neighbors), float(graph_settings.perplexity), conduct.threads
+        smooth[left_out] = model.scores(rows.X[left_out], *near)
+    n_iter = 1 if settings.tree is None else result.n_rounds
+    status, reason = _ended(result, settings, budget)
+    trace = named_trace(([getattr(now, name) for name in _TRACE] for now in result.rounds), *_TRACE)
+    record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
+    return LapTAOFit(model, smooth, alpha, n_iter, result.best, record)
+
+
+def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSettings) -> None:
+    used = weight > 0
+    if not np.any(labelled & used):
+        raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
+    if not settings.takes_weights and np.ptp(weight[used]) > 0:
+        raise InvalidInputError(
+            f"sample_weight differs between rows, but tree={settings.tree!r} has no sample_weight in its fit; use "
+            "another regressor, or weights of 0 and 1"
+        )
+
+
+# ---------------------------------------------------------------------- labels and graph of the points
+
+
+def _centred(Y: FloatArray, label_weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Labels less their mean, 0 without one, and the mean."""
+    known = label_weight[:, None] > 0
+    mean = label_weight @ np.where(known, Y, 0.0) / label_weight.sum()
+    away = Y - mean
+    # What is left of equal targets is the rounding of their mean, which a tree would fit.
+    return np.where(known & (np.abs(away) > 1e-15 * np.abs(Y)), away, 0.0), mean
+
+
+def _by_point(
+    centred: FloatArray, label_weight: FloatArray, place: IntArray, n_points: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean label of each point, 0 without one, and the weight of its labels."""
+    mass = np.asarray(np.bincount(place, label_weight, n_points), dtype=np.float64)
+    sums = np.column_stack([np.bincount(place, label_weight * column, n_points) for column in centred.T])
+    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
+
+
+def _affinities(reduction: Reduction, graph: Any, settings: GraphSettings, conduct: Conduct) -> Any:
+    """Affinities of the points: those of their neighbours, or those of their rows added up."""
+    if graph is None:
+        return settings.affinities(reduction.points.X, conduct.threads, conduct.seed)
+    members = reduction.members()
+    return check_graph(members @ graph @ members.T, len(reduction.points))
+
+
+def _sharpener(mean: FloatArray, settings: LapTAOSettings) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
+    """What makes more labels of the smoothed ones; numbers have no clear ones, and `trust` is 0 for them."""
+    if not settings.trust or settings.tree is None:
+        return None
+    share, weight = float(settings.trust), float(settings.trust_weight)
+    return lambda task, smooth: trust_labels(task, smooth, mean, share, weight)
+
+
+# ---------------------------------------------------------------------- the tree step
+
+
+def _step(
+    reduction: Reduction,
+    alpha: float,
+    settings: LapTAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+    start: Tree | None,
+) -> TreeStep:
+    points = reduction.points
+    if settings.tree is None:
+        return NoStep()
+    if settings.tree == "cart":
+        return CartStep(points.X, points.weight, int(settings.max_depth), conduct.seed)
+    if settings.tree != "tao":
+        return _regressor_step(points, settings, conduct)
+    if start is not None:
+        start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
+    members = _Members(alpha, settings, budget, start)
+    if settings.n_estimators == 1:
+        return members(points.X, points.weight, conduct.seed, conduct.threads)
+    shares = float(settings.max_samples), float(settings.max_features)
+    return ForestStep(points.X, points.weight, members, settings.n_estimators, *shares, conduct.seed, conduct.threads)
+
+
+def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
+    model = clone(settings.tree)
+    seed_where_unset(model, conduct.seed)
+    # Regressors that take weights may wrap one that does not: they get none unless there are some.
+    if settings.takes_weights and not np.array_equal(points.size, points.weight):
+        return RegressorStep(points.X, model, weight=points.weight)
+    return RegressorStep(points.X, model, copies=points.size.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class _Members:
+    """What makes the tree step of one tree, alone or in a forest."""
+
+    alpha: float
+    settings: LapTAOSettings
+    budget: Budget
+    given: Tree | None
+
+    def __call__(self, X: Any, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
+        """The step of a tree on some points."""
+        settings = self.settings
+
+        def start(targets: FloatArray, alpha: float) -> Tree:
+            if self.given is not None:
+                return self.given
+            return starting_tree(
+                X,
+                targets,
+                weight,
+                int(settings.max_depth),
+                alpha,
+                settings.init,
+                axis=settings.splits == "axis",
+                classify=False,
+                seed=seed,
+                budget=self.budget,
+                n_jobs=n_jobs,
+            )
+
+        stretch = Stretch(float(settings.stretch), seed) if settings.stretch else None
+        passes = settings.init_passes, settings.passes
+        return AlternatingStep(X, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch)
+
+
+# ---------------------------------------------------------------------- back to the units of the data
+
+
+def _in_units(
+    result: LapResult, reduction: Reduction, rows: Sample, mean: FloatArray, scale: float | None, classes: bool
+) -> SmoothModel:
+    """What predicts, in the units of the data."""
+    factor = 1.0 if scale is None else scale
+    kept = SmoothModel(
+        scaling=reduction.scaling, mean=mean * factor, scale=scale, dense=not sparse.issparse(reduction.points.X)
+    )
+    found = result.model
+    if isinstance(found, Tree):
+        inside, place = rows.X[reduction.kept], reduction.place[reduction.kept]
+        tree = reduction.invert_tree(found)
+        tree = tree.collapsed(visited(tree, inside))
+        # Routing in the units of the data may round a point to the other side, so values come from the points.
+        shares = (reduction.points.weight / reduction.points.size)[place]
+        tree = averaged(tree, inside, (result.values + mean)[place], shares)
+        if classes:
+            return replace(kept, tree=_labelled_tree(tree, inside, rows.weight[reduction.kept]))
+        return replace(kept, tree=tree.with_leaves(tree.values * factor, None))
+    if isinstance(found, list):
+        trees = [reduction.invert_tree(tree) for tree in found]
+        return replace(kept, trees=[tree.with_leaves((tree.values + mean) * factor, None) for tree in trees])
+    if found is not None:
+        return replace(kept, model=found)
+    return replace(kept, points=reduction.points.X, values=(result.values + mean) * factor)
+
+
+def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
+    """A tree of scores as one of classes: shares of the classes times the weight of the rows of each node."""
+    shares = np.maximum(tree.values, 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
+    mass = leaf_counts(tree, rows, np.zeros(len(weight), dtype=np.int64), weight, 1)
+    return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))
+
+
+def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget) -> tuple[FitStatus, str]:
+    done = "" if settings.tree is None else f"{result.n_rounds} rounds"
+    if budget.interrupted or result.reason == "stopped":
+        return cut_short(budget, done)
+    return FitStatus.LOCAL, _REASONS[result.reason]

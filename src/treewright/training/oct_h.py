@@ -1,0 +1,84 @@
+"""Optimal trees with hyperplane splits: rows to points, search, branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.budget import Budget
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
+from treewright.exceptions import InvalidInputError
+from treewright.formulations import OCTH
+from treewright.search import search_oct_h
+from treewright.training.optimize import Solving, optimize
+from treewright.training.solved_tree import SolvedTree, solved_tree
+from treewright.tree import Tree
+
+__all__ = ["LEAST_MARGIN", "OCTHSettings", "train_oct_h"]
+
+LEAST_MARGIN = 1e-4
+"""Solvers miss rows by up to 1e-6, times a few: a gap must be much wider than that."""
+
+
+@dataclass(frozen=True)
+class OCTHSettings:
+    """What is optimized; see :class:`treewright.OCTHClassifier`."""
+
+    max_depth: int = 2
+    complexity: float = 0.0
+    min_samples_leaf: float = 1
+    margin: float | None = None
+
+    def least_rows(self, n_rows: int) -> float:
+        """Fewest rows of a leaf, of so many."""
+        if not isinstance(self.min_samples_leaf, (int, np.integer)):
+            return float(np.ceil(self.min_samples_leaf * n_rows - 1e-9))  # 0.07 * 100 is a little more than 7
+        if self.min_samples_leaf > n_rows:
+            raise InvalidInputError(
+                f"min_samples_leaf={self.min_samples_leaf} is more than the {n_rows} rows with positive weight"
+            )
+        return float(self.min_samples_leaf)
+
+    def margin_of(self, n_points: int) -> float:
+        """Gap between the sides of a split: what so many points leave room for, unless it is set."""
+        return max(LEAST_MARGIN, min(0.005, 0.5 / n_points)) if self.margin is None else float(self.margin)
+
+
+def train_oct_h(
+    problem: Problem, settings: OCTHSettings, solving: Solving, budget: Budget, start: Tree | None = None
+) -> SolvedTree:
+    """Find the best tree within a budget.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labelled rows.
+    settings : OCTHSettings
+        What is optimized.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it.
+    start : Tree or None
+        A tree to start from, in the units of the data.
+    """
+    # Only the ratios of weights matter; the largest is 1.
+    rows = Sample.of(problem.X, problem.y, problem.weight / problem.weight.max())
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    points = reduction.points
+    assert points.y is not None
+    model = OCTH(
+        X=points.X,
+        y=points.y,
+        weight=points.weight,
+        n_classes=problem.n_classes,
+        depth=settings.max_depth,
+        complexity=float(settings.complexity),
+        min_leaf=settings.least_rows(int(points.size.sum())),
+        margin=settings.margin_of(len(points)),
+        size=points.size,
+    )
+    starts = [] if start is None else [reduction.apply_tree(start)]
+    outcome = optimize(model, lambda best, time: search_oct_h(best, model, starts, time, solving.seed), solving, budget)
+    return solved_tree(problem, reduction, outcome)

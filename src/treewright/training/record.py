@@ -1,0 +1,133 @@
+"""One record of a fit: how it ended and why, how long it took, what it reached and by which way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from treewright.budget import Budget
+from treewright.solvers import relative_gap
+
+__all__ = ["PROVEN", "FitRecord", "FitStatus", "cut_short", "named_trace"]
+
+PROVEN = "objective and bound meet"
+"""The reason of an optimum."""
+
+
+class FitStatus(StrEnum):
+    """How a fit ended.
+
+    ``LOCAL`` is the normal end of a heuristic, which claims no proof. ``UNPROVEN`` is the end of a model that is solved
+    for an optimum and could not prove it for another reason than time.
+    """
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    LOCAL = "local"
+    UNPROVEN = "unproven"
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """What a fit tells of itself.
+
+    Attributes
+    ----------
+    status : str
+        How it ended, a :class:`FitStatus`.
+    reason : str
+        Why it ended so, in words.
+    seconds : float
+        Time of the whole fit.
+    objective : float or None
+        Objective of what was found; None where the method has none.
+    bound : float or None
+        No solution is below this; None where nothing is bounded.
+    trace : structured ndarray
+        The course of the fit, a row a step, in named columns: "seconds" and what the method measures ("objective" and
+        "bound", "loss", "residual", "leaves", ...).
+    gap_asked : float or None
+        The relative gap that counts as optimal, where there are bounds.
+
+    Examples
+    --------
+    >>> trace = named_trace([(0.1, 3.0, 0.0), (0.5, 2.0, 1.5)], "seconds", "objective", "bound")
+    >>> record = FitRecord(FitStatus.TIME_LIMIT, "the time was over", 0.6, 2.0, 1.5, trace)
+    >>> record.gap, record.trace["objective"].tolist()
+    (0.25, [3.0, 2.0])
+    """
+
+    status: str
+    reason: str
+    seconds: float
+    objective: float | None
+    bound: float | None
+    trace: np.ndarray[Any, Any]
+    gap_asked: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap between objective and bound; None where there is no bound."""
+        if self.objective is None or self.bound is None:
+            return None
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether the fit came to the end that it was made for."""
+        return self.status in (FitStatus.OPTIMAL, FitStatus.LOCAL)
+
+    def closed(self, budget: Budget) -> FitRecord:
+        """The record with the time that has passed by now."""
+        return replace(self, seconds=budget.elapsed)
+
+    def with_objective(self, objective: float) -> FitRecord:
+        """The record of a fit that returns another solution than it ended with, whose objective is not below."""
+        bound = None if self.bound is None else min(self.bound, objective)
+        return replace(self, objective=objective, bound=bound)
+
+    def unproven(self, reason: str) -> FitRecord:
+        """The record of a fit whose proof does not hold for what is returned."""
+        return replace(self, status=FitStatus.UNPROVEN, reason=reason)
+
+
+def named_trace(rows: Iterable[Sequence[float]], *columns: str) -> np.ndarray[Any, Any]:
+    """A table of numbers with names for its columns.
+
+    Parameters
+    ----------
+    rows : iterable of sequences
+        Rows of numbers, one a column.
+    *columns : str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> named_trace([(0.0, 2.0), (0.1, 1.0)], "seconds", "objective")["objective"].tolist()
+    [2.0, 1.0]
+    """
+    return np.array([tuple(row) for row in rows], dtype=[(name, np.float64) for name in columns])
+
+
+def cut_short(budget: Budget, after: str = "") -> tuple[FitStatus, str]:
+    """Status and reason of a fit that its budget ended.
+
+    Parameters
+    ----------
+    budget : Budget
+        What ended it.
+    after : str
+        What had been done by then, in words.
+    """
+    done = f" after {after}" if after else ""
+    if budget.interrupted:
+        return FitStatus.INTERRUPTED, f"it was interrupted{done}"
+    return FitStatus.TIME_LIMIT, f"the time was over{done}"

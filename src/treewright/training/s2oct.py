@@ -1,0 +1,170 @@
+"""Semi-supervised optimal trees with class totals: rows to points, search, branch and bound, choice among optima."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treewright.arrays import IntArray
+from treewright.budget import Budget
+from treewright.data import ClassTotals, Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, s2oct_scaling
+from treewright.formulations import S2OCT
+from treewright.formulations.s2oct.model import default_bound, default_depth, largest_distance
+from treewright.search import Incumbent
+from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.s2oct.choice import Pool, committee, members
+from treewright.training.optimize import Outcome, Solving, optimize
+from treewright.training.record import FitRecord
+from treewright.training.solved_tree import solved_tree
+from treewright.tree import Tree, predict_labels
+
+__all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
+
+_SAMPLES = 20
+"""Optimal trees among which one is chosen."""
+
+
+@dataclass(frozen=True)
+class S2OCTSettings:
+    """What is optimized and which optimum is taken; see :class:`treewright.S2OCTClassifier`."""
+
+    max_depth: int | None = None
+    penalty: float = 1.0
+    bound: float | None = None
+    margin: str = "tolerance"
+    formulation: str = "tight"
+    prefer: str = "typical"
+    n_trees: int = 1
+
+
+@dataclass(frozen=True)
+class S2OCTFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    tree : Tree
+        The tree, in the units of the data.
+    others : list of Tree
+        The other members of the committee.
+    numbers : ndarray of int, shape (n_rows,)
+        Class numbers of all rows: the given ones, and those of the tree or the committee.
+    record : FitRecord
+        How it went.
+    """
+
+    tree: Tree
+    others: list[Tree]
+    numbers: IntArray
+    record: FitRecord
+
+
+@dataclass
+class _Search:
+    """The search as branch and bound calls it, and the equally good trees of its last call."""
+
+    model: S2OCT
+    starts: list[Tree]
+    samples: int
+    guided: bool
+    solving: Solving
+    pool: Pool = field(default_factory=Pool)
+
+    def __call__(self, best: Incumbent[Tree], budget: Budget) -> None:
+        self.pool = search_s2oct(
+            best,
+            self.model,
+            self.starts,
+            budget,
+            self.solving.seed,
+            samples=self.samples,
+            n_jobs=self.solving.threads,
+            guided=self.guided,
+        )
+
+
+def train_s2oct(
+    problem: Problem, settings: S2OCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+) -> S2OCTFit:
+    """Find the best trees within a budget, and choose among them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labelled and unlabelled rows, and their totals.
+    settings : S2OCTSettings
+        What is optimized, and which optimum is taken.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it.
+    start : Tree or None
+        A tree to start from, in the units of the data.
+    """
+    rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight, 1.0))
+    reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
+    model = _model(problem, reduction, settings)
+    starts = [] if start is None else [reduction.apply_tree(start)]
+    search = _Search(model, starts, max(_SAMPLES, settings.n_trees), settings.formulation == "tight", solving)
+    share = 0.6 if settings.margin == "tolerance" else 0.85
+    outcome = optimize(model, search, solving, budget, search_share=share)
+    outcome, others, guess = _chosen(model, outcome, search.pool, settings)
+    found = solved_tree(problem, reduction, outcome)
+    of_points = np.zeros(len(reduction.points), dtype=np.int64)
+    of_points[model.y < 0] = guess
+    numbers = np.where(problem.labelled, problem.y, reduction.invert(of_points))
+    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, found.record)
+
+
+def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S2OCT:
+    n_rows, n_features = problem.X.shape
+    points, totals = reduction.points, problem.totals or _free_totals(problem)
+    assert points.y is not None
+    place = np.cumsum(points.y < 0) - 1  # of a point among the unlabelled ones
+    bound = settings.bound or default_bound(n_rows, largest_distance(points.X), n_features)
+    return S2OCT(
+        X=points.X,
+        y=points.y,
+        weight=points.weight,
+        totals=totals.of_points(place[reduction.place[problem.unlabelled]], int(np.count_nonzero(points.y < 0))),
+        depth=settings.max_depth or default_depth(n_rows, problem.n_classes),
+        penalty=float(settings.penalty),
+        bound=float(bound),
+        margin=settings.margin,  # type: ignore[arg-type]
+        formulation=settings.formulation,  # type: ignore[arg-type]
+    )
+
+
+def _chosen(
+    model: S2OCT, outcome: Outcome[Tree], pool: Pool, settings: S2OCTSettings
+) -> tuple[Outcome[Tree], list[Tree], IntArray]:
+    """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points."""
+    objective = outcome.record.objective
+    assert objective is not None
+    as_good = pool.trees and pool.objective <= objective + 1e-6 * max(1.0, abs(objective))
+    hidden = model.X[model.y < 0]
+    if not as_good:
+        return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
+    first, *others = chosen = members(pool, model, settings.prefer, settings.n_trees)
+    trees = [model.simplified(pool.trees[k]) for k in others]
+    return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
+
+
+def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:
+    """The outcome with `tree` as solution, without what it can do without, and the objective of just that tree."""
+    tree = model.simplified(tree)
+    return Outcome(tree, outcome.record.with_objective(model.objective(tree)))
+
+
+def _free_totals(problem: Problem) -> ClassTotals:
+    """Totals that ask for nothing."""
+    n = problem.n_unlabelled
+    return ClassTotals(
+        groups=(None,),
+        group_of=np.zeros(n, dtype=np.int64),
+        low=np.zeros((1, problem.n_classes), dtype=np.int64),
+        high=np.full((1, problem.n_classes), n),
+        size=np.array([n]),
+        asked={},
+    )

@@ -1,0 +1,293 @@
+"""Tree alternating optimization from rows to a tree in the units of the data: classes, means and linear leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, target_spread, unit_scaling
+from treewright.data._checks import show
+from treewright.exceptions import InvalidInputError
+from treewright.search.grow.starts import starting_tree
+from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
+from treewright.search.improve.stretch import Stretch, improve_stretched
+from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
+from treewright.training.conduct import Conduct
+from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
+from treewright.tree import Tree, averaged, predict_values, relabelled, route, visited
+from treewright.tree.measure import weighted_error
+from treewright.tree.shape import Shape
+
+__all__ = ["TAOFit", "TAOSettings", "train_tao"]
+
+_ROUNDING = 1e-3
+"""Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
+
+
+@dataclass(frozen=True)
+class TAOSettings:
+    """What is lowered, and from where; see :class:`treewright.TAOClassifier` and :class:`treewright.TAORegressor`."""
+
+    max_depth: int = 8
+    alpha: float | str = "auto"
+    splits: str = "oblique"
+    init: str = "auto"
+    stretch: float = 0.25
+    max_iter: int = 20
+    leaves: str = "constant"
+    leaf_ridge: float = 0.1
+
+    @property
+    def stretches(self) -> bool:
+        """Whether passes over stretched rows follow; copies with the target of a row would flatten linear leaves."""
+        return bool(self.stretch) and self.leaves == "constant"
+
+
+@dataclass(frozen=True)
+class TAOFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    tree : Tree
+        The tree, in the units of the data.
+    alpha : float
+        The price of a split that was used.
+    n_iter : int
+        Passes over the tree on the rows alone.
+    record : FitRecord
+        How it went.
+    note : str
+        What the user should know of the objective, if anything.
+    """
+
+    tree: Tree
+    alpha: float
+    n_iter: int
+    record: FitRecord
+    note: str = ""
+
+
+def train_tao(
+    rows: Sample,
+    n_classes: int | None,
+    settings: TAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+    start: Tree | None = None,
+) -> TAOFit:
+    """Fit a tree.
+
+    Parameters
+    ----------
+    rows : Sample
+        Rows with class numbers, or with targets in columns.
+    n_classes : int or None
+        Number of classes, None for targets.
+    settings : TAOSettings
+        What is lowered.
+    conduct : Conduct
+        Threads and seed; told seconds, objective and loss of each pass, and words for passes over stretched rows.
+    budget : Budget
+        Ends the work early with what was found so far.
+    start : Tree or None
+        A tree to start from, in the units of the data; what is too deep is cut off.
+    """
+    rows = reduced(rows, Weighted()).points
+    if not len(rows):
+        raise InvalidInputError("all weights are zero; at least one row must count")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(rows.weight.sum()):
+            largest = show(rows.weight.max())
+            raise InvalidInputError(f"the weights sum to infinity, the largest is {largest}; divide all")
+    goal: _Goal
+    if n_classes is not None:
+        goal = _Classes(rows, n_classes)
+    elif settings.leaves == "linear":
+        goal = _Lines(rows, settings.leaf_ridge)
+    else:
+        goal = _Means(rows)
+    work = Sample.of(rows.X, goal.targets, rows.weight)
+    reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
+    points = reduction.points
+    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha)
+    # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
+    with threadpool_limits(limits=1):
+        first = _start(reduction, n_classes, alpha, settings, conduct, budget, start)
+        result = alternate_nodes(
+            first,
+            points.X,
+            goal.leaves(points.X, points.y, points.weight),
+            alpha,
+            splits=settings.splits,
+            max_iter=settings.max_iter,
+            budget=budget,
+            n_jobs=conduct.threads,
+            on_pass=conduct.told,
+        )
+        found, reached = _stretched(result, points, goal, alpha, settings, conduct, budget)
+    tree = reduction.invert_tree(found)
+    kept = visited(tree, rows.X)
+    tree, loss = goal.finished(tree.collapsed(kept))
+    objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
+    status, reason = _ended(result, settings, budget)
+    trace = named_trace(result.trace, "seconds", "objective", "loss")
+    record = FitRecord(status, reason, budget.elapsed, objective, None, trace)
+    return TAOFit(tree, alpha, result.n_iter, record, _note(objective, reached))
+
+
+def _start(
+    reduction: Reduction,
+    n_classes: int | None,
+    alpha: float,
+    settings: TAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+    start: Tree | None,
+) -> Tree:
+    if start is not None:
+        return reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
+    points = reduction.points
+    assert points.y is not None
+    return starting_tree(
+        points.X,
+        points.y,
+        points.weight,
+        settings.max_depth,
+        alpha,
+        settings.init,
+        axis=settings.splits == "axis",
+        classify=n_classes is not None,
+        seed=conduct.seed,
+        budget=budget,
+        n_jobs=conduct.threads,
+    )
+
+
+def _stretched(
+    result: TAOResult,
+    points: Sample,
+    goal: _Goal,
+    alpha: float,
+    settings: TAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+) -> tuple[Tree, float]:
+    """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
+    if not settings.stretches or budget.over:
+        return result.tree, result.objective
+    assert points.y is not None
+    state = improve_stretched(
+        result.tree,
+        points.X,
+        points.y,
+        points.weight,
+        goal.leaves,
+        alpha,
+        Stretch(float(settings.stretch), conduct.seed),
+        budget,
+        splits=settings.splits,
+        n_jobs=conduct.threads,
+    )
+    if conduct.told is not None:
+        conduct.told(budget.elapsed, state.objective, state.loss, "  after passes over stretched rows")
+    return state.tree(), state.objective
+
+
+def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[FitStatus, str]:
+    passes_left = not result.converged and result.n_iter < settings.max_iter
+    if budget.interrupted or passes_left or (settings.stretches and budget.over):
+        return cut_short(budget, f"{result.n_iter} passes")
+    return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
+
+
+def _note(objective: float, reached: float) -> str:
+    if objective <= reached + _ROUNDING * max(1.0, reached):
+        return ""
+    return (
+        f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: a feature "
+        "varies too little for its size, or features differ too much in size. Subtract constants from such features, "
+        "or rescale them."
+    )
+
+
+class _Goal(Protocol):
+    """What the leaves are to predict."""
+
+    targets: FloatArray
+    """What the search works with, a row a row."""
+
+    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
+        """Leaves on points."""
+
+    def finished(self, tree: Tree) -> tuple[Tree, float]:
+        """A tree of splits alone with the leaves of its rows, and its loss."""
+
+
+class _Classes:
+    """The class of most rows."""
+
+    def __init__(self, rows: Sample, n_classes: int) -> None:
+        self.rows, self.n_classes = rows, n_classes
+        self.codes: IntArray = np.asarray(rows.y)
+        self.targets = self.codes[:, None].astype(np.float64)
+
+    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
+        return ClassLeaves(targets[:, 0].astype(np.int64), weight, self.n_classes)
+
+    def finished(self, tree: Tree) -> tuple[Tree, float]:
+        bare = tree.with_leaves(np.zeros((tree.n_nodes, self.n_classes)), None)
+        tree = relabelled(bare, self.rows.X, self.codes, self.rows.weight)
+        return tree, weighted_error(tree, self.rows.X, self.codes, self.rows.weight)
+
+
+class _Means:
+    """The mean of the rows; targets are centred and have unit spread."""
+
+    def __init__(self, rows: Sample) -> None:
+        self.rows = rows
+        self.given: FloatArray = np.asarray(rows.y)
+        self.mean = np.average(self.given, axis=0, weights=rows.weight)
+        self.scale = target_spread(self.given, rows.weight)
+        self.targets = (self.given - self.mean) / self.scale
+
+    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
+        return MeanLeaves(targets, weight)
+
+    def finished(self, tree: Tree) -> tuple[Tree, float]:
+        tree = averaged(tree, self.rows.X, self.given, self.rows.weight)
+        return tree, self.squares(tree)
+
+    def squares(self, tree: Tree) -> float:
+        away = (self.given - predict_values(tree, self.rows.X)) / self.scale
+        return float(self.rows.weight @ (away**2).sum(axis=1))
+
+
+class _Lines(_Means):
+    """A ridge regression on the rows."""
+
+    def __init__(self, rows: Sample, ridge: float) -> None:
+        super().__init__(rows)
+        self.ridge = float(ridge)
+
+    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
+        return LinearLeaves(X, targets, weight, self.ridge)
+
+    def finished(self, tree: Tree) -> tuple[Tree, float]:
+        """Linear functions at all nodes, in the units of the data; the price of those at the leaves is in the loss."""
+        X = self.rows.X
+        scaling, shape, leaf = unit_scaling(X), Shape.of(tree), route(tree, X)
+        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
+        with threadpool_limits(limits=1):
+            leaves.refit(shape, leaf)
+            price = leaves.price
+            leaves.refit_branches(shape, leaf)
+        values = leaves.table()[0] * self.scale + self.mean
+        values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
+        tree = tree.with_leaves(values, None, slopes)
+        return tree, self.squares(tree) + price
