@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewright.estimators.common.graph import GraphModel
-from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, build, cache, cached_graph, neighbor_graph
+from treewright.training.affinities import GraphSettings
 
 
 @pytest.fixture
@@ -118,28 +117,16 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path):
 # ---------------------------------------------------------------------- the parameters of estimators
 
 
-class Model(GraphModel):
-    _threads = 1
-
-    def __init__(self, **change):
-        settings = {"n_neighbors": 10, "perplexity": 5.0, "neighbors": "auto", "mutual": False, "graph_cache": None}
-        self.__dict__.update(settings | change)
-
-
-def test_estimators_take_a_graph_or_make_one(tmp_path, searches):
+def test_settings_of_estimators_make_a_graph_and_keep_it(tmp_path, searches):
     X = points()
-    np.testing.assert_array_equal(Model()._affinities(X, None, 0).toarray(), neighbor_graph(X).toarray())
-    given = np.ones((40, 40))
-    np.testing.assert_array_equal(Model()._affinities(X, given, 0).toarray(), given - np.eye(40))
-    with pytest.raises(InvalidInputError, match="shape"):
-        Model()._affinities(X, given[:5], 0)
+    np.testing.assert_array_equal(GraphSettings().search(X, 1, 0).W.toarray(), neighbor_graph(X).toarray())
     searches.clear()
     for _ in range(2):
-        Model(graph_cache=tmp_path)._affinities(X, None, 0)
+        GraphSettings(graph_cache=tmp_path).search(X, 1, 0)
     assert len(searches) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_small_tables_have_all_rows_as_neighbours(n):
-    W = Model()._affinities(points()[:n], None, 0).toarray()
+    W = GraphSettings().search(points()[:n], 1, 0).W.toarray()
     np.testing.assert_allclose(W, (np.ones((n, n)) - np.eye(n)) / max(1, n - 1))
