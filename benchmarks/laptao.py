@@ -60,7 +60,7 @@ def whole_seconds(row: Row) -> float:
 
 
 SECONDS = (bench.most("seconds", "seconds", ".0f"),)
-MEAN_ERROR, RANGE = bench.mean("", "error"), bench.spread("", "error")
+MEAN_ERROR, RANGE = bench.mean("", "error"), bench.median_range("", "error")
 
 # ---------------------------------------------------------------------- MNIST
 

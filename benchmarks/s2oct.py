@@ -52,10 +52,11 @@ def cut(model: Any, instance: Instance) -> np.ndarray:
 
 def committee(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     """The vote of S2OCT's optimal trees, beside the single tree."""
-    if getattr(outcome.model, "n_estimators", 1) == 1:
+    model = outcome.model
+    if not isinstance(model, S2OCTClassifier) or model.n_estimators == 1:
         return {}
-    votes = bench.accuracy_of(bench.transduction(outcome.model, instance), instance)
-    return {"trees": len(outcome.model.trees_), "also": {"S2OCT committee": votes}}
+    votes = bench.accuracy_of(bench.transduction(model, instance), instance)
+    return {"trees": len(model.trees_), "also": {"S2OCT committee": votes}}
 
 
 def zero_objectives(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
+
+_KNOWN: dict[tuple[Any, ...], float] = {}
+"""Optima found already: several solvers are held against the same one."""
+
+
+def totals_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of each group that points stand for, fewest and most rows of each group and class."""
+    return model.totals.size.toarray(), model.totals.low, model.totals.high
+
+
+def _once(model: Any, arrays: tuple[str, ...], numbers: tuple[str, ...], find: Callable[[Any], float]) -> float:
+    given = [np.asarray(getattr(model, name)) for name in arrays]
+    given += totals_of(model) if hasattr(model, "totals") else []
+    key = (find.__name__, *(array.tobytes() for array in given), *(getattr(model, name) for name in numbers))
+    if key not in _KNOWN:
+        _KNOWN[key] = find(model)
+    return _KNOWN[key]
 
 
 def best_oct_h(model: Any) -> float:
     """Optimum of OCT-H: every way to part the points at the root, then at its two children, and so on."""
+    numbers = ("n_classes", "depth", "margin", "min_leaf", "complexity")
+    return _once(model, ("X", "y", "weight", "size"), numbers, _best_oct_h)
+
+
+def _best_oct_h(model: Any) -> float:
     X, y, weight, gap = model.X, model.y, model.weight, model.margin
+    size = np.ones(len(X)) if model.size is None else model.size
+    majority_error = weight.sum() - np.bincount(y, weight).max()
 
     @cache
     def features_needed(left: frozenset[int], right: frozenset[int]) -> float:
@@ -28,8 +53,8 @@ def best_oct_h(model: Any) -> float:
         inside = sorted(points)
         by_class = np.bincount(y[inside], weight[inside], model.n_classes)
         value = np.inf
-        if model.sizes[inside].sum() >= model.min_leaf:
-            value = (by_class.sum() - by_class.max()) / model.baseline
+        if size[inside].sum() >= model.min_leaf:
+            value = (by_class.sum() - by_class.max()) / majority_error
         if depth == 0:
             return value
         first, *others = inside
@@ -61,27 +86,19 @@ def widest_gap(X: np.ndarray, left: list[int], right: list[int]) -> float:
     return -found.fun
 
 
-_KNOWN: dict[tuple[Any, ...], float] = {}
-
-
 def best_s2oct(model: Any) -> float:
     """Optimum of S2OCT: every labelling of the leaves, every own leaf of the labelled, every way of the unlabelled.
 
     With these chosen the rest falls apart into one linear program a node: hinge errors of the labelled points that
     pass it to their leaf, under the margins of the unlabelled points that have to keep one there.
     """
-    totals = model.totals
-    arrays = (model.X, model.y, model.weight, totals.size.toarray(), totals.low, totals.high)
-    key = tuple(np.asarray(array).tobytes() for array in arrays)
-    key += (model.n_classes, model.depth, model.penalty, model.max_coefficient, model.margin_rule, model.tolerance)
-    if key not in _KNOWN:
-        _KNOWN[key] = _best_s2oct(model)
-    return _KNOWN[key]
+    numbers = ("n_classes", "depth", "penalty", "max_coefficient", "margin_rule", "tolerance")
+    return _once(model, ("X", "y", "weight"), numbers, _best_s2oct)
 
 
 def _best_s2oct(model: Any) -> float:
     X, y, D, K = model.X, model.y, model.depth, model.n_classes
-    size, low, high = model.totals.size.toarray(), model.totals.low, model.totals.high
+    size, low, high = totals_of(model)
     labelled, unlabelled = np.flatnonzero(y >= 0).tolist(), np.flatnonzero(y < 0).tolist()
     nodes, leaves = range(1, 2**D), range(2**D, 2 ** (D + 1))
     margin = model.tolerance if model.margin_rule == "tolerance" else 1.0
@@ -192,3 +209,95 @@ def best_hinge_split(
         bounds=[(-bound, bound)] * p + [(None, None)] + [(0, None)] * n,
     )
     return np.inf if found.status == 2 else found.fun
+
+
+def best_c2rf(model: Any) -> float:
+    """Optimum of C2RF: every set of positive patterns, the nearest to the totals first, until one has weights."""
+    return _once(model, ("votes",), ("least", "most"), _best_c2rf)
+
+
+def _best_c2rf(model: Any) -> float:
+    signs = np.array(list(product([-1.0, 1.0], repeat=len(model.votes))))
+    away = np.array([_missed(model, positive) for positive in signs > 0])
+    for number in np.argsort(away, kind="stable"):
+        if has_weights(signs[number][:, None] * model.votes, model.least, model.most):
+            return float(away[number])
+    raise AssertionError("no signs have weights")
+
+
+def _missed(model: Any, positive: np.ndarray) -> float:
+    """Rows of two classes that would have to change class, all groups together."""
+    size, low, high = totals_of(model)
+    counts = np.stack([size[~positive].sum(axis=0), size[positive].sum(axis=0)], axis=1)
+    above, below = (np.maximum(away, 0).sum(axis=1) for away in (counts - high, low - counts))
+    return float(np.maximum(above, below).sum())
+
+
+def has_weights(rows: np.ndarray, least: float, most: float) -> bool:
+    """Whether weights within the bounds give every row a weighted sum of 1 or more."""
+    found = linprog(np.zeros(rows.shape[1]), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=(least, most))
+    return bool(found.status == 0)
+
+
+def best_on_a_grid(model: Any, values: list[float]) -> float:
+    """Least deviation of C2RF among weights from a few values under which no pattern is within 1 of a tie."""
+    best = np.inf
+    for weights in product(values, repeat=model.votes.shape[1]):
+        level = model.votes @ np.array(weights)
+        if np.abs(level).min() >= 1.0:
+            best = min(best, _missed(model, level > 0))
+    return best
+
+
+# ---------------------------------------------------------------------- labels within totals
+
+
+def best_labels(scores: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    """Largest sum of scores among all labels whose counts are within the totals."""
+    n, k = scores.shape
+    best = -np.inf
+    for labels in product(range(k), repeat=n):
+        count = np.bincount(labels, minlength=k)
+        if np.all(count >= low) and np.all(count <= high):
+            best = max(best, float(scores[np.arange(n), labels].sum()))
+    return best
+
+
+def best_labels_by_linear_program(scores: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    """The same as a linear program, whose vertices are whole: a transport problem."""
+    n, k = scores.shape
+    one_label = np.kron(np.eye(n), np.ones(k))
+    counted = np.tile(np.eye(k), n)
+    found = linprog(
+        -scores.ravel(),
+        A_ub=np.vstack([counted, -counted]),
+        b_ub=np.concatenate([high, -low]),
+        A_eq=one_label,
+        b_eq=np.ones(n),
+        bounds=(0, 1),
+    )
+    assert found.status == 0
+    return float(-found.fun)
+
+
+# ---------------------------------------------------------------------- Laplacian support vector machine
+
+
+def best_lap_svm(
+    K: np.ndarray, W: np.ndarray, known: np.ndarray, sign: np.ndarray, ridge: float, roughness: float
+) -> float:
+    """Least mean hinge loss plus prices of norm and roughness, by sequential quadratic programming with slacks."""
+    n, m = len(K), len(known)
+    H = ridge * K + roughness * K @ (np.diag(W.sum(axis=1)) - W) @ K
+    side = np.hstack([sign[:, None] * K[known], sign[:, None], np.eye(m)])
+    inside = {"type": "ineq", "fun": lambda v: side @ v - 1, "jac": lambda v: side}
+    slack = {"type": "ineq", "fun": lambda v: v[n + 1 :], "jac": lambda v: np.eye(n + 1 + m)[n + 1 :]}
+    found = minimize(
+        lambda v: v[:n] @ H @ v[:n] + v[n + 1 :].mean(),
+        np.concatenate([np.zeros(n + 1), np.ones(m)]),
+        jac=lambda v: np.concatenate([2 * H @ v[:n], [0.0], np.full(m, 1 / m)]),
+        constraints=[inside, slack],
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-14},
+    )
+    return float(found.fun)

@@ -1,4 +1,4 @@
-"""The models that the contract tests run over. A new model joins by one more entry in CASES."""
+"""The formulations that the contract tests run over. A new model joins by one more entry in CASES."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.contracts.brute_force import best_oct_h, best_s2oct
-from treewright import OCTHClassifier, S2OCTClassifier
+from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct
 from treewright.data import PointTotals
-from treewright.formulations import OCTH, S2OCT, TreeFormulation
+from treewright.formulations import C2RF, OCTH, S2OCT, Formulation
+from treewright.tree import Tree, route
 
 SOLVERS = ["highs", "scip", "gurobi"]
 """A missing HiGHS or SCIP fails here; Gurobi's instances are inside its free limit."""
@@ -19,7 +19,7 @@ SOLVERS = ["highs", "scip", "gurobi"]
 
 @dataclass(frozen=True)
 class Case:
-    """A model as the contracts see it.
+    """A formulation as the contracts see it.
 
     Attributes
     ----------
@@ -28,16 +28,48 @@ class Case:
     small : callable
         Seed to a formulation that a solver closes in seconds.
     optimum : callable
-        TreeFormulation to its optimum, by brute force that shares no code with the package.
-    estimator : callable or None
-        Keyword parameters to an unfitted estimator; promises about estimators pass over a model without one.
+        Formulation to its optimum, by brute force that shares no code with the package.
+    random : callable
+        Formulation and generator to a solution, most of which are not feasible as they are.
+    agrees : callable
+        Formulation and point of its program to whether the decoded solution does with every training point what the
+        variables of the point say.
     """
 
     name: str
-    tiny: Callable[[int], TreeFormulation]
-    small: Callable[[int], TreeFormulation]
+    tiny: Callable[[int], Formulation[Any]]
+    small: Callable[[int], Formulation[Any]]
     optimum: Callable[[Any], float]
-    estimator: Callable[..., Any] | None = None
+    random: Callable[[Any, np.random.Generator], Any]
+    agrees: Callable[[Any, np.ndarray], bool]
+
+
+# ---------------------------------------------------------------------- trees
+
+
+def random_tree(model: Any, rng: np.random.Generator) -> Tree:
+    """A tree with random splits, most of which no formulation would allow as they are."""
+    n_branches, (n, p) = 2**model.depth - 1, model.X.shape
+    weights = rng.normal(size=(n_branches, p)) * rng.integers(0, 2, (n_branches, p))
+    threshold = np.einsum("ij,ij->i", weights, model.X[rng.integers(0, n, n_branches)])
+    values = rng.random((2 * n_branches + 1, model.n_classes))
+    return Tree.from_heap(np.ones(n_branches), weights, threshold, values, values.argmax(axis=1))
+
+
+def leaves_agree(model: Any, x: np.ndarray) -> bool:
+    """Whether the decoded tree sends every point to the leaf that the solution names.
+
+    An unsplit node sends its points to its last leaf.
+    """
+    tree = model.decode(x)
+    heap = np.array(tree.heap_numbers)[route(tree, model.X)]
+    while np.any(heap < 2**model.depth):
+        heap = np.where(heap < 2**model.depth, 2 * heap + 1, heap)
+    return np.array_equal(heap, model.leaves_of(x))
+
+
+def tree_case(name: str, tiny: Any, small: Any, optimum: Callable[[Any], float]) -> Case:
+    return Case(name, tiny, small, optimum, random_tree, leaves_agree)
 
 
 def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any) -> Callable[[int], OCTH]:
@@ -57,9 +89,18 @@ def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any)
 
 
 def _s2oct(
-    n_labelled: int, n_unlabelled: int, n_classes: int = 2, n_groups: int = 1, slack: int = 0, **settings: Any
+    n_labelled: int,
+    n_unlabelled: int,
+    n_classes: int = 2,
+    n_groups: int = 1,
+    slack: int = 0,
+    shared: bool = False,
+    **settings: Any,
 ) -> Callable[[int], S2OCT]:
-    """Points on a grid; totals are those of random classes, `slack` to either side."""
+    """Points on a grid; totals are those of random classes, `slack` to either side.
+
+    A `shared` point stands for rows of all groups: rows that are equal in their features are one point.
+    """
 
     def make(seed: int) -> S2OCT:
         rng = np.random.default_rng(seed)
@@ -70,6 +111,8 @@ def _s2oct(
         weight = rng.integers(1, 4, n) / 2.0
         size = np.zeros((n, n_groups), dtype=int)
         size[np.arange(n_labelled, n), rng.integers(0, n_groups, n_unlabelled)] = rng.integers(1, 3, n_unlabelled)
+        if shared:
+            size[n_labelled:] = rng.integers(0, 3, (n_unlabelled, n_groups))
         truth = rng.integers(0, n_classes, n)
         counts = np.stack([size[truth == k].sum(axis=0) for k in range(n_classes)], axis=1)
         low, high = np.maximum(counts - slack, 0), counts + slack
@@ -79,76 +122,118 @@ def _s2oct(
     return make
 
 
+# ---------------------------------------------------------------------- weights of an ensemble
+
+
+def _c2rf(n_patterns: int, n_members: int, n_groups: int = 1, slack: int = 0, **settings: Any) -> Callable[[int], C2RF]:
+    """Distinct patterns of votes that stand for one to five rows; totals are far from those of equal weights."""
+
+    def make(seed: int) -> C2RF:
+        rng = np.random.default_rng(seed)
+        codes = rng.choice(2**n_members, n_patterns, replace=False)
+        votes = 2 * ((codes[:, None] >> np.arange(n_members)) & 1) - 1
+        size = rng.integers(0, 6, (n_patterns, n_groups))
+        rows = size.sum(axis=0)
+        middle = np.round(rows * rng.choice([0.1, 0.2, 0.8, 0.9], n_groups)).astype(int)
+        counts = np.column_stack([rows - middle, middle])
+        totals = PointTotals(size, np.maximum(counts - slack, 0), counts + slack)
+        return C2RF(votes, totals, **({"most": 9.0} | settings))
+
+    return make
+
+
+def random_weights(model: Any, rng: np.random.Generator) -> np.ndarray:
+    """Weights of which some are beyond the bounds; equal ones leave patterns tied."""
+    weights = rng.choice([0.5, 1.0, 2.0, 3.0, 20.0], model.votes.shape[1])
+    return np.ones_like(weights) if rng.random() < 0.2 else weights
+
+
+def signs_agree(model: Any, x: np.ndarray) -> bool:
+    """Whether the decoded weights give each pattern the sign that the solution says."""
+    level = model.votes @ model.decode(x)
+    said = model.fixed > 0
+    said[model.free] = np.round(model.build().value(x, "z")) == 1
+    return bool(np.all(level != 0.0)) and np.array_equal(level > 0, said)
+
+
+def weights_case(name: str, tiny: Any, small: Any) -> Case:
+    return Case(name, tiny, small, best_c2rf, random_weights, signs_agree)
+
+
 CASES = [
-    Case(
-        name="oct-h",
-        tiny=_oct_h(7, 2, 2, depth=2, margin=0.05),
-        small=_oct_h(14, 2, 3, depth=2),
-        optimum=best_oct_h,
-        estimator=lambda **kw: OCTHClassifier(**({"max_depth": 2} | kw)),
+    tree_case("oct-h", _oct_h(6, 2, 2, depth=2, margin=0.05), _oct_h(14, 2, 3, depth=2), best_oct_h),
+    tree_case(
+        "oct-h-priced",
+        _oct_h(6, 2, 3, depth=2, complexity=0.11, min_leaf=2.0, margin=0.05),
+        _oct_h(12, 2, 2, depth=2, complexity=0.02, min_leaf=3.0),
+        best_oct_h,
     ),
-    Case(
-        name="oct-h-priced",
-        tiny=_oct_h(6, 2, 3, depth=2, complexity=0.11, min_leaf=2.0, margin=0.05),
-        small=_oct_h(12, 2, 2, depth=2, complexity=0.02, min_leaf=3.0),
-        optimum=best_oct_h,
-        estimator=lambda **kw: OCTHClassifier(**({"max_depth": 2, "complexity": 0.02, "min_samples_leaf": 0.05} | kw)),
+    tree_case(
+        "oct-h-sized",
+        _oct_h(7, 1, 3, depth=2, min_leaf=4.0, margin=0.05, sized=True),
+        _oct_h(14, 2, 2, depth=2, min_leaf=6.0, sized=True),
+        best_oct_h,
     ),
-    Case(
-        name="oct-h-sized",
-        tiny=_oct_h(7, 1, 3, depth=2, min_leaf=4.0, margin=0.05, sized=True),
-        small=_oct_h(14, 2, 2, depth=2, min_leaf=6.0, sized=True),
-        optimum=best_oct_h,
+    tree_case("oct-h-stump", _oct_h(8, 2, 3, depth=1, margin=0.05), _oct_h(20, 3, 2, depth=1), best_oct_h),
+    tree_case("s2oct-stump", _s2oct(6, 6, depth=1), _s2oct(12, 12, depth=1), best_s2oct),
+    tree_case(
+        "s2oct-everywhere",
+        _s2oct(5, 3, depth=2, margin_rule="paper", max_coefficient=0.5),
+        _s2oct(6, 6, depth=2, margin_rule="paper", max_coefficient=10.0),
+        best_s2oct,
     ),
-    Case(
-        name="oct-h-stump",
-        tiny=_oct_h(8, 2, 3, depth=1, margin=0.05),
-        small=_oct_h(20, 3, 2, depth=1),
-        optimum=best_oct_h,
-        estimator=lambda **kw: OCTHClassifier(**({"max_depth": 1} | kw)),
+    tree_case(
+        "s2oct-reached",
+        _s2oct(5, 3, depth=2, margin_rule="reached", max_coefficient=0.4),
+        _s2oct(6, 6, depth=2, margin_rule="reached"),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-stump",
-        tiny=_s2oct(6, 6, depth=1),
-        small=_s2oct(12, 12, depth=1),
-        optimum=best_s2oct,
+    tree_case(
+        "s2oct-tolerance",
+        _s2oct(5, 3, depth=2, margin_rule="tolerance", max_coefficient=0.4, penalty=0.3),
+        _s2oct(6, 6, depth=2, margin_rule="tolerance", tolerance=0.01),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-everywhere",
-        tiny=_s2oct(5, 3, depth=2, margin_rule="paper", max_coefficient=0.5),
-        small=_s2oct(6, 6, depth=2, margin_rule="paper", max_coefficient=10.0),
-        optimum=best_s2oct,
-        estimator=lambda **kw: S2OCTClassifier(**({"max_depth": 2, "margin_rule": "paper"} | kw)),
+    tree_case(
+        "s2oct-groups",
+        _s2oct(3, 4, n_groups=2, slack=1, depth=2, margin_rule="reached", penalty=2.0, max_coefficient=0.2),
+        _s2oct(5, 7, n_groups=2, slack=1, depth=2, margin_rule="reached"),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-reached",
-        tiny=_s2oct(5, 3, depth=2, margin_rule="reached", max_coefficient=0.4),
-        small=_s2oct(6, 6, depth=2, margin_rule="reached"),
-        optimum=best_s2oct,
+    tree_case(
+        "s2oct-classes",
+        _s2oct(4, 3, n_classes=3, depth=2, margin_rule="reached", max_coefficient=0.7),
+        _s2oct(6, 5, n_classes=3, depth=2, margin_rule="reached"),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-tolerance",
-        tiny=_s2oct(5, 3, depth=2, margin_rule="tolerance", max_coefficient=0.4, penalty=0.3),
-        small=_s2oct(6, 6, depth=2, margin_rule="tolerance", tolerance=0.01),
-        optimum=best_s2oct,
-        estimator=lambda **kw: S2OCTClassifier(**({"max_depth": 2} | kw)),
+    tree_case(
+        "s2oct-classes-groups",
+        _s2oct(
+            3,
+            3,
+            n_classes=3,
+            n_groups=2,
+            shared=True,
+            depth=2,
+            margin_rule="tolerance",
+            max_coefficient=0.4,
+            penalty=0.7,
+        ),
+        _s2oct(5, 5, n_classes=3, n_groups=2, shared=True, slack=1, depth=2, margin_rule="tolerance", tolerance=0.01),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-groups",
-        tiny=_s2oct(3, 4, n_groups=2, slack=1, depth=2, margin_rule="reached", penalty=2.0, max_coefficient=0.2),
-        small=_s2oct(5, 7, n_groups=2, slack=1, depth=2, margin_rule="reached"),
-        optimum=best_s2oct,
+    tree_case(
+        "s2oct-printed",
+        _s2oct(5, 3, depth=2, formulation="paper", max_coefficient=0.5),
+        _s2oct(5, 5, depth=2, formulation="paper"),
+        best_s2oct,
     ),
-    Case(
-        name="s2oct-classes",
-        tiny=_s2oct(4, 3, n_classes=3, depth=2, margin_rule="reached", max_coefficient=0.7),
-        small=_s2oct(6, 5, n_classes=3, depth=2, margin_rule="reached"),
-        optimum=best_s2oct,
+    weights_case("c2rf", _c2rf(8, 4), _c2rf(24, 6)),
+    weights_case("c2rf-groups", _c2rf(7, 4, n_groups=2, slack=1), _c2rf(20, 6, n_groups=2)),
+    weights_case(
+        "c2rf-printed",
+        _c2rf(7, 3, preprocess=False, branching=False, order_cuts=False, tight=False),
+        _c2rf(16, 5, preprocess=False, branching=False, order_cuts=False, tight=False),
     ),
-    Case(
-        name="s2oct-printed",
-        tiny=_s2oct(5, 3, depth=2, formulation="paper", max_coefficient=0.5),
-        small=_s2oct(5, 5, depth=2, formulation="paper"),
-        optimum=best_s2oct,
-    ),
+    weights_case("c2rf-narrow", _c2rf(8, 5, least=1.5, most=4.0), _c2rf(20, 6, least=1.5, most=4.0)),
 ]

@@ -228,7 +228,7 @@ def test_many_classes_within_the_time_limit():
     y = np.where(np.arange(2000) < 500, truth, -1)
     totals = {k: int(np.sum(truth[y < 0] == k)) for k in range(100)}
     started = time.perf_counter()
-    model = fit(rng.normal(size=(2000, 5)), y, totals=totals, time_limit=1)
+    model = fit(rng.normal(size=(2000, 5)), y, totals=totals, max_depth=7, time_limit=1)
     assert time.perf_counter() - started < 1 + 9
     assert len(model.totals_) == 100
 

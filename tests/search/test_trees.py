@@ -9,7 +9,7 @@ from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search import Incumbent, search_oct_h
 from treewright.search.grow.cart import cart_tree, tree_from_sklearn
-from treewright.search.grow.oblique import best_stump, grow
+from treewright.search.grow.oblique import GapPoints, best_stump, grow
 from treewright.search.improve.gaps import alternate
 from treewright.tree import Tree, passing, predict_labels, predict_values, route
 from treewright.tree.measure import n_split_weights, weighted_error
@@ -42,24 +42,25 @@ def test_cart_knows_classes_it_has_not_seen():
 @pytest.mark.parametrize("price", [0.0, 2.0])
 def test_alternating_never_raises_the_cost(seed, price):
     X, y, weight = data(seed)
-    tree = grow(Tree.leaf(np.bincount(y, weight), 4), X, y, weight, depth=2, gap=0.005, price=price)
+    points = GapPoints(X, y, weight, 3, gap=0.005, price=price)
+    tree = grow(Tree.leaf(np.bincount(y, weight), 4), points, 2, Budget())
 
     def cost(t):
         return weighted_error(t, X, y, weight) + price * n_split_weights(t)
 
     before = cost(tree)
     for _ in range(4):
-        tree = alternate(tree, X, y, weight, gap=0.005, price=price, rounds=1)
+        tree = alternate(tree, points, Budget(), rounds=1)
         assert cost(tree) <= before + 1e-9
         before = cost(tree)
 
 
 def test_growing_keeps_depth_and_pays():
     X, y, weight = data()
-    leaf = Tree.leaf(np.bincount(y, weight), 4)
-    errors = [weighted_error(grow(leaf, X, y, weight, depth=d, gap=0.0), X, y, weight) for d in (1, 2, 3)]
+    leaf, points = Tree.leaf(np.bincount(y, weight), 4), GapPoints(X, y, weight, 3)
+    errors = [weighted_error(grow(leaf, points, d, Budget()), X, y, weight) for d in (1, 2, 3)]
     assert errors == sorted(errors, reverse=True)
-    assert grow(leaf, X, y, weight, depth=3, gap=0.0).depth <= 3
+    assert grow(leaf, points, 3, Budget()).depth <= 3
 
 
 def test_search_offers_a_tree_even_without_time():
@@ -77,7 +78,7 @@ def test_a_stump_takes_the_best_labels_of_many_classes(seed):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat(np.arange(15), rng.integers(1, 4, 15)))
     X, weight = np.arange(len(y), dtype=float)[:, None] / len(y), rng.integers(1, 4, len(y)).astype(float)
-    split = best_stump(X, y, weight, 15, gap=0.0, min_size=1, price=0.0)
+    split = best_stump(GapPoints(X, y, weight, 15), Budget())
     best = min(
         sum(w.sum() - np.bincount(k, w).max() for k, w in ((y[:cut], weight[:cut]), (y[cut:], weight[cut:])))
         for cut in range(1, len(y))
@@ -91,7 +92,7 @@ def test_growing_parts_no_points_nearer_than_the_gap(seed, gap):
     rng = np.random.default_rng(seed)
     X = rng.random((60, 2)) - 0.5
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    tree = grow(Tree.leaf(np.bincount(y).astype(float), 2), X, y, np.ones(60), depth=3, gap=gap)
+    tree = grow(Tree.leaf(np.bincount(y).astype(float), 2), GapPoints(X, y, np.ones(60), 2, gap=gap), 3, Budget())
     for node in tree.branches:
         level = X[passing(tree, X, int(node))] @ tree.weights[node]
         low, high = level[level <= tree.threshold[node]], level[level > tree.threshold[node]]
@@ -105,8 +106,8 @@ def test_growing_keeps_rows_in_leaves():
     size = np.random.default_rng(0).integers(1, 6, 60).astype(float)
     leaf = Tree.leaf(np.bincount(y, weight), 4)
     for least in (5, 20, 60):
-        tree = grow(leaf, X, y, weight, depth=2, gap=0.0, min_size=least, size=size)
-        tree = alternate(tree, X, y, weight, gap=0.0, min_size=least, size=size)
+        points = GapPoints(X, y, weight, 3, min_size=least, size=size)
+        tree = alternate(grow(leaf, points, 2, Budget()), points, Budget())
         lowest = tree.parent[tree.leaves[tree.level[tree.leaves] == tree.depth]]
         assert tree.n_leaves >= 2
         rows = np.bincount(route(tree, X), size, tree.n_nodes)

@@ -18,7 +18,7 @@ from treewright.bench.instance import (
 )
 from treewright.bench.metrics import accuracy, accuracy_of, error_percent, fit_record, squared_error
 from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
-from treewright.bench.runner import Progress, Run, make_row, run
+from treewright.bench.runner import RowMade, Run, make_row, run
 from treewright.bench.specification import (
     THREADS,
     TIME_LIMIT,
@@ -51,11 +51,11 @@ from treewright.bench.summary import (
     joined,
     mean,
     median,
+    median_range,
     most,
     only,
     render,
     share,
-    spread,
 )
 
 __all__ = [
@@ -74,8 +74,8 @@ __all__ = [
     "PaperSets",
     "PivotTable",
     "ProcessDied",
-    "Progress",
     "Row",
+    "RowMade",
     "Run",
     "Sample",
     "Selection",
@@ -108,6 +108,7 @@ __all__ = [
     "make_row",
     "mean",
     "median",
+    "median_range",
     "most",
     "only",
     "partly_labelled",
@@ -121,7 +122,6 @@ __all__ = [
     "run",
     "scores",
     "share",
-    "spread",
     "squared_error",
     "transduction",
     "two_classes",

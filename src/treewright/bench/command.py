@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from treewright.bench.runner import Progress, Run, run
+from treewright.bench.runner import RowMade, Run, run
 from treewright.bench.specification import Row, Selection, Specification, plan
 from treewright.bench.store import Store, latest
 from treewright.bench.summary import compared, render
@@ -44,12 +44,13 @@ def main(*specifications: Specification, about: str | None = None, argv: Sequenc
         if unknown:
             raise InvalidInputError(f"there is no part {unknown[0]!r}: {', '.join(names)}")
         store = Store(args.store or Path("results") / f"{names[0]}.jsonl")
+        if args.against is not None and not args.against.exists():
+            raise InvalidInputError(f"there is no store {args.against} to compare with")
+        codes = [_OK]
         for one in specifications:
-            if one.name in (args.parts or names[:1]):
-                code = _conduct(_changed(one, args), store, args)
-                if code != _OK:
-                    return code
-        return _OK
+            if one.name in (args.parts or names[:1]) and codes[-1] != _INTERRUPTED:
+                codes.append(_conduct(_changed(one, args), store, args))
+        return max(codes)
     except TreewrightError as error:
         print(f"error: {error}", file=sys.stderr)
         return _USAGE
@@ -139,7 +140,7 @@ def _told(specification: Specification, store: Store, args: argparse.Namespace) 
     return last
 
 
-def _print_progress(now: Progress) -> None:
+def _print_progress(now: RowMade) -> None:
     row = now.row
     if "failure" in row:
         end = f"failed: {row['failure']}"

@@ -21,6 +21,9 @@ _PRELOADED = ["numpy", "scipy.optimize", "scipy.sparse.linalg", "sklearn.ensembl
 """Imported once and shared by all processes, so that no fit has to. Nothing of this package: another copy than the
 caller's might be found."""
 
+_PATIENCE = 10.0
+"""Seconds that a process may take to end after its answer."""
+
 
 class ProcessDied(RuntimeError):
     """The process of a call ended without an answer; the text says how."""
@@ -105,10 +108,13 @@ class OwnProcesses(Executor):
                 raise ProcessDied(f"killed after {self._kill_after:g} seconds")
             good, value = ours.recv()
         except EOFError:
-            process.join()
+            process.join(_PATIENCE)
             raise ProcessDied(_how_it_ended(process.exitcode)) from None
         finally:
-            process.join()
+            process.join(_PATIENCE)
+            if process.is_alive():  # it has answered, or was killed, and some thread keeps it
+                process.kill()
+                process.join()
             with self._lock:
                 self._running.discard(process)
             ours.close()

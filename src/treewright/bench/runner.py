@@ -25,13 +25,13 @@ from treewright.bench.store import Store, latest
 from treewright.exceptions import InvalidInputError
 from treewright.files import replacing
 
-__all__ = ["Progress", "Run", "make_row", "run"]
+__all__ = ["RowMade", "Run", "make_row", "run"]
 
 _MOST_WARNINGS, _LONGEST = 3, 300
 
 
 @dataclass(frozen=True)
-class Progress:
+class RowMade:
     """A row that has just been written, how many there are of how many, and the seconds since the start."""
 
     row: Row
@@ -67,7 +67,7 @@ def run(
     executor: Executor | None = None,
     cache: Path | None = None,
     retry: bool = False,
-    on_row: Callable[[Progress], None] | None = None,
+    on_row: Callable[[RowMade], None] | None = None,
 ) -> Run:
     """Make the rows that the store does not have.
 
@@ -94,6 +94,29 @@ def run(
     -------
     Run
         How it ended. Ctrl-C ends it early; all rows that were finished are in the store, and the next run goes on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treewright import bench
+    >>> def iris():
+    ...     return bench.Data(*load_iris(return_X_y=True))
+    >>> small = bench.Specification(
+    ...     name="small",
+    ...     data=(bench.DataSet("iris", iris),),
+    ...     samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.3}),),
+    ...     methods=(bench.Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=bench.labelled_rows),),
+    ...     metrics=(bench.accuracy,),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = bench.Store(Path(folder) / "rows.jsonl")
+    ...     first = run(bench.plan(small), store, jobs=0)
+    ...     second = run(bench.plan(small), store, jobs=0)
+    ...     (row,) = store.rows()
+    >>> (first.made, second.made), row["method"], row["accuracy"] > 0.8
+    ((1, 0), 'CART', True)
     """
     if jobs < 0:
         raise InvalidInputError(f"jobs is {jobs!r}; it must be 0 or more")
@@ -128,7 +151,7 @@ def run(
 class _Writer:
     """Takes rows from futures to the store, and counts."""
 
-    def __init__(self, store: Store, total: int, on_row: Callable[[Progress], None] | None) -> None:
+    def __init__(self, store: Store, total: int, on_row: Callable[[RowMade], None] | None) -> None:
         self.store, self.total, self.on_row = store, total, on_row
         self.began, self.made, self.failures = time.perf_counter(), 0, 0
 
@@ -138,7 +161,7 @@ class _Writer:
         self.store.append(row)
         self.made, self.failures = self.made + 1, self.failures + ("failure" in row)
         if self.on_row is not None:
-            self.on_row(Progress(row, self.made, self.total, time.perf_counter() - self.began))
+            self.on_row(RowMade(row, self.made, self.total, time.perf_counter() - self.began))
 
 
 def _lost(task: Task, error: BaseException) -> Row:

@@ -304,12 +304,14 @@ class Task:
         }
 
     @property
+    def parameters(self) -> dict[str, Mapping[str, Any]]:
+        """Parameters of data set, sample and method."""
+        return {"data": self.data.parameters, "sample": self.sample.parameters, "method": self.method.parameters}
+
+    @property
     def key(self) -> str:
         """Identity and hash of the parameters: a row of the same key need not be made again."""
-        hashed = parameters_hash(
-            {"data": self.data.parameters, "sample": self.sample.parameters, "method": self.method.parameters}
-        )
-        return "|".join([*map(str, self.identity.values()), hashed])
+        return "|".join([*map(str, self.identity.values()), parameters_hash(self.parameters)])
 
 
 def plan(
@@ -334,11 +336,14 @@ def plan(
     selection = selection or Selection()
     found = [one for source in specification.data for one in source.sets(folder)]
     data = [replace(one, parameters=_resolved(one.parameters, specification)) for one in found]
-    _check_names(specification, selection, [one.name for one in data])
+    names = [one.name for one in data]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInputError(f"specification {specification.name!r} has the data set {twice!r} twice")
+    _check_names(specification, selection, names)
     tasks = tuple(task for task in _tasks(specification, data, selection) if selection.allows(task.identity))
-    keys = [task.key for task in tasks]
-    if len(set(keys)) < len(keys):
-        raise InvalidInputError(f"specification {specification.name!r} has a data set twice")
+    for task in tasks:
+        _canonical(task.parameters, "parameters")  # refuses what is not plain, before any work
     for path in dict.fromkeys(path for task in tasks for path in task.data.paths):
         if not path.exists():
             raise InvalidInputError(f"{path} is missing")

@@ -27,11 +27,11 @@ __all__ = [
     "joined",
     "mean",
     "median",
+    "median_range",
     "most",
     "only",
     "render",
     "share",
-    "spread",
     "tally",
 ]
 
@@ -140,7 +140,7 @@ def share(title: str, field: Field, value: Any, form: str = ".0%") -> Column:
     return _column(title, field, form, lambda found: found.count(value) / len(found))
 
 
-def spread(title: str, field: Field, form: str = ".1f", ends: str = ".0f") -> Column:
+def median_range(title: str, field: Field, form: str = ".1f", ends: str = ".0f") -> Column:
     """Return a column of medians with smallest and largest value."""
 
     def text(found: list[Any]) -> str:
@@ -319,6 +319,15 @@ class PivotTable:
         Lines whose cells are those of all their rows: what does not depend on the columns.
     known : mapping of str to mapping
         Further lines, their cells given for values of the field of the columns: published figures.
+
+    Examples
+    --------
+    >>> rows = [{"method": "a", "share": s, "error": e} for s, e in ((1.0, 9.0), (10.0, 5.0), (10.0, 6.0))]
+    >>> table = PivotTable(("method", "method"), ("share", "{:g} %"), mean("", "error"), known={"theirs": {1.0: 9.6}})
+    >>> print(table(rows).text())
+      method  1 %   10 %
+      a       9.00  5.50
+      theirs  9.6
     """
 
     by: tuple[str, str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypedDict
 
 import numpy as np
 
@@ -11,23 +10,12 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search.grow.cart import cart_tree
-from treewright.search.grow.oblique import grow
+from treewright.search.grow.oblique import GapPoints, grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.tree import Tree, passing
 
 __all__ = ["search_oct_h"]
-
-
-class _Settings(TypedDict):
-    X: FloatArray
-    y: IntArray
-    weight: FloatArray
-    gap: float
-    min_size: float
-    price: float
-    budget: Budget
-    size: FloatArray
 
 
 def search_oct_h(
@@ -67,43 +55,43 @@ def search_oct_h(
         return
     # Tolerances of the search are absolute: weights have mean 1 there.
     unit = float(model.weight.mean())
-    settings = _Settings(
-        X=model.X,
-        y=model.y,
-        weight=model.weight / unit,
+    points = GapPoints(
+        model.X,
+        model.y,
+        model.weight / unit,
+        model.n_classes,
         gap=model.margin,
-        min_size=model.min_leaf,
+        min_size=max(1.0, model.min_leaf),
         price=model.complexity * model.baseline / unit,
-        budget=budget,
         size=model.sizes,
     )
     # CART counts points, of which a leaf that is large enough has at least so many; the repair looks at rows.
-    points = int(np.ceil(model.min_leaf / model.sizes.max()))
-    cart = cart_tree(model.X, model.y, settings["weight"], model.n_classes, model.depth, points)
+    fewest = int(np.ceil(model.min_leaf / model.sizes.max()))
+    cart = cart_tree(model.X, model.y, points.weight, model.n_classes, model.depth, fewest)
     best.offer(cart)
     for start in [*given, cart, leaf]:
-        _improve(best, model, model.repair(start), settings)
+        _improve(best, points, model.depth, model.repair(start), budget)
     rng = np.random.default_rng(seed)
     for attempt in range(restarts):
         if _finished(best, budget) or best.solution is None:
             return
         fresh = attempt % 3 == 2 and model.depth > 1
         start = _random_root(leaf, model, rng) if fresh else _perturbed(best.solution, model, rng)
-        _improve(best, model, start, settings)
+        _improve(best, points, model.depth, start, budget)
 
 
 def _finished(best: Incumbent[Tree], budget: Budget) -> bool:
     return best.proven or budget.over
 
 
-def _improve(best: Incumbent[Tree], model: OCTH, tree: Tree, settings: _Settings) -> None:
+def _improve(best: Incumbent[Tree], points: GapPoints, depth: int, tree: Tree, budget: Budget) -> None:
     """Improve the splits a tree has, then grow the ones it lacks and improve again."""
     for growing in (False, True):
-        if _finished(best, settings["budget"]):
+        if _finished(best, budget):
             return
-        tree = grow(tree, depth=model.depth, **settings) if growing else tree
+        tree = grow(tree, points, depth, budget) if growing else tree
         best.offer(tree)
-        tree = alternate(tree, **settings)
+        tree = alternate(tree, points, budget)
         best.offer(tree)
 
 

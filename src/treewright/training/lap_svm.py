@@ -152,7 +152,7 @@ def _affinities(problem: Problem, reduction: Reduction, graph: Any, settings: Gr
     points = reduction.points
     if graph is None:
         mass = sparse.diags_array(points.weight, format="csr")
-        return (mass @ settings.affinities(points.X, conduct.threads, conduct.seed) @ mass).tocsr()
+        return (mass @ settings.search(points.X, conduct.threads, conduct.seed).W @ mass).tocsr()
     members = reduction.members(problem.weight)
     return (members @ check_graph(graph, len(problem.X)) @ members.T).tocsr()
 

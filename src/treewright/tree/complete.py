@@ -191,13 +191,14 @@ class Planes:
         >>> planes.leaf_errors(np.array([[-1.0], [0.5]])).tolist()
         [[0.0, 2.0], [1.5, 0.5]]
         """
-        values = self.values(X)
-        error = np.zeros((len(X), 1))
+        values = np.ascontiguousarray(self.values(X).T)
+        error = np.zeros((1, len(X)))
         for level in range(self.shape.depth):
-            at = values[:, 2**level - 1 : 2 ** (level + 1) - 1]
-            hinge = np.maximum(0.0, 1.0 + np.stack([at, -at], axis=2))  # left, right
-            error = (error[:, :, None] + hinge).reshape(len(X), 2 ** (level + 1))
-        return error
+            f, above = values[2**level - 1 : 2 ** (level + 1) - 1], error
+            error = np.empty((2 * len(f), len(X)))
+            error[0::2] = above + np.maximum(0.0, 1.0 + f)
+            error[1::2] = above + np.maximum(0.0, 1.0 - f)
+        return error.T
 
     def own_errors(self, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
         """Least leaf error of each point among the leaves of its class, and that leaf; infinite where there is none."""

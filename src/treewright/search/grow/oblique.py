@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +15,7 @@ from treewright.splits.points import Points
 from treewright.splits.thresholds import Split, best_feature, best_labels_threshold, best_threshold
 from treewright.tree import Tree, relabelled, route
 
-__all__ = ["best_stump", "candidate_directions", "grow", "split_along"]
+__all__ = ["GapPoints", "best_stump", "candidate_directions", "grow", "split_along"]
 
 _LP_WORK = 1e8
 """A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
@@ -32,89 +33,117 @@ Cut = Callable[[FloatArray], tuple[float, float]]
 """Positions of points along a direction to the best threshold there and its cost."""
 
 
-def grow(
-    tree: Tree,
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    depth: int,
-    gap: float,
-    min_size: float = 1,
-    price: float = 0.0,
-    budget: Budget | None = None,
-    size: FloatArray | None = None,
-) -> Tree:
+@dataclass(frozen=True)
+class GapPoints:
+    """Labelled points, and what splits between them must keep.
+
+    Attributes
+    ----------
+    X, y, weight : ndarray
+        Points, class numbers, weights.
+    n_classes : int
+        Number of classes.
+    gap : float
+        Distance between the sides of a split along its normal of 1-norm 1.
+    min_size : float
+        Smallest sum of `size` on each side of a split.
+    price : float
+        Cost of a feature in a split, in units of weight.
+    size : ndarray or None
+        How many rows each point stands for in `min_size`, 1 by default.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    n_classes: int
+    gap: float = 0.0
+    min_size: float = 1.0
+    price: float = 0.0
+    size: FloatArray | None = None
+
+    def at(self, rows: IntArray) -> GapPoints:
+        """Some of the points."""
+        size = None if self.size is None else self.size[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], size=size)
+
+    @property
+    def by_class(self) -> FloatArray:
+        """Weight of each class."""
+        return np.bincount(self.y, self.weight, self.n_classes).astype(np.float64)
+
+    @property
+    def large_enough(self) -> bool:
+        """Whether there are rows for two sides."""
+        rows = len(self.y) if self.size is None else self.size.sum()
+        return bool(rows >= 2 * self.min_size)
+
+    def cheapest_cut(self, level: FloatArray, cost_left: FloatArray, cost_right: FloatArray) -> tuple[float, float]:
+        """Best threshold along a direction, and its cost."""
+        return best_threshold(level, cost_left, cost_right, self.gap, self.min_size, self.size)
+
+    def directions(self, goes_left: BoolArray, budget: Budget) -> list[FloatArray]:
+        """Directions that part the marked points from the others."""
+        return candidate_directions(self.X, goes_left, self.weight, self.gap, self.price > 0, budget)
+
+
+def grow(tree: Tree, points: GapPoints, depth: int, budget: Budget) -> Tree:
     """Split impure leaves above `depth` by oblique stumps, as long as that pays.
 
     Parameters
     ----------
     tree : Tree
         What to grow from; a single leaf to grow a whole tree.
-    X, y, weight : ndarray
-        Points, class numbers, weights.
+    points : GapPoints
+        Points, and what splits must keep.
     depth : int
         Depth not to exceed.
-    gap : float
-        Distance between the sides of a split along its normal of 1-norm 1.
-    min_size : float
-        Smallest sum of `size` in a leaf.
-    price : float
-        Cost of a feature in a split, in units of weight.
-    budget : Budget or None
+    budget : Budget
         Ends the growing early.
-    size : ndarray or None
-        How many rows each point stands for in `min_size`, 1 by default.
+
+    Examples
+    --------
+    >>> points = GapPoints(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), np.ones(3), n_classes=2)
+    >>> grow(Tree.leaf(points.by_class, 1), points, 2, Budget()).n_leaves
+    3
     """
-    size = np.ones(len(X)) if size is None else size
     for _ in range(depth - int(tree.level[tree.leaves].min())):
-        leaf_of, level = route(tree, X), tree.level
+        leaf_of, level = route(tree, points.X), tree.level
         found: dict[int, Split] = {}
         for leaf in tree.leaves:
-            inside = np.flatnonzero(leaf_of == leaf)
-            if level[leaf] >= depth or (budget is not None and budget.over):
+            if level[leaf] >= depth or budget.over:
                 continue
-            data = (X[inside], y[inside], weight[inside])
             chosen = _last_split if level[leaf] == depth - 1 else _early_split
-            split = chosen(*data, tree.n_outputs, gap, max(1, min_size), price, size[inside], budget)
+            split = chosen(points.at(np.flatnonzero(leaf_of == leaf)), budget)
             if split is not None:
                 found[int(leaf)] = split
         if not found:
             break
-        tree = relabelled(_with_splits(tree, found), X, y, weight)
+        tree = relabelled(_with_splits(tree, found), points.X, points.y, points.weight)
     return tree
 
 
-def best_stump(
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    n_classes: int,
-    gap: float,
-    min_size: float,
-    price: float,
-    size: FloatArray | None = None,
-    budget: Budget | None = None,
-) -> Split | None:
+def best_stump(points: GapPoints, budget: Budget) -> Split | None:
     """Best oblique split into two leaves with a label each: least error plus price of its features.
 
     Directions are the single features, and those that logistic regression and hinge LPs give for pairs of classes;
     thresholds and labels are exact. A stump that predicts a pair of classes is wrong on all others: pairs come in the
     order of that bound, until none can be better.
     """
-    by_class = np.bincount(y, weight, n_classes)
+    X, y, by_class, price = points.X, points.y, points.by_class, points.price
     total = float(by_class.sum())
     classes = np.argsort(-by_class, kind="stable")[:_CLASSES]
     classes = classes[by_class[classes] > 0]
-    table = weight[:, None] * (y[:, None] == classes)
+    table = points.weight[:, None] * (y[:, None] == classes)
     others = total - float(by_class[classes].sum())
+    allowed = points.gap, points.min_size, points.size
 
     def cut(level: FloatArray) -> tuple[float, float]:
-        threshold, cost = best_labels_threshold(level, table, gap, min_size, size)
+        threshold, cost = best_labels_threshold(level, table, *allowed)
         return threshold, cost + others
 
-    points, rows = Points(X), np.arange(len(X))
     feature, threshold, cost = best_feature(
-        points, rows, lambda cuts: cuts.labelled(table), gap, min_size, size, budget
+        Points(X), np.arange(len(X)), lambda cuts: cuts.labelled(table), *allowed, budget
     )
     best: Split | None = None
     if np.isfinite(cost):
@@ -122,11 +151,10 @@ def best_stump(
     pairs = sorted(combinations(classes.tolist(), 2), key=lambda pair: -by_class[list(pair)].sum())
     for low, high in pairs[:_PAIRS]:
         least = total - float(by_class[low] + by_class[high]) + price
-        if (best is not None and least >= best.cost - 1e-12) or (budget is not None and budget.over):
+        if (best is not None and least >= best.cost - 1e-12) or budget.over:
             break
-        either = (y == low) | (y == high)
-        normals = candidate_directions(X[either], y[either] == low, weight[either], gap, price > 0, budget)
-        best = _better(best, X, normals, cut, price, budget)
+        either = points.at(np.flatnonzero((y == low) | (y == high)))
+        best = _better(best, X, either.directions(either.y == low, budget), cut, price, budget)
     return best
 
 
@@ -156,56 +184,37 @@ def candidate_directions(
     return [d for d in directions if np.any(d != 0)]
 
 
-def _last_split(
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    n_classes: int,
-    gap: float,
-    min_size: float,
-    price: float,
-    size: FloatArray,
-    budget: Budget | None,
-) -> Split | None:
+def _last_split(points: GapPoints, budget: Budget) -> Split | None:
     """Split for a leaf that none will follow: by error."""
-    by_class = np.bincount(y, weight, n_classes)
+    by_class = points.by_class
     error = float(by_class.sum() - by_class.max())
-    if error <= 0 or size.sum() < 2 * min_size:
+    if error <= 0 or not points.large_enough:
         return None
-    split = best_stump(X, y, weight, n_classes, gap, min_size, price, size, budget)
+    split = best_stump(points, budget)
     if split is None or split.cost >= error - 1e-12 or not np.isfinite(split.threshold):
         return None
     return split
 
 
-def _early_split(
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    n_classes: int,
-    gap: float,
-    min_size: float,
-    price: float,
-    size: FloatArray,
-    budget: Budget | None,
-) -> Split | None:
+def _early_split(points: GapPoints, budget: Budget) -> Split | None:
     """Split for a leaf that more splits will follow: by impurity."""
-    if np.all(y == y[:1]) or size.sum() < 2 * min_size:
+    X, y, weight = points.X, points.y, points.weight
+    if np.all(y == y[:1]) or not points.large_enough:
         return None
     best, best_impurity = None, np.inf
-    for goes_left in _wishes(X, y, weight, n_classes):
-        for direction in candidate_directions(X, goes_left, weight, gap, price > 0, budget):
+    for goes_left in _wishes(X, y, weight, points.n_classes):
+        for direction in points.directions(goes_left, budget):
             normal = direction / np.abs(direction).sum()
             level = X @ normal
             balance = np.where(goes_left, weight / weight[goes_left].sum(), weight / weight[~goes_left].sum())
-            threshold, cost = best_threshold(level, balance * ~goes_left, balance * goes_left, gap, min_size, size)
+            threshold, cost = points.cheapest_cut(level, balance * ~goes_left, balance * goes_left)
             left = level <= threshold
             if not np.isfinite(cost) or left.all() or not left.any():
                 continue
             impurity = _gini(y[left], weight[left]) + _gini(y[~left], weight[~left])
             if impurity < best_impurity - 1e-12:
                 best, best_impurity = Split(normal, threshold, impurity), impurity
-        if budget is not None and budget.over:
+        if budget.over:
             break
     return best
 
@@ -237,14 +246,14 @@ def _better(
     normals: list[FloatArray],
     cut: Cut,
     price: float,
-    budget: Budget | None,
+    budget: Budget,
 ) -> Split | None:
     """The cheapest of `best` and the splits along `normals`."""
     for normal in normals:
         split = split_along(X, normal, cut, price)
         if best is None or split.cost < best.cost - 1e-12:
             best = split
-        if budget is not None and budget.over:
+        if budget.over:
             break
     return best
 

@@ -118,8 +118,9 @@ class _Offers:
     def add(self, tree: Tree) -> None:
         """Repair a tree and offer it."""
         feasible = self.model.repair(tree)
-        self.best.offer(feasible)
-        self.pool.add(self.model, feasible)
+        objective = self.model.objective(feasible)
+        self.best.take(feasible, objective)
+        self.pool.add(self.model, feasible, objective)
 
 
 def _attempt(
@@ -161,7 +162,9 @@ def _linear(survey: Survey, budget: Budget) -> Planes:
     for node in nodes:
         if not budget.over:
             moved = moves.shifted(moved, node)
-    found = [shrunk(survey, some, budget) for some in (moved, planes)]
+    # Leaves that no point reaches have their labels after repair, and scales depend on them.
+    repaired = [survey.completed(survey.model.repair(some.to_tree(survey.model.n_classes))) for some in (moved, planes)]
+    found = [shrunk(survey, some, budget) for some in repaired]
     return min(found, key=lambda some: moves.cost(some, moves.deviation(some))[0])
 
 
@@ -237,7 +240,7 @@ def _made(survey: Survey, task: _Task, budget: Budget) -> Planes:
             break
         # The guide is now what mends the totals with the smallest changes; all nodes try to follow.
         planes = separated(survey, planes, moves.mended_labels(planes), rng, budget)
-    return settled(moves, best) if roomy else _widened(moves, best)
+    return shrunk(survey, settled(moves, best) if roomy else _widened(moves, best), budget)
 
 
 def _widened(moves: Moves, planes: Planes) -> Planes:

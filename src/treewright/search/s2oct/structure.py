@@ -6,7 +6,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.grow.oblique import grow
+from treewright.search.grow.oblique import GapPoints, grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.s2oct.survey import Survey
 from treewright.splits.directions import logistic_direction
@@ -58,8 +58,8 @@ def grown(
     start = Tree.leaf(np.bincount(y, weight, n_classes), X.shape[1])
     if random_root:
         start = _random_root(X, y, len(known), start, rng)
-    tree = grow(start, X, y, weight, depth, gap=survey.gap, budget=budget)
-    tree = alternate(tree, X, y, weight, gap=survey.gap, rounds=2, budget=budget)
+    points = GapPoints(X, y, weight, n_classes, gap=survey.gap)
+    tree = alternate(grow(start, points, depth, budget), points, budget, rounds=2)
     tree = tree.unscaled(1.0 / survey.width, survey.low)
     return survey.stretched(survey.completed(tree))
 

@@ -163,6 +163,13 @@ def test_the_first_part_is_run_and_others_by_name(call, tmp_path):
     assert len(Store(tmp_path / "rows.jsonl").rows()) == 4
 
 
+def test_a_failure_does_not_stop_the_parts_after_it(tmp_path, capsys):
+    parts = [specification(Method("C", Constant, {"deed": "raise"})), specification(Method("A", Constant), name="next")]
+    argv = ["tiny", "next", "--store", str(tmp_path / "rows.jsonl"), "--jobs", "0"]
+    assert bench.main(*parts, argv=argv) == 1
+    assert "| A | 1 |" in capsys.readouterr().out
+
+
 def test_a_time_limit_makes_other_rows_and_the_summary_tells_them_apart(call, tmp_path):
     call()
     call("--time-limit", "0.05")
@@ -203,6 +210,7 @@ def test_stores_are_compared(call, tmp_path):
         (["--draws", "0"], "--draws is 0"),
         (["--jobs", "-1"], "jobs is -1"),
         (["other", "--quick"], "'other' has no quick one"),
+        (["--against", "nowhere.jsonl"], "no store nowhere.jsonl"),
     ],
 )
 def test_wrong_arguments_are_told(call, argv, text):

@@ -32,7 +32,7 @@ def test_groups_have_means_medians_shares_and_counts():
             bench.median("median", "seconds", ".1f"),
             bench.most("most", "seconds", ".1f"),
             bench.share("proven", "status", "optimal"),
-            bench.spread("range", "error"),
+            bench.median_range("range", "error"),
         ),
         lambda rows: f"{len(rows)} rows",
     )(ROWS)

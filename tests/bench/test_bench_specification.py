@@ -96,8 +96,8 @@ def test_what_stands_twice_is_refused():
         specification(Method("A", Constant), Method("A", Constant, {"label": 1}))
     with pytest.raises(InvalidInputError, match="sample 'a' twice"):
         specification(samples=(Sample("a", bench.partly_labelled), Sample("a", bench.partly_labelled)))
-    with pytest.raises(InvalidInputError, match="data set twice"):
-        plan(specification(data=(DataSet("a", two_blobs), DataSet("a", two_blobs))))
+    with pytest.raises(InvalidInputError, match="data set 'a' twice"):
+        plan(specification(data=(DataSet("a", two_blobs), DataSet("a", two_blobs, {"n": 20}))))
 
 
 def test_a_missing_file_is_told_before_any_work():
