@@ -45,7 +45,7 @@ CASES = {
 }
 """Estimators whose fits end with a warning, or whose wrapped estimators warn."""
 
-PASSING = ("_noted", "_course", "_reached")
+PASSING = ("_noted", "_course", "_reached", "_unit")
 """What a fit notes for itself while it runs."""
 
 

@@ -3,7 +3,7 @@
 from treewright.data.merge import MergedRows, distinct_rows, merge_rows
 from treewright.data.problem import Problem, make_problem
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling
+from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling, weight_unit
 from treewright.data.totals import ClassTotals, parse_totals
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "standard_scaling",
     "target_spread",
     "unit_scaling",
+    "weight_unit",
 ]

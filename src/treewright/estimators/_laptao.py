@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from treewright.budget import Budget
-from treewright.data import Scaling, unit_scaling
+from treewright.data import Scaling, unit_scaling, weight_unit
 from treewright.estimators._base import TreeModel
 from treewright.estimators._files import is_number
 from treewright.estimators._graph import GraphModel
@@ -158,7 +158,9 @@ class LapTAOModel(GraphModel, TimedModel, TreeModel):
             mass,
             float(self.gamma),
         )
-        alpha = automatic_alpha(float(mass.sum()), least=0.0) if self.alpha == "auto" else float(self.alpha)
+        unit = weight_unit(weight[used])
+        automatic = unit * automatic_alpha(float(mass.sum()) / unit, least=0.0)
+        alpha = automatic if self.alpha == "auto" else float(self.alpha)
         step, schedule, told = self._step(found, alpha, seed, budget), self._schedule(), self._printer()
         with threadpool_limits(limits=1), budget.stop_on_interrupt():
             result = smooth_and_fit(task, step, schedule, budget, told, self._sharpener(mean))

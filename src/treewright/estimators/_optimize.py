@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,11 @@ class Outcome(Generic[S]):
     trace: FloatArray
     reason: str = ""
     """Why there is no proof, where time is not the reason."""
+
+    def times(self, unit: float) -> Self:
+        """The same in other units: objective and bound are multiplied."""
+        trace = self.trace * np.array([1.0, unit, unit])
+        return replace(self, objective=self.objective * unit, bound=self.bound * unit, trace=trace)
 
 
 @dataclass(frozen=True)

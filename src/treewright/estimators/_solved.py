@@ -44,14 +44,14 @@ class SolvedModel(TimedModel):
         """Check parameters and solver before anything else, and start the clock."""
         return self._start_clock(), get_solver(self.solver)
 
-    def _progress_printer(self) -> Any:
-        """Lines on standard error while fitting, if ``verbose``."""
+    def _progress_printer(self, unit: float = 1.0) -> Any:
+        """Lines on standard error while fitting, if ``verbose``; `unit` is what an objective of 1 is to the user."""
         if not self.verbose:
             return None
 
         def line(event: Progress) -> None:
             print(
-                f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
+                f"{event.seconds:8.1f} s  objective {unit * event.objective:.6g}  bound {unit * event.bound:.6g}  "
                 f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
                 file=sys.stderr,
             )

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from treewright.budget import Budget
-from treewright.data import Scaling, unit_scaling
+from treewright.data import Scaling, unit_scaling, weight_unit
 from treewright.estimators._base import TreeClassifier, TreeModel
 from treewright.estimators._files import is_number
 from treewright.estimators._input import prepared_rows
@@ -70,9 +71,11 @@ class TAOModel(TimedModel, TreeModel):
         Rows have positive weight; `targets` has a row for each; leaves are made of points, targets and weights.
         """
         scaling = unit_scaling(rows)
-        X, targets, weight = prepared_rows(scaling.apply(rows), targets, weight)
+        # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
+        unit = weight_unit(weight)
+        X, targets, weight = prepared_rows(scaling.apply(rows), targets, weight / unit)
         seed = self._seed()
-        alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha)
+        alpha = automatic_alpha(float(weight.sum())) if self.alpha == "auto" else float(self.alpha) / unit
         # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
         with threadpool_limits(limits=1):
             start = self._start(X, targets, weight, alpha, scaling, seed, budget)
@@ -85,13 +88,13 @@ class TAOModel(TimedModel, TreeModel):
                 max_iter=self.max_iter,
                 budget=budget,
                 n_jobs=self._threads,
-                on_pass=self._pass_printer(),
+                on_pass=self._pass_printer(unit),
             )
-            found, objective = self._stretched(result, X, targets, weight, make_leaves, alpha, seed, budget)
+            found, objective = self._stretched(result, X, targets, weight, make_leaves, alpha, unit, seed, budget)
         tree = scaling.invert_tree(found)
         kept = visited(tree, rows)
-        self._note(result, objective, alpha, budget)
-        return tree.collapsed(kept), alpha * float(normal_price(found.collapsed(kept).weights).sum())
+        self._note(result, unit * objective, unit * alpha, unit, budget)
+        return tree.collapsed(kept), unit * alpha * float(normal_price(found.collapsed(kept).weights).sum())
 
     def _stretched(
         self,
@@ -101,6 +104,7 @@ class TAOModel(TimedModel, TreeModel):
         weight: FloatArray,
         make_leaves: Callable[[Any, FloatArray, FloatArray], Leaves],
         alpha: float,
+        unit: float,
         seed: int,
         budget: Budget,
     ) -> tuple[Tree, float]:
@@ -123,7 +127,8 @@ class TAOModel(TimedModel, TreeModel):
         if self.verbose:
             after = "after passes over stretched rows"
             print(
-                f"{budget.elapsed:8.1f} s  objective {state.objective:.6g}  loss {state.loss:.6g}  {after}",
+                f"{budget.elapsed:8.1f} s  objective {unit * state.objective:.6g}  "
+                f"loss {unit * state.loss:.6g}  {after}",
                 file=sys.stderr,
             )
         return state.tree(), state.objective
@@ -158,30 +163,31 @@ class TAOModel(TimedModel, TreeModel):
             n_jobs=self._threads,
         )
 
-    def _pass_printer(self) -> Callable[[float, float, float], None] | None:
-        """Lines on standard error while fitting, if ``verbose``."""
+    def _pass_printer(self, unit: float) -> Callable[[float, float, float], None] | None:
+        """Lines on standard error while fitting, if ``verbose``; `unit` is what an objective of 1 is to the user."""
         if not self.verbose:
             return None
 
         def line(seconds: float, objective: float, loss: float) -> None:
-            print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}", file=sys.stderr)
+            print(f"{seconds:8.1f} s  objective {unit * objective:.6g}  loss {unit * loss:.6g}", file=sys.stderr)
 
         return line
 
-    def _note(self, result: TAOResult, objective: float, alpha: float, budget: Budget) -> None:
+    def _note(self, result: TAOResult, objective: float, alpha: float, unit: float, budget: Budget) -> None:
         """Note the course of the fit, to be set by :meth:`_close`, and the objective on scaled features."""
         passes_left = not result.converged and result.n_iter < self.max_iter
         cut_short = passes_left or (self._stretch(0) is not None and budget.over)
         status = "interrupted" if budget.interrupted else "time_limit" if cut_short else "local"
-        course = {"n_iter_": result.n_iter, "trace_": result.trace, "alpha_": alpha, "status_": status}
-        self._course, self._reached = course, objective
+        trace = result.trace * np.array([1.0, unit, unit])
+        self._course = {"n_iter_": result.n_iter, "trace_": trace, "alpha_": alpha, "status_": status}
+        self._reached, self._unit = objective, unit
 
     def _close(self, budget: Budget, tree: Tree, objective: float, **fitted: Any) -> None:
         """Stop the clock, set all fitted attributes, and warn of a fit cut short; ``fit`` calls it."""
-        reached = self._reached
+        reached, unit = self._reached, self._unit
         fitted |= {"tree_": tree, "objective_": objective, "solve_time_": budget.elapsed, **self._course}
-        self._publish(fitted, stale=("_course", "_reached"))
-        if objective > reached + _ROUNDING * max(1.0, reached):
+        self._publish(fitted, stale=("_course", "_reached", "_unit"))
+        if objective > reached + _ROUNDING * max(unit, reached):
             warnings.warn(
                 f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: "
                 "a feature varies too little for its size, or features differ too much in size. Subtract constants "

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.budget import Budget
-from treewright.data import Problem
+from treewright.data import Problem, weight_unit
 from treewright.estimators._ensemble import Members, fit_ensemble
 from treewright.estimators._groups import PricedModel, prices_of
 from treewright.estimators._input import new_rows, semi_supervised_problem
@@ -302,7 +302,8 @@ class C2RFClassifier(SolvedModel, PricedModel, ClassifierMixin, MetaEstimatorMix
         if self.prefer == "equal" or members.unseen is None:
             return np.ones(len(members.members))
         X, y, weight = members.labelled
-        return wished_weights(members.votes(X), y, weight, members.unseen, problem.n_classes)
+        unit = weight_unit(problem.weight_labelled)
+        return wished_weights(members.votes(X), y, weight / unit, members.unseen, problem.n_classes)
 
     def _last_weights(self, n_members: int) -> FloatArray | None:
         last = getattr(self, "weights_", None) if self.warm_start else None

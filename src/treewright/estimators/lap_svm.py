@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.data import MergedRows, Problem, Scaling, merge_rows, unit_scaling
+from treewright.data import MergedRows, Problem, Scaling, merge_rows, unit_scaling, weight_unit
 from treewright.estimators._graph import GraphModel
 from treewright.estimators._input import new_rows, semi_supervised_problem
 from treewright.estimators._timed import TimedModel
@@ -109,8 +110,9 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Equal rows are one point of the graph. Weights c count in all terms: the loss is their weighted mean, edges have the
-    weights :math:`c_i c_j w_{ij}`, n and l are sums of weights. So a weight of 2 is a repeated row, for unlabelled rows
-    too. More than 10 000 distinct rows are refused.
+    weights :math:`c_i c_j w_{ij}`, n and l are sums of weights, in units of the weight of one row
+    (:func:`treewright.data.weight_unit`). So a weight of 2 is a repeated row, for unlabelled rows too, and weights that
+    are all multiplied by a number give the same model. More than 10 000 distinct rows are refused.
 
     Examples
     --------
@@ -188,6 +190,8 @@ class LapSVMClassifier(GraphModel, TimedModel, ClassifierMixin, BaseEstimator):
         self._start_clock()
         rows = self._check_fit_rows(X, y)
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
+        # n and l are numbers of rows, whatever unit the weights have
+        problem = replace(problem, weight=problem.weight / weight_unit(problem.weight))
         scaling = unit_scaling(problem.X[problem.weight > 0])
         scaled = scaling.apply(problem.X)
         points = merge_rows(scaled, np.zeros(len(scaled), dtype=np.int64), problem.weight)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
-from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling
+from treewright.data import ClassTotals, MergedRows, Problem, merge_rows, s2oct_scaling, weight_unit
 from treewright.estimators._input import semi_supervised_problem
 from treewright.estimators._optimize import Outcome, optimize
 from treewright.estimators._program import ProgramClassifier
@@ -33,7 +33,7 @@ class S2OCTClassifier(ProgramClassifier):
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
     and the totals of a census. Minimizes
 
-    .. math:: \sum_{i\ labelled} w_i \min_{t:\ label(t) = y_i} LE(x_i, t) + C \sum_g dev_g
+    .. math:: \sum_{i\ labelled} w_i \min_{t:\ label(t) = y_i} LE(x_i, t) + C u \sum_g dev_g
 
     over trees with hyperplane splits, where LE adds up by how much a row misses a margin of 1 at the splits on its way
     to a leaf of its class, and :math:`dev_g` is the number of unlabelled rows of group g that would have to
@@ -49,7 +49,9 @@ class S2OCTClassifier(ProgramClassifier):
     max_depth : int or None, default=None
         Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on.
     penalty : float, default=1.0
-        The price C of an unlabelled row that would have to change class.
+        The price C of an unlabelled row that would have to change class, in errors of 1 of a labelled row of weight u:
+        the smallest weight if all are whole multiples of it (numbers of equal rows), else
+        :math:`\sum w_i^2 / \sum w_i`. So weights that are all multiplied by a number give the same tree.
     bound : float or None, default=None
         Largest entry of a split's normal, for features scaled into [-100, 100]; None is the paper's rule.
     margin : {"tolerance", "reached", "paper"}, default="tolerance"
@@ -187,7 +189,9 @@ class S2OCTClassifier(ProgramClassifier):
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
         with budget.stop_on_interrupt():
             scaling = s2oct_scaling(problem.X)
-            merged = self._merged(problem, scaling.apply(problem.X))
+            # Searches and solvers have tolerances of their own, so rows weigh about 1 to them.
+            unit = weight_unit(problem.weight_labelled)
+            merged = self._merged(problem, scaling.apply(problem.X), unit)
             model = self._model(problem, merged)
             seed = self._seed()
             starts = self._given_starts(problem.n_features, scaling)
@@ -208,9 +212,10 @@ class S2OCTClassifier(ProgramClassifier):
                 self._threads,
                 seed,
                 search_share=0.6 if self.margin == "tolerance" else 0.85,
-                on_progress=self._progress_printer(),
+                on_progress=self._progress_printer(unit),
             )
             outcome, trees, guess = self._chosen(model, outcome, pool)
+            outcome = outcome.times(unit)
         tree = self._tree_of(problem, outcome, scaling)
         members = [tree, *(scaling.invert_tree(other) for other in trees)]
         fitted = {"tree_": tree, "trees_": members, **self._transduced(problem, merged, model, guess)}
@@ -258,8 +263,8 @@ class S2OCTClassifier(ProgramClassifier):
     # ------------------------------------------------------------------ data to model
 
     @staticmethod
-    def _merged(problem: Problem, X: FloatArray) -> MergedRows:
-        weight = np.where(problem.labelled, problem.weight, 1.0)
+    def _merged(problem: Problem, X: FloatArray, unit: float) -> MergedRows:
+        weight = np.where(problem.labelled, problem.weight / unit, 1.0)
         return merge_rows(X, problem.y, weight)
 
     def _model(self, problem: Problem, merged: MergedRows) -> S2OCT:
