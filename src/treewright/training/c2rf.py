@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, PointTotals, Problem
+from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
@@ -140,7 +140,7 @@ def train_c2rf(
     n_classes, totals = problem.n_classes, problem.totals
     if start is not None and len(start) != len(members.members):
         start = None
-    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
+    task = Reweighting(votes, totals, n_classes, _wished(fitted, problem, settings.prefer), start, settings)
     found = reweight(task, solving, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
@@ -167,13 +167,14 @@ def _check_classes(problem: Problem, members: Members) -> None:
             )
 
 
-def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
+def _wished(fitted: FittedEnsemble, problem: Problem, prefer: str) -> FloatArray:
     """Weights to be near to."""
     if prefer == "equal" or fitted.unseen is None:
         return np.ones(len(fitted.members.members))
     known = fitted.labelled
     assert known.y is not None
-    return wished_weights(fitted.members.votes(known.X), known.y, known.weight, fitted.unseen, n_classes)
+    weight = known.weight / weight_unit(problem.weight_labelled)
+    return wished_weights(fitted.members.votes(known.X), known.y, weight, fitted.unseen, problem.n_classes)
 
 
 def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -48,6 +48,17 @@ class Solving:
     threads: int = 1
     seed: int = 0
     on_progress: Callable[[Progress], None] | None = None
+
+    def telling(self, unit: float) -> Solving:
+        """The same, with objectives and bounds told in units in which an objective of 1 is `unit`."""
+        told = self.on_progress
+        if told is None:
+            return self
+
+        def heard(event: Progress) -> None:
+            told(replace(event, objective=unit * event.objective, bound=unit * event.bound))
+
+        return replace(self, on_progress=heard)
 
 
 @dataclass(frozen=True)

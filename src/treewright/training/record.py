@@ -89,6 +89,14 @@ class FitRecord:
         """The record with the time that has passed by now."""
         return replace(self, seconds=budget.elapsed)
 
+    def times(self, unit: float) -> FitRecord:
+        """The record in other units: objective and bound are multiplied, and so are these and the loss in the trace."""
+        trace = self.trace.copy()
+        for name in {"objective", "bound", "loss"} & set(trace.dtype.names or ()):
+            trace[name] *= unit
+        objective, bound = (None if value is None else unit * value for value in (self.objective, self.bound))
+        return replace(self, objective=objective, bound=bound, trace=trace)
+
     def with_objective(self, objective: float) -> FitRecord:
         """The record of a fit that returns another solution than it ended with, whose objective is not below."""
         bound = None if self.bound is None else min(self.bound, objective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,18 @@ from threadpoolctl import threadpool_limits
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, target_spread, unit_scaling
+from treewright.data import (
+    Compact,
+    Merge,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    reduced,
+    target_spread,
+    unit_scaling,
+    weight_unit,
+)
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
 from treewright.search.grow.starts import starting_tree
@@ -112,10 +123,13 @@ def train_tao(
         goal = _Lines(rows, settings.leaf_ridge)
     else:
         goal = _Means(rows)
-    work = Sample.of(rows.X, goal.targets, rows.weight)
+    # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
+    unit = weight_unit(rows.weight)
+    conduct = _telling(conduct, unit)
+    work = Sample.of(rows.X, goal.targets, rows.weight / unit)
     reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
     points = reduction.points
-    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha)
+    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with threadpool_limits(limits=1):
         first = _start(reduction, n_classes, alpha, settings, conduct, budget, start)
@@ -134,11 +148,11 @@ def train_tao(
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
-    objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
+    objective = loss / unit + alpha * float(normal_price(found.collapsed(kept).weights).sum())
     status, reason = _ended(result, settings, budget)
     trace = named_trace(result.trace, "seconds", "objective", "loss")
-    record = FitRecord(status, reason, budget.elapsed, objective, None, trace)
-    return TAOFit(tree, alpha, result.n_iter, record, _note(objective, reached))
+    record = FitRecord(status, reason, budget.elapsed, objective, None, trace).times(unit)
+    return TAOFit(tree, unit * alpha, result.n_iter, record, _note(objective, reached, unit))
 
 
 def _start(
@@ -206,13 +220,25 @@ def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[Fi
     return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
 
 
-def _note(objective: float, reached: float) -> str:
+def _telling(conduct: Conduct, unit: float) -> Conduct:
+    """The same, with objectives and losses told in units in which an objective of 1 is `unit`."""
+    told = conduct.told
+    if told is None:
+        return conduct
+
+    def heard(seconds: float, objective: float, loss: float, *after: str) -> None:
+        told(seconds, unit * objective, unit * loss, *after)
+
+    return replace(conduct, told=heard)
+
+
+def _note(objective: float, reached: float, unit: float) -> str:
     if objective <= reached + _ROUNDING * max(1.0, reached):
         return ""
     return (
-        f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: a feature "
-        "varies too little for its size, or features differ too much in size. Subtract constants from such features, "
-        "or rescale them."
+        f"the tree has objective {unit * objective:.6g} in the units of the data, {unit * reached:.6g} on scaled "
+        "features: a feature varies too little for its size, or features differ too much in size. Subtract constants "
+        "from such features, or rescale them."
     )
 
 
@@ -282,7 +308,8 @@ class _Lines(_Means):
         """Linear functions at all nodes, in the units of the data; the price of those at the leaves is in the loss."""
         X = self.rows.X
         scaling, shape, leaf = unit_scaling(X), Shape.of(tree), route(tree, X)
-        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
+        unit = weight_unit(self.rows.weight)
+        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight / unit, self.ridge)
         with threadpool_limits(limits=1):
             leaves.refit(shape, leaf)
             price = leaves.price
@@ -290,4 +317,4 @@ class _Lines(_Means):
         values = leaves.table()[0] * self.scale + self.mean
         values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
         tree = tree.with_leaves(values, None, slopes)
-        return tree, self.squares(tree) + price
+        return tree, self.squares(tree) + unit * price
