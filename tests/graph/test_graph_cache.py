@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewright.estimators.common.graph import GraphModel
-from treewright.exceptions import InvalidInputError
-from treewright.graph import build, cached_graph, neighbor_graph
+from treewright.graph import FoundGraph, build, cache, cached_graph, neighbor_graph
+from treewright.training.affinities import GraphSettings
 
 
 @pytest.fixture
@@ -54,6 +53,18 @@ def test_other_points_or_parameters_are_another_graph(tmp_path, searches, change
     np.testing.assert_array_equal(other.toarray(), neighbor_graph(**(settings | change | {"cache": None})).toarray())
 
 
+@pytest.mark.parametrize(
+    "change", [("_VERSION", cache._VERSION - 1), ("_version", lambda package: "9.9" if package == "faiss-cpu" else "")]
+)
+def test_another_engine_is_another_graph(tmp_path, searches, monkeypatch, change):
+    for _ in range(2):
+        neighbor_graph(points(), cache=tmp_path)
+    assert len(searches) == 1
+    monkeypatch.setattr(cache, *change)
+    neighbor_graph(points(), cache=tmp_path)
+    assert len(searches) == 2 and len(list(tmp_path.iterdir())) == 2
+
+
 def torn(path):
     path.write_bytes(path.read_bytes()[:-200])
 
@@ -99,35 +110,23 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path):
     (tmp_path / "file").write_text("")
     graph = sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.warns(UserWarning, match="cannot be written"):
-        assert cached_graph(tmp_path / "file", np.zeros((2, 1)), lambda: graph) is graph
+        assert cached_graph(tmp_path / "file", np.zeros((2, 1)), lambda: FoundGraph(graph)).W is graph
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 # ---------------------------------------------------------------------- the parameters of estimators
 
 
-class Model(GraphModel):
-    _threads = 1
-
-    def __init__(self, **change):
-        settings = {"n_neighbors": 10, "perplexity": 5.0, "neighbors": "auto", "mutual": False, "graph_cache": None}
-        self.__dict__.update(settings | change)
-
-
-def test_estimators_take_a_graph_or_make_one(tmp_path, searches):
+def test_settings_of_estimators_make_a_graph_and_keep_it(tmp_path, searches):
     X = points()
-    np.testing.assert_array_equal(Model()._affinities(X, None, 0).toarray(), neighbor_graph(X).toarray())
-    given = np.ones((40, 40))
-    np.testing.assert_array_equal(Model()._affinities(X, given, 0).toarray(), given - np.eye(40))
-    with pytest.raises(InvalidInputError, match="shape"):
-        Model()._affinities(X, given[:5], 0)
+    np.testing.assert_array_equal(GraphSettings().search(X, 1, 0).W.toarray(), neighbor_graph(X).toarray())
     searches.clear()
     for _ in range(2):
-        Model(graph_cache=tmp_path)._affinities(X, None, 0)
+        GraphSettings(graph_cache=tmp_path).search(X, 1, 0)
     assert len(searches) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_small_tables_have_all_rows_as_neighbours(n):
-    W = Model()._affinities(points()[:n], None, 0).toarray()
+    W = GraphSettings().search(points()[:n], 1, 0).W.toarray()
     np.testing.assert_allclose(W, (np.ones((n, n)) - np.eye(n)) / max(1, n - 1))

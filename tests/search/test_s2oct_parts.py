@@ -200,7 +200,7 @@ def test_a_pool_keeps_the_best_alone():
     bad = model.repair(Tree.leaf([1.0, 0.0], 1))
     pool = Pool()
     for tree in (bad, good, bad, good):
-        pool.add(model, tree)
+        pool.add(model, tree, model.objective(tree))
     assert len(pool.trees) == 2
     assert pool.objective == 0.0
     assert all(len(set(route(tree, X))) == 2 for tree in pool.trees)

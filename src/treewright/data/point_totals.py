@@ -19,7 +19,7 @@ from scipy import sparse
 from treewright.arrays import IntArray
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["PointTotals", "class_deviations"]
+__all__ = ["PointTotals", "class_deviations", "tight_intervals"]
 
 _SUM_WORK = 2_000_000_000
 """Work (rows to the power of 1.5) up to which subset sums are enumerated: a second or less."""
@@ -52,6 +52,28 @@ def class_deviations(counts: ArrayLike, low: IntArray, high: IntArray) -> IntArr
     above = np.maximum(table - high, 0).sum(axis=-1)
     below = np.maximum(low - table, 0).sum(axis=-1)
     return np.asarray(np.maximum(above, below))
+
+
+def tight_intervals(low: IntArray, high: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Ends of intervals moved to where some division of the rows among the classes attains them.
+
+    With one sum over all classes, one round of propagation is enough.
+
+    Parameters
+    ----------
+    low, high : ndarray of int, shape (n_groups, n_classes)
+        Fewest and most rows, such that a division exists.
+    rows : ndarray of int, shape (n_groups,)
+        Rows to divide.
+
+    Examples
+    --------
+    >>> low, high = tight_intervals(np.array([[0, 2]]), np.array([[3, 9]]), np.array([9]))
+    >>> low.tolist(), high.tolist()
+    ([[0, 6]], [[3, 9]])
+    """
+    fewest, most = (end.sum(axis=1, keepdims=True) - end for end in (low, high))
+    return np.maximum(low, rows[:, None] - most), np.minimum(high, rows[:, None] - fewest)
 
 
 class PointTotals:
@@ -193,9 +215,8 @@ class PointTotals:
         >>> [end.tolist() for end in totals.interval(1)]
         [[6], [9]]
         """
-        others_low, others_high = (end.sum(axis=1) - end[:, label] for end in (self.low, self.high))
-        low = np.maximum(self.low[:, label], self.group_rows - others_high)
-        return low, np.minimum(self.high[:, label], self.group_rows - others_low)
+        low, high = tight_intervals(self.low, self.high, self.group_rows)
+        return low[:, label], high[:, label]
 
     # ------------------------------------------------------------------ counts and deviations
 
@@ -223,6 +244,14 @@ class PointTotals:
             found[:, :, k] = (self.size.T @ (stack == k)).T
         found[:, :, -1] = self.group_rows - found[:, :, :-1].sum(axis=2)
         return found.reshape(*label.shape[:-1], *self.low.shape)
+
+    def excess(self, counts: ArrayLike) -> IntArray:
+        """Rows above the totals, of each group and class."""
+        return np.asarray(np.maximum(np.asarray(counts) - self.high, 0))
+
+    def lack(self, counts: ArrayLike) -> IntArray:
+        """Rows below the totals, of each group and class."""
+        return np.asarray(np.maximum(self.low - np.asarray(counts), 0))
 
     def deviations(self, counts: ArrayLike) -> IntArray:
         """Rows of each group that would have to change class, see :func:`class_deviations`."""
@@ -277,8 +306,8 @@ class PointTotals:
         before = after - step
         excess = np.maximum(after - high, 0) - np.maximum(before - high, 0)
         lack = np.maximum(low - after, 0) - np.maximum(low - before, 0)
-        above = _running(excess, group, np.maximum(counts - self.high, 0).sum(axis=1))
-        below = _running(lack, group, np.maximum(self.low - counts, 0).sum(axis=1))
+        above = _running(excess, group, self.excess(counts).sum(axis=1))
+        below = _running(lack, group, self.lack(counts).sum(axis=1))
         missed = np.maximum(above, below)
         start = self.deviations(counts)
         steps = _steps(missed, group, start)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray, as_column, freeze, listing, missing_mask, show, uniform
 from treewright.data._totals_input import Asked, plain_totals, read_group
-from treewright.data.point_totals import PointTotals, class_deviations
+from treewright.data.point_totals import PointTotals, class_deviations, tight_intervals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["ClassTotals", "parse_totals"]
@@ -214,14 +214,15 @@ def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: Arr
     if groups is None:
         if isinstance(asked, dict) and any(isinstance(v, dict) for v in asked.values()):
             raise InfeasibleTotalsError("totals are given by group, but there are no groups; pass groups, one a row")
-        low, high = _bounds(asked, labels, n_unlabelled, where="", rows="unlabelled rows")
+        read = read_group(asked, labels, "")
+        low, high = _bounds(read, labels, n_unlabelled, where="", rows="unlabelled rows")
         return ClassTotals(
             groups=(None,),
             group_of=np.zeros(n_unlabelled, dtype=np.int64),
             low=low[None, :],
             high=high[None, :],
             size=np.array([n_unlabelled]),
-            asked=_plain_asked(asked, labels, ""),
+            asked=_plain_asked(read, labels),
         )
     return _by_group(asked, labels, n_unlabelled, groups)
 
@@ -240,13 +241,13 @@ def _by_group(asked: Any, classes: AnyArray, n_unlabelled: int, groups: ArrayLik
             f"group {show(lacking[0])} has unlabelled rows but no totals ({len(lacking)} such groups); "
             f"totals name {listing(asked)}{hint}"
         )
-    known = set(names)
+    known, read = set(names), {name: read_group(asked[name], classes, f" of group {show(name)}") for name in asked}
     for name in asked:
         if name not in known:
-            _check_empty(name, asked[name], classes, names)
+            _check_empty(name, read[name], classes, names)
     size = np.bincount(group_of, minlength=len(names))
     parts = [
-        _bounds(asked[name], classes, int(m), f" of group {show(name)}", f"unlabelled rows of group {show(name)}")
+        _bounds(read[name], classes, int(m), f" of group {show(name)}", f"unlabelled rows of group {show(name)}")
         for name, m in zip(names, size, strict=True)
     ]
     shape = (len(names), len(classes))
@@ -256,7 +257,7 @@ def _by_group(asked: Any, classes: AnyArray, n_unlabelled: int, groups: ArrayLik
         low=np.array([p[0] for p in parts], dtype=np.int64).reshape(shape),
         high=np.array([p[1] for p in parts], dtype=np.int64).reshape(shape),
         size=size,
-        asked={name: _plain_asked(asked[name], classes, f" of group {show(name)}") for name in asked},
+        asked={name: _plain_asked(read[name], classes) for name in asked},
     )
 
 
@@ -275,9 +276,9 @@ def _numbered(groups: ArrayLike, n_unlabelled: int) -> tuple[Sequence[Any], IntA
     return names.tolist(), group_of.astype(np.int64)
 
 
-def _check_empty(name: object, asked: Any, classes: AnyArray, names: Sequence[Any]) -> None:
+def _check_empty(name: object, asked: dict[int, Asked], classes: AnyArray, names: Sequence[Any]) -> None:
     """Refuse totals of a group without unlabelled rows, unless they ask for none."""
-    for k, total in read_group(asked, classes, f" of group {show(name)}").items():
+    for k, total in asked.items():
         if total.low > 0 and not total.is_share:
             raise InfeasibleTotalsError(
                 f"totals ask for {int(total.low)} rows of class {show(classes[k])} in group {show(name)}, "
@@ -285,17 +286,18 @@ def _check_empty(name: object, asked: Any, classes: AnyArray, names: Sequence[An
             )
 
 
-def _plain_asked(asked: Any, classes: AnyArray, where: str) -> dict[Any, Any]:
+def _plain_asked(asked: dict[int, Asked], classes: AnyArray) -> dict[Any, Any]:
     labels = classes.tolist()
-    return {labels[k]: total.value for k, total in read_group(asked, classes, where).items()}
+    return {labels[k]: total.value for k, total in asked.items()}
 
 
 # ---------------------------------------------------------------------- one group
 
 
-def _bounds(asked: Any, classes: AnyArray, n_rows: int, where: str, rows: str) -> tuple[IntArray, IntArray]:
+def _bounds(
+    total: dict[int, Asked], classes: AnyArray, n_rows: int, where: str, rows: str
+) -> tuple[IntArray, IntArray]:
     """Return fewest and most rows of each class among `n_rows`, tight."""
-    total = read_group(asked, classes, where)
     shares = {k: total[k].low for k in sorted(total) if total[k].is_share and not total[k].is_interval}
     _check_shares(shares, classes, where)
     low, high = np.zeros(len(classes), dtype=np.int64), np.full(len(classes), n_rows, dtype=np.int64)
@@ -314,10 +316,8 @@ def _bounds(asked: Any, classes: AnyArray, n_rows: int, where: str, rows: str) -
         raise InfeasibleTotalsError(
             f"totals{where} allow at most {high.sum()} rows ({parts}), but there are {n_rows} {rows}"
         )
-    # With one sum over all classes, one round of propagation reaches the ends that are attained.
-    tight_low = np.maximum(low, n_rows - (high.sum() - high))
-    tight_high = np.minimum(high, n_rows - (low.sum() - low))
-    return tight_low, tight_high
+    tight_low, tight_high = tight_intervals(low[None], high[None], np.array([n_rows]))
+    return tight_low[0], tight_high[0]
 
 
 def _counts(total: Asked, n_rows: int, what: str, rows: str) -> tuple[int, int]:

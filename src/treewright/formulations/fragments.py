@@ -204,5 +204,5 @@ def class_totals_blocks(z: FloatArray, c: FloatArray, totals: PointTotals) -> di
     """Values of the blocks of :func:`add_class_totals`, given those of places and labels."""
     in_leaf = totals.size.T @ z
     count = in_leaf @ c.T
-    over, under = np.maximum(count - totals.high, 0.0), np.maximum(totals.low - count, 0.0)
-    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": totals.deviations(count)}
+    over, under, dev = totals.excess(count), totals.lack(count), totals.deviations(count)
+    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": dev}

@@ -1,20 +1,22 @@
 """Which points are near each other: neighbours, affinities, and labels smoothed along edges."""
 
 from treewright.graph.affinity import affinity_graph, perplexity_affinities
-from treewright.graph.build import neighbor_graph
-from treewright.graph.cache import cached_graph
+from treewright.graph.build import find_graph, neighbor_graph
+from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.graph.induction import nearest_mean
 from treewright.graph.laplacian import check_graph, components, laplacian
 from treewright.graph.neighbors import Neighbors, nearest_neighbors
 from treewright.graph.smoothing import LabelSmoother
 
 __all__ = [
+    "FoundGraph",
     "LabelSmoother",
     "Neighbors",
     "affinity_graph",
     "cached_graph",
     "check_graph",
     "components",
+    "find_graph",
     "laplacian",
     "nearest_mean",
     "nearest_neighbors",

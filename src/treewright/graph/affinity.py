@@ -70,7 +70,7 @@ def affinity_graph(neighbors: Neighbors, perplexity: float, mutual: bool = False
     Parameters
     ----------
     neighbors : Neighbors
-        Nearest neighbours of every point.
+        Nearest neighbours of every point. A point that was not searched for has the edges that others have to it.
     perplexity : float
         See :func:`perplexity_affinities`.
     mutual : bool
@@ -91,11 +91,15 @@ def affinity_graph(neighbors: Neighbors, perplexity: float, mutual: bool = False
     [1.0, 0.0, 0.0, 0.0]
     """
     n, k = neighbors.index.shape
-    affinity = perplexity_affinities(neighbors.distance, perplexity)
     kind = np.int32 if n * max(k, 1) < 2**30 else np.int64  # narrow numbers halve what a product reads
-    begins = np.arange(0, n * k + 1, k, dtype=kind) if k else np.zeros(n + 1, dtype=kind)
+    known = np.all(neighbors.index >= 0, axis=1)
+    index, distance = neighbors.index, neighbors.distance
+    if not known.all():
+        index, distance = index[known], distance[known]
+    affinity = perplexity_affinities(distance, perplexity)
     affinity[affinity < _LEAST] = 0.0
-    one_way = sparse.csr_array((affinity.ravel(), neighbors.index.ravel().astype(kind), begins), shape=(n, n))
+    begins = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(known * k, dtype=kind)])
+    one_way = sparse.csr_array((affinity.ravel(), index.ravel().astype(kind), begins), shape=(n, n))
     one_way.eliminate_zeros()
     one_way.sort_indices()
     other_way = one_way.T.tocsr()

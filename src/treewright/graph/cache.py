@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,17 +16,35 @@ from scipy import sparse
 from treewright.files import replacing
 from treewright.graph.laplacian import check_graph
 
-__all__ = ["cached_graph"]
+__all__ = ["FoundGraph", "cached_graph"]
 
-_VERSION = 1
+_VERSION = 2
 """To be raised when the same points and parameters give another graph than before."""
 
-_PACKAGES = ("scikit-learn", "pynndescent")
+_PACKAGES = ("scikit-learn", "faiss-cpu")
 """Packages whose versions may change the neighbours that are found."""
 
 
-def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], Any], **parameters: Any) -> Any:
-    """Graph from `folder` if it is there, else made and written there.
+class FoundGraph(NamedTuple):
+    """A graph of neighbours.
+
+    Attributes
+    ----------
+    W : csr_array of shape (n, n)
+        Symmetric affinities.
+    searched : float
+        Share of the points whose neighbours were searched for; the others have the edges that these have to them.
+    note : str
+        What a budget cut short, in words; empty if nothing.
+    """
+
+    W: Any
+    searched: float = 1.0
+    note: str = ""
+
+
+def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], FoundGraph], **parameters: Any) -> FoundGraph:
+    """Graph from `folder` if it is there, else made and written there unless it was cut short.
 
     Parameters
     ----------
@@ -41,7 +59,7 @@ def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], Any], *
 
     Returns
     -------
-    csr_array
+    FoundGraph
         The graph. A file that cannot be read is made anew with a warning; one that cannot be written is a warning too.
 
     Examples
@@ -49,20 +67,23 @@ def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], Any], *
     >>> from tempfile import TemporaryDirectory
     >>> X = np.array([[0.0], [1.0]])
     >>> with TemporaryDirectory() as folder:
-    ...     first = cached_graph(folder, X, lambda: sparse.csr_array([[0.0, 1.0], [1.0, 0.0]]), n_neighbors=1)
+    ...     graph = FoundGraph(sparse.csr_array([[0.0, 1.0], [1.0, 0.0]]))
+    ...     first = cached_graph(folder, X, lambda: graph, n_neighbors=1)
     ...     second = cached_graph(folder, X, lambda: 1 / 0, n_neighbors=1)
-    >>> bool((first != second).nnz == 0)
+    >>> bool((first.W != second.W).nnz == 0)
     True
     """
     path = Path(folder) / f"graph-{_key(X, parameters)}.npz"
     if path.exists():
         try:
-            return _read(path, X.shape[0])
+            return FoundGraph(_read(path, X.shape[0]))
         except Exception as error:  # whatever a broken or hostile file brings about, the graph can be made
             warnings.warn(f"{path} cannot be read ({error}); the graph is made anew", UserWarning, stacklevel=2)
     graph = make()
+    if graph.note:
+        return graph
     try:
-        _write(path, graph)
+        _write(path, graph.W)
     except OSError as error:
         warnings.warn(f"the graph cannot be written to {path} ({error})", UserWarning, stacklevel=2)
     return graph

@@ -1,7 +1,7 @@
 """Compiled loops over neighbours and edges: distances, affinities, and the parts of a conjugate gradient step.
 
-Importing this module imports numba, so it is imported where it is needed and not before. Sums run in the order of the
-points, without reassociation, in one thread: the same input gives the same graph and labels to the last bit.
+Importing this module imports numba, so it is imported where it is needed and not before. Sums run in a fixed order,
+without reassociation, in one thread: the same input gives the same graph and labels to the last bit.
 """
 
 from __future__ import annotations
@@ -11,28 +11,73 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["advance", "affinities", "distances_dense", "distances_sparse", "finish", "turn"]
+__all__ = ["advance", "affinities", "closest_dense", "closest_sparse", "finish", "near_sparse", "turn"]
 
 
 @njit(cache=True, nogil=True)
-def distances_dense(X: Any, rows: Any, index: Any, distance: Any) -> None:
-    """Euclidean distances of the points `rows` to their neighbours, from differences: no digits are cancelled."""
+def closest_dense(X: Any, rows: Any, found: Any, index: Any, distance: Any) -> None:
+    """Nearest of the points found for each of `rows`, by exact Euclidean distances, nearest first, ties by number.
+
+    Distances come from differences in float64: no digits are cancelled. The row itself and -1, for nothing found, do
+    not count; places that stay empty have the index -1 and an infinite distance.
+    """
+    k = index.shape[1]
     for i in range(len(rows)):
-        for j in range(index.shape[1]):
-            total = 0.0
-            for feature in range(X.shape[1]):
-                apart = np.float64(X[rows[i], feature]) - np.float64(X[index[i, j], feature])
-                total += apart * apart
-            distance[i, j] = np.sqrt(total)
+        index[i], distance[i] = -1, np.inf
+        for j in range(found.shape[1]):
+            other = found[i, j]
+            if other >= 0 and other != rows[i]:
+                _insert(index[i], distance[i], other, _square_apart(X[rows[i]], X[other], distance[i, k - 1]))
+        for j in range(k):
+            distance[i, j] = np.sqrt(distance[i, j])
 
 
 @njit(cache=True, nogil=True)
-def distances_sparse(data: Any, columns: Any, begins: Any, rows: Any, index: Any, distance: Any) -> None:
-    """As :func:`distances_dense`, for points in compressed rows with sorted columns."""
+def _square_apart(one: Any, two: Any, most: float) -> float:
+    """Squared distance of two points; of points farther apart than `most` something above it."""
+    p = len(one)
+    total, begin = 0.0, 0
+    while begin + 8 <= p and total <= most:
+        even = odd = 0.0
+        for feature in range(begin, begin + 8, 2):
+            away = np.float64(one[feature]) - np.float64(two[feature])
+            even += away * away
+            away = np.float64(one[feature + 1]) - np.float64(two[feature + 1])
+            odd += away * away
+        total += even + odd
+        begin += 8
+    if total <= most:
+        for feature in range(begin, p):
+            away = np.float64(one[feature]) - np.float64(two[feature])
+            total += away * away
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _insert(index: Any, distance: Any, other: int, away: float) -> None:
+    """Put a point into its place among the nearest so far, -1 being an empty one, or nowhere."""
+    at = len(index)
+    while at > 0 and (
+        index[at - 1] < 0 or away < distance[at - 1] or (away == distance[at - 1] and other < index[at - 1])
+    ):
+        at -= 1
+    for j in range(len(index) - 1, at, -1):
+        index[j], distance[j] = index[j - 1], distance[j - 1]
+    if at < len(index):
+        index[at], distance[at] = other, away
+
+
+@njit(cache=True, nogil=True)
+def closest_sparse(data: Any, columns: Any, begins: Any, rows: Any, found: Any, index: Any, distance: Any) -> None:
+    """As :func:`closest_dense`, for points in compressed rows with sorted columns."""
     for i in range(len(rows)):
-        for j in range(index.shape[1]):
+        index[i], distance[i] = -1, np.inf
+        for j in range(found.shape[1]):
+            other = found[i, j]
+            if other < 0 or other == rows[i]:
+                continue
             one, one_end = begins[rows[i]], begins[rows[i] + 1]
-            two, two_end = begins[index[i, j]], begins[index[i, j] + 1]
+            two, two_end = begins[other], begins[other + 1]
             total = 0.0
             while one < one_end or two < two_end:
                 apart = 0.0
@@ -45,7 +90,32 @@ def distances_sparse(data: Any, columns: Any, begins: Any, rows: Any, index: Any
                     apart -= data[two]
                     two += 1
                 total += apart * apart
-            distance[i, j] = np.sqrt(total)
+            _insert(index[i], distance[i], other, total)
+        for j in range(index.shape[1]):
+            distance[i, j] = np.sqrt(distance[i, j])
+
+
+@njit(cache=True, nogil=True)
+def near_sparse(
+    data: Any, columns: Any, begins: Any, by_data: Any, by_rows: Any, by_begins: Any, square: Any, rows: Any, found: Any
+) -> None:
+    """Fill `found` with the points nearest to each of `rows`, all others tried, by their products with the row.
+
+    Points come twice, in compressed rows and in compressed columns: only features that a row has cost anything.
+    `square` has the squares of their norms.
+    """
+    n, k = len(square), found.shape[1]
+    product, away = np.empty(n), np.empty(k)
+    for i in range(len(rows)):
+        product[:] = 0.0
+        for place in range(begins[rows[i]], begins[rows[i] + 1]):
+            for other in range(by_begins[columns[place]], by_begins[columns[place] + 1]):
+                product[by_rows[other]] += np.float64(data[place]) * by_data[other]
+        found[i], away[:] = -1, np.inf
+        for other in range(n):
+            apart = square[other] - 2.0 * product[other]
+            if apart < away[k - 1] and other != rows[i]:
+                _insert(found[i], away, other, apart)
 
 
 @njit(cache=True, nogil=True)

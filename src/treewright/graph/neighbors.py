@@ -1,32 +1,35 @@
-"""Nearest neighbours of every point among the others: exact by scikit-learn, approximate by pynndescent."""
+"""Nearest neighbours of every point among the others, exact or approximate, in parts that a clock can end."""
 
 from __future__ import annotations
 
 import importlib.util
-import threading
+import os
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.exceptions import InvalidInputError, PackageNotInstalledError
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.exceptions import InvalidInputError
+from treewright.graph.approximate import INSTALL, RECALL, SAFE, SAMPLE, ApproximateSearch
+from treewright.graph.exact import ExactSearch
 
 __all__ = ["METHODS", "Neighbors", "nearest_neighbors"]
 
 METHODS = ("auto", "exact", "approximate")
 """Ways to find neighbours."""
 
-_INSTALL = 'pip install "treewright[graph]"'
+_PATIENCE = 10.0
+"""Estimated seconds of one thread up to which "auto" takes exact neighbours."""
 
-_PATIENCE = 40.0
-"""Estimated seconds of one thread up to which neighbours are exact: pynndescent compiles about as long in a process."""
-
-_ONE_SEARCH = threading.Lock()
-"""Some of numba's thread pools end the process when two Python threads use them at once."""
+_FEW = 1000
+"""Points from which on neighbours may be approximate."""
 
 
 class Neighbors(NamedTuple):
@@ -35,16 +38,36 @@ class Neighbors(NamedTuple):
     Attributes
     ----------
     index : ndarray of int64 of shape (n, k)
-        Rows of the neighbours, nearest first, of equally near ones the smaller row first; never the row itself.
+        Rows of the neighbours, nearest first, of equally near ones the smaller row first; never the row itself. A point
+        that a budget did not let be searched for has -1.
     distance : ndarray of float64 of shape (n, k)
-        Their Euclidean distances.
+        Their Euclidean distances, infinite where there is none.
+    recall : float
+        Share of the neighbours that were found where they were searched for, from a sample of points.
+    note : str
+        What a budget cut short, in words; empty if nothing.
     """
 
     index: IntArray  # type: ignore[assignment]  # hides tuple.index, which nobody asks neighbours for
     distance: FloatArray
+    recall: float = 1.0
+    note: str = ""
+
+    @property
+    def searched(self) -> float:
+        """Share of the points that were searched for."""
+        n, k = self.index.shape
+        return float(np.mean(self.index[:, 0] >= 0)) if n and k else 1.0
 
 
-def nearest_neighbors(X: Any, n_neighbors: int, method: str = "auto", n_jobs: int = 1, seed: int = 0) -> Neighbors:
+def nearest_neighbors(
+    X: Any,
+    n_neighbors: int,
+    method: str = "auto",
+    n_jobs: int = 1,
+    seed: int = 0,
+    budget: Budget | None = None,
+) -> Neighbors:
     """Find the nearest other points of every point.
 
     Parameters
@@ -54,13 +77,17 @@ def nearest_neighbors(X: Any, n_neighbors: int, method: str = "auto", n_jobs: in
     n_neighbors : int
         Neighbours of a point; n - 1 if that is less.
     method : {"auto", "exact", "approximate"}
-        "approximate" is pynndescent, which finds 96 to 98 % of the neighbours and compiles itself for up to a minute
-        in every process. "auto" takes it where exact neighbours would take longer than that and it is installed.
+        "approximate" is faiss, with cells and candidates raised until a sample of points has 98 % of its neighbours.
+        "auto" takes it where exact neighbours take longer than about ten seconds of one thread and it is installed.
+        Fewer than 1000 points always have exact neighbours, and so have points for which these are found faster.
     n_jobs : int
-        Threads of the exact search, at least 1. Neighbours do not depend on it: the approximate search, which would,
-        runs on one thread, and is no faster on two.
+        Threads, at least 1. Neighbours do not depend on it.
     seed : int
         Seed of the approximate search.
+    budget : Budget or None
+        Ends the search. Where time is too short for all of it, a warning says so before it starts; an approximate
+        search is less thorough then, and points evenly spread over X are searched for as far as time allows. What
+        takes a fraction of a second is done in any case.
 
     Returns
     -------
@@ -84,11 +111,11 @@ def nearest_neighbors(X: Any, n_neighbors: int, method: str = "auto", n_jobs: in
     k = min(int(n_neighbors), n - 1)
     if k < 1:
         return Neighbors(np.empty((n, 0), dtype=np.int64), np.empty((n, 0)))
-    if method == "auto":
-        method = _choose(X)
-    with threadpool_limits(limits=n_jobs):
-        index = _approximate(X, k, seed) if method == "approximate" else _exact(X, k, n_jobs)
-    return _ordered(X, index)
+    exact = ExactSearch(X, k)
+    work = _Work(n, k, n_jobs, Budget() if budget is None else budget)
+    coarse = ApproximateSearch(X, k, seed) if _may_be_coarse(exact, method, work) else None
+    with threadpool_limits(limits=1):  # parts have one thread each, so that the number of threads changes nothing
+        return work.exactly(exact) if coarse is None else work.coarsely(coarse, exact, seed)
 
 
 def _as_points(X: Any) -> Any:
@@ -104,89 +131,106 @@ def _as_points(X: Any) -> Any:
     return rows
 
 
-def _seconds(X: Any) -> tuple[float, float]:
-    """Rough seconds of one thread for exact neighbours: by a k-d tree, and by all distances."""
-    n, p = X.shape
-    tree = np.inf if sparse.issparse(X) or p > 15 else 1.3e-6 * n * 1.8**p
-    width = X.nnz / n if sparse.issparse(X) else p
-    return tree, (5e-10 if sparse.issparse(X) else 4.6e-11) * n * n * (width + 70)
-
-
-def _choose(X: Any) -> str:
-    seconds = min(_seconds(X))
-    if seconds <= _PATIENCE:
-        return "exact"
-    if importlib.util.find_spec("pynndescent") is not None:
-        return "approximate"
+def _may_be_coarse(exact: ExactSearch, method: str, work: _Work) -> bool:
+    """Whether neighbours may be approximate; warns where they should be and cannot."""
+    if method != "auto" or work.n < _FEW:
+        return method == "approximate"
+    if exact.seconds <= min(_PATIENCE, SAFE * work.threads * work.budget.remaining):
+        return False
+    if importlib.util.find_spec("faiss") is not None:
+        return True
     warnings.warn(
-        f"exact neighbours of {X.shape[0]} points take about {seconds / 60:.0f} minutes; approximate ones take a "
-        f"fraction of that and need the package 'pynndescent'; install it with: {_INSTALL}",
+        f"exact neighbours of {work.n} points take about {_duration(exact.seconds / work.threads)}; approximate ones "
+        f"take a fraction of that and need the package 'faiss-cpu'; install it with: {INSTALL}",
         UserWarning,
         stacklevel=3,
     )
-    return "exact"
+    return False
 
 
-def _exact(X: Any, k: int, n_jobs: int) -> IntArray:
-    tree, brute = _seconds(X)
-    algorithm = "kd_tree" if tree < brute else "brute"
-    if not sparse.issparse(X):
-        # All distances come from products of points, whose digits cancel where points are far from the origin.
-        X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    model = NearestNeighbors(n_neighbors=k, algorithm=algorithm, n_jobs=n_jobs).fit(X)
-    # Without points to ask for, scikit-learn leaves out the row itself by its number, not by its distance.
-    return np.asarray(model.kneighbors(return_distance=False), dtype=np.int64)
+class _Work:
+    """A search for the neighbours of all points, in parts, on several threads, until a budget ends it."""
+
+    def __init__(self, n: int, k: int, n_jobs: int, budget: Budget) -> None:
+        self.n, self.n_jobs, self.budget, self.began = n, n_jobs, budget, time.perf_counter()
+        self.threads = min(n_jobs, os.cpu_count() or 1)
+        self.index, self.distance = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
+
+    def exactly(self, exact: ExactSearch) -> Neighbors:
+        """Search for exact neighbours; the first part is searched in any case and says how long all of them take."""
+        exact.prepare()
+        first, *others = _parts(np.arange(self.n), exact.part)
+        began = time.perf_counter()
+        self.index[first], self.distance[first] = exact.find(first)
+        seconds = (time.perf_counter() - began) * len(others) / self.threads
+        if seconds > self.budget.remaining:
+            share = self.budget.remaining / seconds
+            self._tell(f"exact neighbours of {self.n} points take about {_duration(seconds)}", f"finds {share:.0%}")
+        self._each(exact, others)
+        return self.found()
+
+    def coarsely(self, coarse: ApproximateSearch, exact: ExactSearch, seed: int) -> Neighbors:
+        """Search for approximate neighbours, or exact ones where they take no longer."""
+        sample = np.sort(np.random.default_rng(seed).choice(self.n, min(SAMPLE, self.n), replace=False))
+        setup = coarse.setup_seconds + exact.seconds * len(sample) / self.n
+        if setup > self.budget.remaining:
+            self._tell(f"a search for neighbours of {self.n} points takes more than {_duration(setup)}", "is left out")
+            return self.found()
+        exact.prepare()
+        self._each(exact, _parts(sample, exact.part))
+        if self.budget.over:
+            return self.found()
+        if not coarse.tune(sample, self.distance[sample, -1], self.threads, self.budget):
+            return self.exactly(exact)
+        if coarse.recall >= RECALL and coarse.seconds > exact.seconds:
+            return self.exactly(exact)
+        if coarse.recall < RECALL:
+            what = f"a search for {RECALL:.0%} of the neighbours of {self.n} points takes too long"
+            self._tell(what, f"finds about {coarse.recall:.0%}")
+        self._each(coarse, _parts(np.arange(self.n), coarse.part))
+        return self.found(coarse.recall)
+
+    def _each(self, search: ExactSearch | ApproximateSearch, parts: list[IntArray]) -> None:
+        """Search for points, part by part; those whose turn comes when the budget is over are left out."""
+
+        def one(rows: IntArray) -> None:
+            if not self.budget.over:
+                self.index[rows], self.distance[rows] = search.find(rows)
+
+        if self.n_jobs == 1 or len(parts) == 1:
+            for rows in parts:
+                one(rows)
+            return
+        # Limits of OpenMP hold for the thread that sets them alone.
+        with ThreadPoolExecutor(self.n_jobs, initializer=threadpool_limits, initargs=(1, "openmp")) as pool:
+            for _ in pool.map(one, parts):
+                pass
+
+    def _tell(self, what: str, then: str) -> None:
+        """Say before the search that time is too short for it, and what becomes of it."""
+        left = self.budget.remaining
+        warnings.warn(f"{what}, {_duration(left)} are left for it: it {then}", ConvergenceWarning, stacklevel=4)
+
+    def found(self, recall: float = 1.0) -> Neighbors:
+        """What was found so far; if that is not all, with a note."""
+        near = Neighbors(self.index, self.distance, recall)
+        spent = f"the search for neighbours took {_duration(time.perf_counter() - self.began)}"
+        if not near.searched:
+            return near._replace(note="there was no time to search for neighbours")
+        if near.searched < 1:
+            return near._replace(note=f"{spent} and ended with {near.searched:.0%} of the points")
+        if recall < RECALL:
+            return near._replace(note=f"{spent} and was cut down to finding about {recall:.0%} of them")
+        return near
 
 
-def _approximate(X: Any, k: int, seed: int) -> IntArray:
-    try:
-        import numba
-        from pynndescent import NNDescent
-    except ImportError as error:
-        raise PackageNotInstalledError(
-            "approximate neighbours need the package 'pynndescent', which is not installed; "
-            f"install it with: {_INSTALL}"
-        ) from error
-    n = X.shape[0]
-    with _ONE_SEARCH, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of neighbours that were not found; they are looked for below
-        threads = numba.get_num_threads()
-        try:
-            search = NNDescent(X, n_neighbors=k + 1, random_state=seed, n_jobs=1)
-        finally:
-            numba.set_num_threads(threads)  # pynndescent does not set it back where it fails
-    found = np.asarray(search.neighbor_graph[0], dtype=np.int64)
-    others = (found != np.arange(n)[:, None]) & (found >= 0)
-    # With many equal rows the row itself need not be among those found; then the last one found is one too many.
-    others &= np.cumsum(others, axis=1) <= k
-    whole = others.sum(axis=1) == k
-    index = np.empty((n, k), dtype=np.int64)
-    index[whole] = found[whole][others[whole]].reshape(-1, k)
-    if not whole.all():
-        index[~whole] = _exact_of(X, ~whole, k)
-    return index
+def _parts(rows: IntArray, size: int) -> list[IntArray]:
+    """Points in parts, each of them spread evenly over all: if some are left out, no region is."""
+    count = -(-len(rows) // size)
+    return [rows[first::count] for first in range(count)]
 
 
-def _exact_of(X: Any, chosen: BoolArray, k: int) -> IntArray:
-    """Exact neighbours of a few points among all."""
-    rows = np.flatnonzero(chosen)
-    model = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
-    found = np.asarray(model.kneighbors(X[rows], return_distance=False), dtype=np.int64)
-    others = found != rows[:, None]
-    others &= np.cumsum(others, axis=1) <= k
-    return found[others].reshape(-1, k)
-
-
-def _ordered(X: Any, index: IntArray) -> Neighbors:
-    """Distances anew from differences in float64, nearest first, ties by number."""
-    from treewright.graph.kernels import distances_dense, distances_sparse  # numba takes a while to import
-
-    index = np.sort(index, axis=1)
-    distance = np.empty(index.shape)
-    everyone = np.arange(X.shape[0])
-    if sparse.issparse(X):
-        distances_sparse(X.data, X.indices, X.indptr, everyone, index, distance)
-    else:
-        distances_dense(X, everyone, index, distance)
-    order = np.argsort(distance, axis=1, kind="stable")
-    return Neighbors(np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1))
+def _duration(seconds: float) -> str:
+    if seconds >= 600:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

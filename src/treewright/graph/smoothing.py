@@ -96,7 +96,12 @@ class LabelSmoother:
         self._factors: tuple[float, BoolArray, Any] | None = None
 
     def solve(
-        self, right_hand_side: FloatArray, mu: float, start: FloatArray | None = None, budget: Budget | None = None
+        self,
+        right_hand_side: FloatArray,
+        mu: float,
+        start: FloatArray | None = None,
+        budget: Budget | None = None,
+        least_steps: int = 0,
     ) -> FloatArray:
         """Solve for one right-hand side.
 
@@ -111,6 +116,8 @@ class LabelSmoother:
             Where conjugate gradients start, for example the last solution; None for 0.
         budget : Budget or None
             Ends conjugate gradients early with what they have.
+        least_steps : int
+            Steps that they make before.
 
         Returns
         -------
@@ -126,7 +133,7 @@ class LabelSmoother:
         if self.method == "direct":
             self.n_iter = 0
             return self._direct(R, float(mu))
-        return self._conjugate(R, float(mu), start, budget)
+        return self._conjugate(R, float(mu), start, budget, least_steps)
 
     def _determined(self, mu: float) -> BoolArray:
         """Points of components on which the system is regular: those where some weight is positive."""
@@ -151,7 +158,9 @@ class LabelSmoother:
             Z[regular] = factors.solve(R[regular])
         return Z
 
-    def _conjugate(self, R: FloatArray, mu: float, start: FloatArray | None, budget: Budget | None) -> FloatArray:
+    def _conjugate(
+        self, R: FloatArray, mu: float, start: FloatArray | None, budget: Budget | None, least_steps: int
+    ) -> FloatArray:
         """Jacobi-preconditioned conjugate gradients, a system a column with the products shared.
 
         Products of the graph are scipy's, which are as fast as compiled loops of our own for two columns and twice as
@@ -176,7 +185,7 @@ class LabelSmoother:
         keep = still
         self.n_iter = 0
         while np.any(square > goal):
-            if self.n_iter == _MAX_STEPS or (budget is not None and budget.over):
+            if self.n_iter == _MAX_STEPS or (budget is not None and budget.over and self.n_iter >= least_steps):
                 self._warn(square, goal, budget)
                 break
             turn(keep, diagonal, residual, P)

@@ -66,7 +66,10 @@ class Incumbent(Generic[S]):
     def offer(self, solution: S) -> bool:
         """Repair and score a solution; keep it if it is better."""
         feasible = self.model.repair(solution)
-        objective = self.model.objective(feasible)
+        return self.take(feasible, self.model.objective(feasible))
+
+    def take(self, feasible: S, objective: float) -> bool:
+        """Keep a feasible solution of known objective if it is better."""
         if objective >= self.objective - 1e-9:
             return False
         self.solution, self.objective = feasible, objective

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from treewright.graph import neighbor_graph
+from treewright.budget import Budget
+from treewright.graph import FoundGraph, find_graph
 
 __all__ = ["GraphSettings"]
 
@@ -21,13 +22,13 @@ class GraphSettings:
     mutual: bool = False
     graph_cache: str | PathLike[str] | None = None
 
-    def affinities(self, X: Any, threads: int, seed: int) -> Any:
-        """Affinities of points whose features are scaled.
+    def search(self, X: Any, threads: int, seed: int, budget: Budget | None = None) -> FoundGraph:
+        """Graph of points whose features are scaled.
 
         In small tables a point has all others as neighbours, and the perplexity is at most their number.
         """
         others = max(1, X.shape[0] - 1)
-        return neighbor_graph(
+        return find_graph(
             X,
             n_neighbors=min(int(self.n_neighbors), others),
             perplexity=min(float(self.perplexity), float(others)),
@@ -36,4 +37,5 @@ class GraphSettings:
             n_jobs=threads,
             seed=seed,
             cache=self.graph_cache,
+            budget=budget,
         )

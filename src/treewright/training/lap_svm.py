@@ -139,8 +139,8 @@ def train_lap_svm(
     if not result.converged:
         status, reason = (
             FitStatus.UNPROVEN,
-            "a dual was not solved to tolerance; a larger ridge, or a larger width (a narrower kernel), makes it better "
-            "conditioned",
+            "a dual was not solved to tolerance; a larger ridge, or a larger width (a narrower kernel), makes it "
+            "better conditioned",
         )
     trace = named_trace([(budget.elapsed, objective)], "seconds", "objective")
     record = FitRecord(status, reason, budget.elapsed, objective, None, trace)
@@ -152,7 +152,7 @@ def _affinities(problem: Problem, reduction: Reduction, graph: Any, settings: Gr
     points = reduction.points
     if graph is None:
         mass = sparse.diags_array(points.weight, format="csr")
-        return (mass @ settings.affinities(points.X, conduct.threads, conduct.seed) @ mass).tocsr()
+        return (mass @ settings.search(points.X, conduct.threads, conduct.seed).W @ mass).tocsr()
     members = reduction.members(problem.weight)
     return (members @ check_graph(graph, len(problem.X)) @ members.T).tocsr()
 

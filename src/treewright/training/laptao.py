@@ -27,7 +27,7 @@ from treewright.data import (
     unit_scaling,
 )
 from treewright.exceptions import InvalidInputError
-from treewright.graph import check_graph, nearest_mean
+from treewright.graph import FoundGraph, check_graph, nearest_mean
 from treewright.search.grow.starts import starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
@@ -45,6 +45,12 @@ _TRACE = ("seconds", "objective", "mu", "label_loss", "smoothness", "price", "re
 """What is told of each round."""
 
 _REASONS = {"rounds": "all rounds are done", "settled": "the model did not change any more"}
+
+_SEARCH = 0.5
+"""Share of the time that the search for neighbours may take."""
+
+_ENOUGH = 0.5
+"""Share of the points whose neighbours must have been searched for: with less, a tree is fitted to the labels alone."""
 
 _BLOCK_CELLS = 4_000_000
 """Cells of sparse rows that are made dense at once, for models that were fitted on dense ones."""
@@ -205,14 +211,14 @@ def train_laptao(
     known = graph if graph is None else check_graph(graph, len(rows))
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale
-    work = replace(rows, y=None)
-    reduction = reduced(work, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    with threadpool_limits(limits=1):
+        reduction, near = _points_and_graph(replace(rows, y=None), labelled, known, graph_settings, conduct, budget)
     kept, points = reduction.kept, reduction.points
     label_weight = np.where(labelled[kept], rows.weight[kept], 0.0)
     centred, mean = _centred(Y[kept], label_weight)
     task = GraphTask(
         points.X,
-        _affinities(reduction, known, graph_settings, conduct),
+        near.W,
         *_by_point(centred, label_weight, reduction.place[kept], len(points)),
         points.weight,
         float(settings.gamma),
@@ -220,16 +226,19 @@ def train_laptao(
     mass = float(points.weight.sum())
     alpha = automatic_alpha(mass, least=0.0) if settings.alpha == "auto" else float(settings.alpha)
     step = _step(reduction, alpha, settings, conduct, budget, start)
+    # Of labels alone there is nothing to smooth, and nothing to alternate with.
+    schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
+    sharpen = _sharpener(mean, settings) if near.searched else None
     with threadpool_limits(limits=1):
-        result = smooth_and_fit(task, step, settings.schedule, budget, conduct.told, _sharpener(mean, settings))
+        result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
     left_out = np.flatnonzero(reduction.place < 0)
     if len(left_out):
-        near = int(graph_settings.n_neighbors), float(graph_settings.perplexity), conduct.threads
-        smooth[left_out] = model.scores(rows.X[left_out], *near)
+        around = int(graph_settings.n_neighbors), float(graph_settings.perplexity), conduct.threads
+        smooth[left_out] = model.scores(rows.X[left_out], *around)
     n_iter = 1 if settings.tree is None else result.n_rounds
-    status, reason = _ended(result, settings, budget)
+    status, reason = _ended(result, settings, budget, near.note)
     trace = named_trace(([getattr(now, name) for name in _TRACE] for now in result.rounds), *_TRACE)
     record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
     return LapTAOFit(model, smooth, alpha, n_iter, result.best, record)
@@ -267,12 +276,23 @@ def _by_point(
     return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
 
 
-def _affinities(reduction: Reduction, graph: Any, settings: GraphSettings, conduct: Conduct) -> Any:
-    """Affinities of the points: those of their neighbours, or those of their rows added up."""
-    if graph is None:
-        return settings.affinities(reduction.points.X, conduct.threads, conduct.seed)
-    members = reduction.members()
-    return check_graph(members @ graph @ members.T, len(reduction.points))
+def _points_and_graph(
+    rows: Sample, labelled: BoolArray, graph: Any, settings: GraphSettings, conduct: Conduct, budget: Budget
+) -> tuple[Reduction, FoundGraph]:
+    """Points of the rows and their graph; those of labelled rows without a graph where there is no time for one."""
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    if graph is not None:
+        members = reduction.members()
+        return reduction, FoundGraph(check_graph(members @ graph @ members.T, len(reduction.points)))
+    found = settings.search(reduction.points.X, conduct.threads, conduct.seed, budget.share(_SEARCH))
+    if found.searched >= _ENOUGH:
+        return reduction, found
+    scaling = reduction.scaling
+    assert scaling is not None
+    known = replace(rows, weight=np.where(labelled, rows.weight, 0.0))
+    reduction = reduced(known, Weighted(), Scale(lambda X: scaling), Compact(), Merge(labels=False))
+    n = len(reduction.points)
+    return reduction, FoundGraph(sparse.csr_array((n, n)), 0.0, f"{found.note}, so only labelled rows were used")
 
 
 def _sharpener(mean: FloatArray, settings: LapTAOSettings) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
@@ -393,8 +413,10 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
     return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))
 
 
-def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget) -> tuple[FitStatus, str]:
+def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:
+    """Status and reason; `cut` says how the search for neighbours was cut short."""
     done = "" if settings.tree is None else f"{result.n_rounds} rounds"
-    if budget.interrupted or result.reason == "stopped":
-        return cut_short(budget, done)
+    if budget.interrupted or result.reason == "stopped" or cut:
+        status, reason = cut_short(budget, done)
+        return status, cut or reason
     return FitStatus.LOCAL, _REASONS[result.reason]

@@ -50,9 +50,8 @@ class VoteTable:
         possible = np.stack(
             [totals.of((self.votes == k).any(axis=1)).group_rows for k in range(self.n_classes)], axis=1
         )
-        above = np.maximum(sure - totals.high, 0).sum(axis=1)
-        below = np.maximum(totals.low - possible, 0).sum(axis=1)
-        return float(max(np.maximum(above, below).sum(), totals.unreachable))
+        missed = np.maximum(totals.excess(sure).sum(axis=1), totals.lack(possible).sum(axis=1))
+        return float(max(missed.sum(), totals.unreachable))
 
 
 def search_vote_weights(

@@ -11,11 +11,15 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.tree import Tree
 
-__all__ = ["cart_start", "cart_tree", "tree_from_sklearn"]
+__all__ = ["cart_start", "cart_tree", "hasty_cart", "tree_from_sklearn"]
 
 _CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
 """CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
 least, and takes about so long for a cell and level."""
+
+_LAST_ROWS, _LAST_FEATURES = 10_000, 32
+"""Once time is over, CART as a start has so many rows at most and looks at so many features for a split: a fraction of
+a second for a tree that is no constant."""
 
 
 def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
@@ -117,11 +121,28 @@ def cart_start(
     """
     n, p = X.shape
     if n > _CART_ROWS:  # a start need not be the best tree
-        some = np.sort(np.random.default_rng(seed).choice(n, _CART_ROWS, replace=False))
+        some = _some_rows(n, _CART_ROWS, seed)
         return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
     looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
-    if budget.seconds is not None and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.seconds:
+    if _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
         return None
+    return _on_features(X, targets, weight, depth, classify, seed, looked_at)
+
+
+def hasty_cart(X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int) -> Tree:
+    """CART on a few rows and features, as a start once time is over; parameters as for :func:`cart_start`."""
+    some = _some_rows(X.shape[0], _LAST_ROWS, seed)
+    return _on_features(X[some], targets[some], weight[some], depth, classify, seed, min(X.shape[1], _LAST_FEATURES))
+
+
+def _some_rows(n: int, most: int, seed: int) -> IntArray:
+    """All rows, or if these are more than `most` so many of them."""
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)) if n > most else np.arange(n)
+
+
+def _on_features(
+    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, looked_at: int
+) -> Tree:
     if not classify:
         return cart_tree(X, targets, weight, None, depth, seed=seed, max_features=looked_at)
     codes = targets[:, 0].astype(np.int64)

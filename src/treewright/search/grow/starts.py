@@ -16,7 +16,7 @@ from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.grow.cart import cart_start
+from treewright.search.grow.cart import cart_start, hasty_cart
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.points import Points
 from treewright.splits.thresholds import best_threshold, halving_threshold
@@ -57,6 +57,8 @@ def starting_tree(
 ) -> Tree:
     """Make a start by its name; "auto" is balanced for oblique splits, CART for axis-aligned ones.
 
+    Once the budget is over, it is CART on a few rows, unless a random tree is asked for.
+
     Parameters
     ----------
     X, weight, depth, alpha, seed, budget, n_jobs
@@ -72,6 +74,8 @@ def starting_tree(
     """
     if kind in ("auto", "balanced"):
         kind = "cart" if axis else "balanced"
+    if budget.over and kind != "random":
+        return hasty_cart(X, targets, weight, depth, classify, seed)
     if kind == "balanced":
         return balanced_tree(X, _one_hot(targets) if classify else targets, weight, depth, alpha, budget, n_jobs, seed)
     if kind == "cart":

@@ -155,6 +155,8 @@ class Alternation:
         changed = False
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
             for level in range(len(self.shape.branches) - 1, -1, -1):
+                if budget.over:
+                    break
                 changed |= self._improve_level(level, budget, parallel)
         return changed
 

@@ -47,6 +47,9 @@ __all__ = [
 _RESIDUAL = 1e-6
 """Relative residual of the label steps."""
 
+_LEAST_STEPS = 10
+"""Steps of conjugate gradients that a first label step makes in any case: else a model would have nothing to fit."""
+
 _DENSE_LEAVES = 2000
 """Leaves up to which edges between them are summed in a dense table."""
 
@@ -241,11 +244,13 @@ def smooth_and_fit(
     (True, 'settled')
     """
     smoother = LabelSmoother(task.W, task.label_weight, task.gamma, task.weight, tol=_RESIDUAL)
-    z = smooth = smoother.solve(task.label_weight[:, None] * task.Y, 0.0, budget=budget)
+    half = budget.share(0.5)  # the model is to have as much time
+    z = smooth = smoother.solve(task.label_weight[:, None] * task.Y, 0.0, budget=half, least_steps=_LEAST_STEPS)
     if sharpen is not None:
         task = sharpen(task, smooth)
         smoother = LabelSmoother(task.W, task.label_weight, task.gamma, task.weight, tol=_RESIDUAL)
-        z = smoother.solve(task.label_weight[:, None] * task.Y, 0.0, start=smooth, budget=budget)
+        right = task.label_weight[:, None] * task.Y
+        z = smoother.solve(right, 0.0, start=smooth, budget=half, least_steps=_LEAST_STEPS)
     known, mass = task.label_weight[:, None] * task.Y, task.weight[:, None]
     fitted = step.fit(z, budget)
     keeper = _Keeper(task, budget, on_round)

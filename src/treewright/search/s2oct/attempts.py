@@ -118,8 +118,9 @@ class _Offers:
     def add(self, tree: Tree) -> None:
         """Repair a tree and offer it."""
         feasible = self.model.repair(tree)
-        self.best.offer(feasible)
-        self.pool.add(self.model, feasible)
+        objective = self.model.objective(feasible)
+        self.best.take(feasible, objective)
+        self.pool.add(self.model, feasible, objective)
 
 
 def _attempt(

@@ -36,9 +36,8 @@ class Pool:
     labels: list[IntArray] = field(default_factory=list)
     guide: IntArray | None = None
 
-    def add(self, model: S2OCT, tree: Tree) -> None:
-        """Add a feasible tree if it is as good as the others; a better one drops them."""
-        objective = model.objective(tree)
+    def add(self, model: S2OCT, tree: Tree, objective: float) -> None:
+        """Add a feasible tree of this objective if it is as good as the others; a better one drops them."""
         tolerance = 1e-6 * max(1.0, abs(objective))
         if objective > self.objective + tolerance:
             return
@@ -84,7 +83,7 @@ def members(pool: Pool, model: S2OCT, prefer: str, n_trees: int) -> list[int]:
     >>> model = S2OCT(X, y, np.ones(3), PointTotals([[1]], [[0, 0]], [[1, 1]]), depth=1)
     >>> pool = Pool()
     >>> for threshold in (2.0, 6.0, 7.0):
-    ...     pool.add(model, model.repair(Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])))
+    ...     pool.add(model, model.repair(Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])), 0.0)
     >>> members(pool, model, "typical", 2)
     [1, 0]
     """

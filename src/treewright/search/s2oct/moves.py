@@ -167,7 +167,7 @@ class Moves:
         """
         label = planes.labels[leaves_reached(values)]
         counts = self.totals.counts(label)
-        lacking = np.maximum(self.totals.low - counts, 0) - np.maximum(counts - self.totals.high, 0)
+        lacking = self.totals.lack(counts) - self.totals.excess(counts)
         if_left, if_right = labels_on_either_side(planes, node, values[here])
         goes_left = values[here, node] <= 0
         other = np.where(goes_left, if_right, if_left)

@@ -12,6 +12,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import PointTotals
+from treewright.data.point_totals import tight_intervals
 from treewright.search.totals.transport import divide_groups
 
 __all__ = ["divide_points"]
@@ -72,8 +73,7 @@ def _possible(totals: PointTotals) -> tuple[IntArray, IntArray]:
     needed, allowed = low.sum(axis=1) > rows, high.sum(axis=1) < rows
     low[needed], high[needed] = 0, totals.low[needed]
     low[allowed], high[allowed] = totals.high[allowed], rows[allowed, None]
-    tight_low = np.maximum(low, rows[:, None] - (high.sum(axis=1, keepdims=True) - high))
-    return tight_low, np.minimum(high, rows[:, None] - (low.sum(axis=1, keepdims=True) - low))
+    return tight_intervals(low, high, rows)
 
 
 def _divided_rows(scores: FloatArray, group: IntArray, low: IntArray, high: IntArray) -> IntArray:
@@ -159,7 +159,7 @@ def _mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArr
 def _savings(labels: IntArray, totals: PointTotals) -> tuple[IntArray, IntArray, IntArray]:
     """Points and classes whose change may come nearer to the totals, and by how many rows each does."""
     counts, low, high = totals.counts(labels), totals.low, totals.high
-    excess, lack = np.maximum(counts - high, 0), np.maximum(low - counts, 0)
+    excess, lack = totals.excess(counts), totals.lack(counts)
     above, below = excess.sum(axis=1), lack.sum(axis=1)
     missed = np.maximum(above, below)
     # A change helps only if it takes from a class in excess, or from any with rows to spare where rows are lacking
