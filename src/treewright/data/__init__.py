@@ -14,7 +14,7 @@ from treewright.data.reduction import (
     reduced,
 )
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling
+from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling, weight_unit
 from treewright.data.totals import ClassTotals, parse_totals
 
 __all__ = [
@@ -41,4 +41,5 @@ __all__ = [
     "standard_scaling",
     "target_spread",
     "unit_scaling",
+    "weight_unit",
 ]

@@ -14,12 +14,13 @@ from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "target_spread", "unit_scaling"]
+__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "target_spread", "unit_scaling", "weight_unit"]
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
 _EXPONENT = 900  # weights of an inverted tree are kept within 2**-900 and 2**900
 S2OCT_BOX = 100.0
+_MOST_COPIES = 1e6  # weights that are numbers of rows are whole; beyond, all numbers nearly are
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,6 +301,41 @@ def target_spread(Y: FloatArray, weight: FloatArray) -> float:
         return 1.0
     # Squares of very large and very small targets would be infinite or 0.
     return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
+
+
+def weight_unit(weight: FloatArray) -> float:
+    r"""Weight of one row: the unit of what is priced in rows.
+
+    Where all weights are whole multiples of the smallest one they are taken for numbers of equal rows, and that one is
+    the unit. Otherwise it is the mean weight as the weights themselves count it, :math:`\sum w_i^2 / \sum w_i`; the
+    total weight is then that of :math:`(\sum w_i)^2 / \sum w_i^2` rows, the effective number. Weights that are all
+    multiplied by a number have a unit that is multiplied by it.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,)
+        Weights, not negative; 0 leaves a row out.
+
+    Returns
+    -------
+    float
+        The unit; 1 without any weight above 0.
+
+    Examples
+    --------
+    >>> weight_unit(np.array([1.0, 3.0, 2.0, 0.0])), weight_unit(np.full(4, 0.25)), weight_unit(np.array([1.0, 2.5]))
+    (1.0, 0.25, 2.0714285714285716)
+    """
+    used = weight[weight > 0]
+    if not len(used):
+        return 1.0
+    least, largest = float(used.min()), float(used.max())
+    if largest <= _MOST_COPIES * least:
+        copies = used / least
+        if np.all(np.abs(copies - np.round(copies)) <= 1e-9 * copies):
+            return least
+    share = used / largest
+    return largest * float(share @ share) / float(share.sum())
 
 
 def _held(slopes: FloatArray) -> FloatArray:

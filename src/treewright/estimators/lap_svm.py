@@ -100,8 +100,9 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Equal rows are one point of the graph. Weights c count in all terms: the loss is their weighted mean, edges have the
-    weights :math:`c_i c_j w_{ij}`, n and l are sums of weights. So a weight of 2 is a repeated row, for unlabelled rows
-    too. More than 10 000 distinct rows are refused.
+    weights :math:`c_i c_j w_{ij}`, n and l are sums of weights, in units of the weight of one row
+    (:func:`treewright.data.weight_unit`). So a weight of 2 is a repeated row, for unlabelled rows too, and weights that
+    are all multiplied by a number give the same model. More than 10 000 distinct rows are refused.
 
     Examples
     --------

@@ -40,7 +40,8 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     alpha : float or "auto", default="auto"
         Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
         feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
-        Larger is sparser and smaller. "auto" is an eightieth of the root of the total weight.
+        Larger is sparser and smaller. "auto" is an eightieth of the root of the number of rows, times the weight of
+        one row as in :class:`TAOClassifier`.
     gamma : float, default=0.1
         Price of differences along edges, relative to that of errors at labels.
     trust : float, default=0.9

@@ -33,7 +33,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     alpha : float or "auto", default="auto"
         Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
         feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
-        Larger is sparser and smaller. "auto" is an eightieth of the root of the total weight.
+        Larger is sparser and smaller. "auto" is an eightieth of the root of the number of rows, times the weight of
+        one row as in :class:`TAOClassifier`.
     gamma : float, default=0.01
         Price of differences along edges, relative to that of errors at labels.
     estimator : {"tao", "cart", "graph"} or regressor, default="tao"

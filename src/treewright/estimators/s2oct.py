@@ -30,7 +30,7 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
     and the totals of a census. Minimizes
 
-    .. math:: \sum_{i\ labelled} w_i \min_{t:\ label(t) = y_i} LE(x_i, t) + C \sum_g dev_g
+    .. math:: \sum_{i\ labelled} w_i \min_{t:\ label(t) = y_i} LE(x_i, t) + C u \sum_g dev_g
 
     over trees with hyperplane splits, where LE adds up by how much a row misses a margin of 1 at the splits on its way
     to a leaf of its class, and :math:`dev_g` is the number of unlabelled rows of group g that would have to
@@ -47,7 +47,9 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
         Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
         for each class takes.
     penalty : float, default=1.0
-        The price C of an unlabelled row that would have to change class.
+        The price C of an unlabelled row that would have to change class, in errors of 1 of a labelled row of weight u:
+        the smallest weight if all are whole multiples of it (numbers of equal rows), else
+        :math:`\sum w_i^2 / \sum w_i`. So weights that are all multiplied by a number give the same tree.
     max_coefficient : float or None, default=None
         Largest entry of a split's normal, for features scaled into [-100, 100]; None is the paper's rule.
     margin_rule : {"tolerance", "reached", "paper"}, default="tolerance"

@@ -37,9 +37,9 @@ class TAOClassifier(TAOModel, TreeClassifier):
     max_depth : int, default=8
         Depth of the tree, at most 16.
     alpha : float or "auto", default="auto"
-        Price of a split, in rows: one on a single feature must save rows of a total weight of more than this, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth
-        of the root of the total weight, at least 1.
+        Price of a split, in rows of weight 1: one on a single feature must save rows of a total weight of more than
+        this, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is
+        an eightieth of the root of the number of rows, at least 1, times the weight of one row (see Notes).
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"
@@ -92,6 +92,13 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+
+    Notes
+    -----
+    *Weights.* Weights that are whole multiples of the smallest one are taken for numbers of equal rows, and that one
+    for the weight of one row. Other weights (of AdaBoost, of a survey) make a row weigh
+    :math:`\sum c_i^2 / \sum c_i`, and the rows :math:`(\sum c_i)^2 / \sum c_i^2` in number. So with ``alpha="auto"``
+    weights that are all multiplied by a number give the same tree.
 
     Examples
     --------
@@ -181,15 +188,16 @@ class TAORegressor(TAOModel, TreeRegressor):
     max_depth : int, default=8
         Depth of the tree, at most 16.
     alpha : float or "auto", default="auto"
-        Price of a split, in rows at the distance s: one on a single feature must save that much squared error, one on k
-        equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is an eightieth
-        of the root of the total weight, at least 1.
+        Price of a split, in rows of weight 1 at the distance s: one on a single feature must save that much squared
+        error, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto"
+        is an eightieth of the root of the number of rows, at least 1, times the weight of one row, see
+        :class:`TAOClassifier`.
     leaves : {"constant", "linear"}, default="constant"
         What a leaf predicts: the mean of its rows, or a linear function of all features.
     leaf_ridge : float, default=0.1
         The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
-        end of a feature's range to the other by s costs as much as this many such rows. Larger is flatter; a leaf with
-        few rows is nearly constant. Above 0; without meaning for constant leaves.
+        end of a feature's range to the other by s costs as much as this many such rows, whatever unit weights have.
+        Larger is flatter; a leaf with few rows is nearly constant. Above 0; without meaning for constant leaves.
     splits : {"oblique", "axis"}, default="oblique"
         Hyperplanes, or thresholds of single features.
     init : {"auto", "balanced", "cart", "random"}, default="auto"

@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, PointTotals, Problem
+from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
@@ -173,7 +173,8 @@ def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
         return np.ones(len(fitted.members.members))
     known = fitted.labelled
     assert known.y is not None
-    return wished_weights(fitted.members.votes(known.X), known.y, known.weight, fitted.unseen, n_classes)
+    weight = known.weight / weight_unit(known.weight)
+    return wished_weights(fitted.members.votes(known.X), known.y, weight, fitted.unseen, n_classes)
 
 
 def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,18 @@ from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Merge, Problem, Reduction, Sample, Scale, Scaling, Weighted, reduced, unit_scaling
+from treewright.data import (
+    Merge,
+    Problem,
+    Reduction,
+    Sample,
+    Scale,
+    Scaling,
+    Weighted,
+    reduced,
+    unit_scaling,
+    weight_unit,
+)
 from treewright.exceptions import InvalidInputError
 from treewright.graph import check_graph, laplacian
 from treewright.search.lap_svm.machine import kernel_matrix, kernel_width, solve_lap_svm
@@ -111,6 +122,8 @@ def train_lap_svm(
     budget : Budget
         Tells the time; the work is one factorization, which cannot be broken off.
     """
+    # n and l are numbers of rows, whatever unit the weights have
+    problem = replace(problem, weight=problem.weight / weight_unit(problem.weight))
     rows = Sample.of(problem.X, problem.y, problem.weight)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge(labels=False))
     points, scaling = reduction.points, reduction.scaling

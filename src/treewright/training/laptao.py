@@ -25,6 +25,7 @@ from treewright.data import (
     reduced,
     target_spread,
     unit_scaling,
+    weight_unit,
 )
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, check_graph, nearest_mean
@@ -223,8 +224,9 @@ def train_laptao(
         points.weight,
         float(settings.gamma),
     )
-    mass = float(points.weight.sum())
-    alpha = automatic_alpha(mass, least=0.0) if settings.alpha == "auto" else float(settings.alpha)
+    unit = weight_unit(rows.weight[kept])
+    automatic = unit * automatic_alpha(float(points.weight.sum()) / unit, least=0.0)
+    alpha = automatic if settings.alpha == "auto" else float(settings.alpha)
     step = _step(reduction, alpha, settings, conduct, budget, start)
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -48,6 +48,17 @@ class Solving:
     threads: int = 1
     seed: int = 0
     on_progress: Callable[[Progress], None] | None = None
+
+    def told_in_units(self, unit: float) -> Solving:
+        """The same, with an objective of 1 told as one of `unit`."""
+        told = self.on_progress
+        if told is None:
+            return self
+
+        def heard(event: Progress) -> None:
+            told(replace(event, objective=event.objective * unit, bound=event.bound * unit))
+
+        return replace(self, on_progress=heard)
 
 
 @dataclass(frozen=True)

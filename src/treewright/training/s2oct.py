@@ -8,7 +8,18 @@ import numpy as np
 
 from treewright.arrays import IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, s2oct_scaling
+from treewright.data import (
+    ClassTotals,
+    Merge,
+    Problem,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    reduced,
+    s2oct_scaling,
+    weight_unit,
+)
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.search import Incumbent
@@ -102,7 +113,10 @@ def train_s2oct(
     start : Tree or None
         A tree to start from, in the units of the data.
     """
-    rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight, 1.0))
+    # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
+    unit = weight_unit(problem.weight_labelled)
+    solving = solving.told_in_units(unit)
+    rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
@@ -114,7 +128,7 @@ def train_s2oct(
     of_points = np.zeros(len(reduction.points), dtype=np.int64)
     of_points[model.y < 0] = guess
     numbers = np.where(problem.labelled, problem.y, reduction.invert(of_points))
-    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, found.record)
+    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, found.record.times(unit))
 
 
 def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S2OCT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,18 @@ from threadpoolctl import threadpool_limits
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, target_spread, unit_scaling
+from treewright.data import (
+    Compact,
+    Merge,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    reduced,
+    target_spread,
+    unit_scaling,
+    weight_unit,
+)
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
 from treewright.search.grow.starts import starting_tree
@@ -105,6 +116,9 @@ def train_tao(
         if not np.isfinite(rows.weight.sum()):
             largest = show(rows.weight.max())
             raise InvalidInputError(f"the weights sum to infinity, the largest is {largest}; divide all")
+    # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
+    unit = weight_unit(rows.weight)
+    rows, conduct = replace(rows, weight=rows.weight / unit), _told_in_units(conduct, unit)
     goal: _Goal
     if n_classes is not None:
         goal = _Classes(rows, n_classes)
@@ -115,7 +129,7 @@ def train_tao(
     work = Sample.of(rows.X, goal.targets, rows.weight)
     reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
     points = reduction.points
-    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha)
+    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with threadpool_limits(limits=1):
         first = _start(reduction, n_classes, alpha, settings, conduct, budget, start)
@@ -137,8 +151,22 @@ def train_tao(
     objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
     status, reason = _ended(result, settings, budget)
     trace = named_trace(result.trace, "seconds", "objective", "loss")
-    record = FitRecord(status, reason, budget.elapsed, objective, None, trace)
-    return TAOFit(tree, alpha, result.n_iter, record, _note(objective, reached))
+    record = FitRecord(status, reason, budget.elapsed, objective, None, trace).times(unit)
+    if n_classes is not None:  # values are weights of classes
+        tree = tree.with_leaves(tree.values * unit, tree.labels)
+    return TAOFit(tree, alpha * unit, result.n_iter, record, _note(objective, reached, unit))
+
+
+def _told_in_units(conduct: Conduct, unit: float) -> Conduct:
+    """The same, with an objective of 1 told as one of `unit`."""
+    told = conduct.told
+    if told is None:
+        return conduct
+
+    def heard(seconds: float, objective: float, loss: float, *words: str) -> None:
+        told(seconds, objective * unit, loss * unit, *words)
+
+    return replace(conduct, told=heard)
 
 
 def _start(
@@ -206,11 +234,12 @@ def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[Fi
     return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
 
 
-def _note(objective: float, reached: float) -> str:
+def _note(objective: float, reached: float, unit: float) -> str:
     if objective <= reached + _ROUNDING * max(1.0, reached):
         return ""
     return (
-        f"the tree has objective {objective:.6g} in the units of the data, {reached:.6g} on scaled features: a feature "
+        f"the tree has objective {objective * unit:.6g} in the units of the data, {reached * unit:.6g} on scaled "
+        "features: a feature "
         "varies too little for its size, or features differ too much in size. Subtract constants from such features, "
         "or rescale them."
     )

@@ -89,8 +89,8 @@ def logistic_node(
     return solved.weights, solved.intercept
 
 
-def automatic_alpha(mass: float, least: float = 1.0) -> float:
-    """Alpha for points of this total weight and targets of unit size, where nothing better is known.
+def automatic_alpha(n_rows: float, least: float = 1.0) -> float:
+    """Alpha for so many rows of weight 1 and targets of unit size, where nothing better is known.
 
     The price of chance grows with the root of the number of points: on images of digits an eightieth of it serves well.
     Small tables are noisier, and a split must save at least one point there, `least`; smoothed targets have no noise.
@@ -100,7 +100,7 @@ def automatic_alpha(mass: float, least: float = 1.0) -> float:
     >>> automatic_alpha(100.0), automatic_alpha(40_000.0)
     (1.0, 2.5)
     """
-    return max(least, _ALPHA * float(np.sqrt(mass)))
+    return max(least, _ALPHA * float(np.sqrt(n_rows)))
 
 
 def normal_price(normals: FloatArray) -> FloatArray:
