@@ -27,7 +27,7 @@ def random_model(seed, n_labelled=8, n_unlabelled=25, n_classes=2, n_groups=1, s
     size[np.arange(n_labelled, n), rng.integers(0, n_groups, n_unlabelled)] = rng.integers(1, 4, n_unlabelled)
     truth = rng.integers(0, n_classes, n)
     counts = np.stack([size[truth == k].sum(axis=0) for k in range(n_classes)], axis=1)
-    settings = {"depth": 2, "bound": 5.0} | settings
+    settings = {"depth": 2, "max_coefficient": 5.0} | settings
     totals = PointTotals(size[n_labelled:], np.maximum(counts - slack, 0), counts + slack)
     return S2OCT(X, y, rng.random(n) + 0.5, totals, **settings)
 
@@ -379,7 +379,7 @@ def test_largest_distance_of_very_many_points_is_an_upper_bound():
         ({"slack": 1}, "exact total"),
         ({"n_groups": 2}, "one group"),
         ({"n_classes": 3}, "two classes"),
-        ({"max_coefficient": 1e-3}, "larger bound"),
+        ({"max_coefficient": 1e-3}, "larger max_coefficient"),
     ],
 )
 def test_the_printed_program_refuses_what_it_does_not_know(change, text):
