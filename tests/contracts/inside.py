@@ -1,7 +1,11 @@
 """The names from inside the package that contracts need, in one place: where one moves, only this file changes."""
 
 from treewright.budget import Budget
+from treewright.data import PointTotals
 from treewright.search import Incumbent
+from treewright.search.grow.oblique import GapPoints, grow
+from treewright.search.s2oct import structure
+from treewright.search.s2oct.attempts import search_s2oct
 from treewright.training.optimize import optimize
 
-__all__ = ["Budget", "Incumbent", "optimize"]
+__all__ = ["Budget", "GapPoints", "Incumbent", "PointTotals", "grow", "optimize", "search_s2oct", "structure"]

@@ -87,8 +87,8 @@ def test_tao(model, weight):
         same_tree(tree, model.tree_)
         assert model.alpha_ == pytest.approx(factor * alpha, rel=1e-9)
         assert model.objective_ == pytest.approx(factor * objective, rel=1e-6)
-        for name in ("objective", "loss"):
-            assert model.trace_[name][-1] == pytest.approx(factor * trace[name][-1], rel=1e-6)
+        for column in ("objective", "loss"):
+            assert model.trace_[column][-1] == pytest.approx(factor * trace[column][-1], rel=1e-6)
 
 
 def test_without_weights_alpha_is_what_it_was():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
 from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
 
 from treewright.budget import Budget
@@ -48,6 +49,20 @@ def test_l1_directions_are_sparse():
     left = X[:, 3] <= 0.5
     direction = logistic_direction(X, left, np.ones(200), "l1", strength=5.0)
     assert np.flatnonzero(direction).tolist() == [3]
+
+
+@pytest.mark.parametrize("strength", [1e-2, 1.0])
+def test_more_features_than_points_are_looked_at_in_the_span_of_the_points(strength):
+    rng = np.random.default_rng(4)
+    X, weight = rng.normal(size=(20, 90)), rng.uniform(0.5, 2, 20)
+    left = X[:, 0] + 0.5 * rng.normal(size=20) <= 0
+    found = logistic_direction(X, left, weight, "l2", strength)
+    # liblinear penalizes the intercept, too: a column of ones does that in any other solver.
+    wide = np.column_stack([X, np.ones(20)])
+    other = LogisticRegression(C=1 / strength, fit_intercept=False, tol=1e-8, max_iter=10_000)
+    wanted = other.fit(wide, ~left, sample_weight=weight / weight.mean()).coef_[0, :-1]
+    assert found @ wanted / np.linalg.norm(found) / np.linalg.norm(wanted) > 0.9999
+    assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(wanted), rel=0.02)
 
 
 def test_directions_end_with_the_budget():

@@ -1,1 +1,1 @@
-"""The problem of one node: thresholds, directions, linear programs."""
+"""The problem of one node: thresholds, segments, directions, linear programs in which points join, categories."""

@@ -37,8 +37,17 @@ def logistic_direction(
     model = LogisticRegression(
         C=1.0 / strength, l1_ratio=ratio, solver="liblinear", max_iter=200, tol=1e-3, random_state=0
     )
-    model.fit(X, ~goes_left, sample_weight=weight / weight.mean())
-    return np.asarray(model.coef_[0], dtype=np.float64)
+    goes_right, counts = ~goes_left, weight / weight.mean()
+    if penalty == "l1" or X.shape[1] <= 2 * len(X):
+        return np.asarray(model.fit(X, goes_right, sample_weight=counts).coef_[0], dtype=np.float64)
+    # The solution is a combination of the points: coordinates along their principal directions will do.
+    square, mixed = np.linalg.eigh(X @ X.T)
+    kept = square > 1e-10 * square[-1]
+    if not kept.any():
+        return np.zeros(X.shape[1])
+    long = np.sqrt(square[kept])
+    model.fit(mixed[:, kept] * long, goes_right, sample_weight=counts)
+    return np.asarray(X.T @ (mixed[:, kept] @ (model.coef_[0] / long)))
 
 
 def hinge_directions(

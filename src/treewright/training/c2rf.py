@@ -140,7 +140,7 @@ def train_c2rf(
     n_classes, totals = problem.n_classes, problem.totals
     if start is not None and len(start) != len(members.members):
         start = None
-    task = Reweighting(votes, totals, n_classes, _wished(fitted, problem, settings.prefer), start, settings)
+    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
     found = reweight(task, solving, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
@@ -167,14 +167,14 @@ def _check_classes(problem: Problem, members: Members) -> None:
             )
 
 
-def _wished(fitted: FittedEnsemble, problem: Problem, prefer: str) -> FloatArray:
+def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
     """Weights to be near to."""
     if prefer == "equal" or fitted.unseen is None:
         return np.ones(len(fitted.members.members))
     known = fitted.labelled
     assert known.y is not None
-    weight = known.weight / weight_unit(problem.weight_labelled)
-    return wished_weights(fitted.members.votes(known.X), known.y, weight, fitted.unseen, problem.n_classes)
+    weight = known.weight / weight_unit(known.weight)
+    return wished_weights(fitted.members.votes(known.X), known.y, weight, fitted.unseen, n_classes)
 
 
 def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:

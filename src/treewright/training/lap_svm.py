@@ -122,7 +122,7 @@ def train_lap_svm(
     budget : Budget
         Tells the time; the work is one factorization, which cannot be broken off.
     """
-    # Labels and edges count in rows, whatever unit the weights have.
+    # n and l are numbers of rows, whatever unit the weights have
     problem = replace(problem, weight=problem.weight / weight_unit(problem.weight))
     rows = Sample.of(problem.X, problem.y, problem.weight)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge(labels=False))

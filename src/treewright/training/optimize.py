@@ -49,14 +49,14 @@ class Solving:
     seed: int = 0
     on_progress: Callable[[Progress], None] | None = None
 
-    def telling(self, unit: float) -> Solving:
-        """The same, with objectives and bounds told in units in which an objective of 1 is `unit`."""
+    def told_in_units(self, unit: float) -> Solving:
+        """The same, with an objective of 1 told as one of `unit`."""
         told = self.on_progress
         if told is None:
             return self
 
         def heard(event: Progress) -> None:
-            told(replace(event, objective=unit * event.objective, bound=unit * event.bound))
+            told(replace(event, objective=event.objective * unit, bound=event.bound * unit))
 
         return replace(self, on_progress=heard)
 

@@ -17,6 +17,9 @@ __all__ = ["PROVEN", "FitRecord", "FitStatus", "cut_short", "named_trace"]
 PROVEN = "objective and bound meet"
 """The reason of an optimum."""
 
+_IN_UNITS = {"objective", "bound", "loss"}
+"""Columns of a trace that are in the units of the objective."""
+
 
 class FitStatus(StrEnum):
     """How a fit ended.
@@ -89,18 +92,18 @@ class FitRecord:
         """The record with the time that has passed by now."""
         return replace(self, seconds=budget.elapsed)
 
-    def times(self, unit: float) -> FitRecord:
-        """The record in other units: objective and bound are multiplied, and so are these and the loss in the trace."""
-        trace = self.trace.copy()
-        for name in {"objective", "bound", "loss"} & set(trace.dtype.names or ()):
-            trace[name] *= unit
-        objective, bound = (None if value is None else unit * value for value in (self.objective, self.bound))
-        return replace(self, objective=objective, bound=bound, trace=trace)
-
     def with_objective(self, objective: float) -> FitRecord:
         """The record of a fit that returns another solution than it ended with, whose objective is not below."""
         bound = None if self.bound is None else min(self.bound, objective)
         return replace(self, objective=objective, bound=bound)
+
+    def times(self, unit: float) -> FitRecord:
+        """The record in other units: the objective and what adds up to it are multiplied."""
+        trace = self.trace.copy()
+        for name in _IN_UNITS & set(trace.dtype.names or ()):
+            trace[name] *= unit
+        objective, bound = (None if value is None else value * unit for value in (self.objective, self.bound))
+        return replace(self, objective=objective, bound=bound, trace=trace)
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""

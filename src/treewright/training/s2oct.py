@@ -113,9 +113,9 @@ def train_s2oct(
     start : Tree or None
         A tree to start from, in the units of the data.
     """
-    # Searches and solvers have tolerances of their own, so rows weigh about 1 to them.
+    # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
-    solving = solving.telling(unit)
+    solving = solving.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)

@@ -116,6 +116,9 @@ def train_tao(
         if not np.isfinite(rows.weight.sum()):
             largest = show(rows.weight.max())
             raise InvalidInputError(f"the weights sum to infinity, the largest is {largest}; divide all")
+    # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
+    unit = weight_unit(rows.weight)
+    rows, conduct = replace(rows, weight=rows.weight / unit), _told_in_units(conduct, unit)
     goal: _Goal
     if n_classes is not None:
         goal = _Classes(rows, n_classes)
@@ -123,10 +126,7 @@ def train_tao(
         goal = _Lines(rows, settings.leaf_ridge)
     else:
         goal = _Means(rows)
-    # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
-    unit = weight_unit(rows.weight)
-    conduct = _telling(conduct, unit)
-    work = Sample.of(rows.X, goal.targets, rows.weight / unit)
+    work = Sample.of(rows.X, goal.targets, rows.weight)
     reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
     points = reduction.points
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
@@ -148,11 +148,25 @@ def train_tao(
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
-    objective = loss / unit + alpha * float(normal_price(found.collapsed(kept).weights).sum())
+    objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
     status, reason = _ended(result, settings, budget)
     trace = named_trace(result.trace, "seconds", "objective", "loss")
     record = FitRecord(status, reason, budget.elapsed, objective, None, trace).times(unit)
-    return TAOFit(tree, unit * alpha, result.n_iter, record, _note(objective, reached, unit))
+    if n_classes is not None:  # values are weights of classes
+        tree = tree.with_leaves(tree.values * unit, tree.labels)
+    return TAOFit(tree, alpha * unit, result.n_iter, record, _note(objective, reached, unit))
+
+
+def _told_in_units(conduct: Conduct, unit: float) -> Conduct:
+    """The same, with an objective of 1 told as one of `unit`."""
+    told = conduct.told
+    if told is None:
+        return conduct
+
+    def heard(seconds: float, objective: float, loss: float, *words: str) -> None:
+        told(seconds, objective * unit, loss * unit, *words)
+
+    return replace(conduct, told=heard)
 
 
 def _start(
@@ -220,25 +234,14 @@ def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[Fi
     return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
 
 
-def _telling(conduct: Conduct, unit: float) -> Conduct:
-    """The same, with objectives and losses told in units in which an objective of 1 is `unit`."""
-    told = conduct.told
-    if told is None:
-        return conduct
-
-    def heard(seconds: float, objective: float, loss: float, *after: str) -> None:
-        told(seconds, unit * objective, unit * loss, *after)
-
-    return replace(conduct, told=heard)
-
-
 def _note(objective: float, reached: float, unit: float) -> str:
     if objective <= reached + _ROUNDING * max(1.0, reached):
         return ""
     return (
-        f"the tree has objective {unit * objective:.6g} in the units of the data, {unit * reached:.6g} on scaled "
-        "features: a feature varies too little for its size, or features differ too much in size. Subtract constants "
-        "from such features, or rescale them."
+        f"the tree has objective {objective * unit:.6g} in the units of the data, {reached * unit:.6g} on scaled "
+        "features: a feature "
+        "varies too little for its size, or features differ too much in size. Subtract constants from such features, "
+        "or rescale them."
     )
 
 
@@ -308,8 +311,7 @@ class _Lines(_Means):
         """Linear functions at all nodes, in the units of the data; the price of those at the leaves is in the loss."""
         X = self.rows.X
         scaling, shape, leaf = unit_scaling(X), Shape.of(tree), route(tree, X)
-        unit = weight_unit(self.rows.weight)
-        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight / unit, self.ridge)
+        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
         with threadpool_limits(limits=1):
             leaves.refit(shape, leaf)
             price = leaves.price
@@ -317,4 +319,4 @@ class _Lines(_Means):
         values = leaves.table()[0] * self.scale + self.mean
         values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
         tree = tree.with_leaves(values, None, slopes)
-        return tree, self.squares(tree) + unit * price
+        return tree, self.squares(tree) + price

@@ -18,7 +18,7 @@ one linear program a node, and step 3 weighs error against deviation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,8 +99,8 @@ def search_s2oct(
     offers.add(cart_tree(survey.X, survey.y, survey.weight, model.n_classes, model.depth))
     if guided and not budget.over:
         offers.add(Tree.leaf(np.bincount(survey.y, survey.weight, model.n_classes), survey.X.shape[1]))
-        if len(model.present) > 1:
-            offers.add(_linear(survey, budget.share(0.3)).to_tree(model.n_classes))
+        for planes in _linear(survey, budget.share(0.3)) if len(model.present) > 1 else ():
+            offers.add(planes.to_tree(model.n_classes))
         guide = Guide(survey, seed, budget.share(0.3))
         offers.pool.guide = guide.labels()
         _attempt(offers, survey, guide, budget, seed, samples, attempts, n_jobs)
@@ -154,18 +154,20 @@ def _attempt(
             break
 
 
-def _linear(survey: Survey, budget: Budget) -> Planes:
-    """Hyperplanes of logistic regressions, moved to the totals where that pays."""
+def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
+    """Hyperplanes of logistic regressions, moved to the totals; more of them where there is time."""
     planes, nodes = linear(survey, budget)
     moves = Moves(survey, np.random.default_rng(0), budget)
     moved = planes
     for node in nodes:
         if not budget.over:
             moved = moves.shifted(moved, node)
-    # Leaves that no point reaches have their labels after repair, and scales depend on them.
-    repaired = [survey.completed(survey.model.repair(some.to_tree(survey.model.n_classes))) for some in (moved, planes)]
-    found = [shrunk(survey, some, budget) for some in repaired]
-    return min(found, key=lambda some: moves.cost(some, moves.deviation(some))[0])
+    yield shrunk(survey, moved, budget)
+    # Leaves that no point reaches get their labels by repair, and scales depend on them.
+    repaired = survey.completed(survey.model.repair(moved.to_tree(survey.model.n_classes)))
+    for found in (repaired, planes):
+        if not budget.over:
+            yield shrunk(survey, found, budget)
 
 
 @dataclass(frozen=True)

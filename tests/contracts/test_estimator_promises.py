@@ -1,0 +1,536 @@
+"""The promises of estimators, for each one that makes them (see `NOT_PROMISED`), with unlabelled rows and totals."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import treewright
+from tests.contracts import measures
+from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct
+from tests.contracts.cases import CASES, SOLVERS
+from tests.contracts.estimators import (
+    FITS,
+    NOT_PROMISED,
+    PROMISES,
+    Fit,
+    fits_of,
+    limits,
+    numbers,
+    predicted,
+    run,
+    semi,
+    tao_measure,
+    unlabelled,
+    weights,
+    within,
+)
+from tests.kept_fits import Stump
+from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, S2OCTClassifier, SSCTClassifier, Tree
+
+RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
+"""Estimators for which a promise has a test."""
+
+SOLVED = ("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier")
+
+
+def each(promise: int, *only: str, given: list[Fit] | None = None) -> Any:
+    """Parametrize over the fits that make a promise (or some of them), and note that there is a test of it."""
+    chosen = [fit for fit in (fits_of(promise) if given is None else given) if not only or fit.name in only]
+    RAN[promise] |= {fit.kind for fit in chosen}
+    return pytest.mark.parametrize("fit", chosen, ids=lambda fit: fit.name)
+
+
+def moved(data: dict[str, Any], factor: Any, shift: Any) -> dict[str, Any]:
+    """The same data with features in other units."""
+    p = data["X"].shape[1]
+    return data | {"X": data["X"] * np.resize(factor, p) + np.resize(shift, p)}
+
+
+def reordered(data: dict[str, Any], order: np.ndarray) -> dict[str, Any]:
+    """The same rows in another order."""
+    turned = {name: np.asarray(value)[order] for name, value in data.items() if name not in ("totals", "graph")}
+    if "graph" in data:
+        turned["graph"] = data["graph"][np.ix_(order, order)]
+    return turned | {name: data[name] for name in ("totals",) if name in data}
+
+
+@cache
+def plain(fit: Fit) -> Any:
+    """The fit as it stands, shared by the tests that hold another one against it."""
+    return run(fit)
+
+
+# ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
+
+
+SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCTH"))]
+"""Those with ``transduction_`` from the model itself; LapTAO's is from the graph."""
+
+
+@each(1, given=SAYS_ITS_LABELS)
+def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
+    other = moved(fit.data(), [1e3, 1e-4, 1.0, 7.0], [5e4, 0.0, -3.0, 1e-2])
+    for model, data in ((plain(fit), fit.data()), (run(fit, other), other)):
+        hidden = unlabelled(data)
+        assert hidden.any()
+        assert np.array_equal(model.transduction_[~hidden], np.asarray(data["y"])[~hidden])
+        if fit.name != "totals-forest":  # forests tie rows, and prices cannot part those
+            assert np.array_equal(model.transduction_[hidden], predicted(model, data)[hidden])
+
+
+@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCTH", "S2OCT"))])
+def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
+    data = moved(fit.data(), [1e3, 1e-4, 1.0, 7.0], [5e4, 0.0, -3.0, 1e-2])
+    model = run(fit, data)
+    assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-6, abs=1e-6)
+
+
+def test_2_formulations_of_all_solved_models_are_among_the_cases():
+    prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
+    for kind, prefix in prefixes.items():
+        assert any(case.name.startswith(prefix) for case in CASES)
+        RAN[2].add(kind)
+
+
+@each(3)
+def test_3_the_objective_is_that_of_the_fitted_model(fit):
+    data, model = fit.data(), plain(fit)
+    assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-7, abs=1e-9)
+    if fit.branches:
+        assert model.objective_ > 0 and model.status_ == "optimal"
+
+
+# ---------------------------------------------------------------------- 4: starts
+
+
+def start_of(data: dict[str, Any], n_classes: int, seed: int) -> Tree:
+    """A random tree of depth 2 with the best labels of its leaves."""
+    rng, X, p = np.random.default_rng(seed), data["X"], data["X"].shape[1]
+    normals = rng.normal(size=(3, p)) / np.ptp(X, axis=0)
+    threshold = np.einsum("ij,ij->i", normals, X[rng.integers(0, len(X), 3)])
+    return Tree.from_heap(np.ones(3), normals, threshold, rng.random((7, n_classes)), rng.integers(0, n_classes, 7))
+
+
+@each(4, "tao-classifier", "tao-axis", "tao-regressor")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_4_a_start_of_alternating_optimization_is_never_made_worse(fit, seed):
+    data = fit.data()
+    n_outputs = 3 if fit.kind == "TAOClassifier" else 1
+    start = start_of(data, n_outputs, seed)
+    if fit.name == "tao-axis":
+        one = np.arange(start.n_features) == np.abs(start.weights).argmax(axis=1)[:, None]
+        start = Tree(start.left, start.right, start.weights * one, start.threshold, start.values, start.labels)
+    leaf, weight = measures.reached_leaves(start, data["X"]), weights(data)
+    values = np.zeros((start.n_nodes, n_outputs))
+    for t in np.unique(leaf):
+        inside = leaf == t
+        target = np.eye(3)[data["y"]] if n_outputs == 3 else data["y"][:, None]
+        values[t] = np.average(target[inside], axis=0, weights=weight[inside])
+    start = start.with_leaves(values, values.argmax(axis=1) if n_outputs == 3 else None)
+    model = run(fit, data, warm_start=start, stretch=0.0)
+    given = SimpleNamespace(tree_=start, alpha_=model.alpha_, leaf_ridge=0.0)
+    if n_outputs == 3:
+        given.classes_ = model.classes_
+    assert model.objective_ <= tao_measure(given, data) * (1 + 1e-9)
+    again = run(fit, data, warm_start=model, stretch=0.0)
+    assert again.objective_ <= model.objective_ * (1 + 1e-9)
+
+
+@each(4, "laptao-classifier", "laptao-regressor")
+def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
+    first = run(fit, stretch=0.0, max_iter=0)
+    model = run(fit, stretch=0.0)
+    assert model.objective_ <= first.objective_ * (1 + 1e-9)
+    again = run(fit, stretch=0.0, warm_start=model)
+    assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
+
+
+@each(4, "oct-h-priced", "s2oct-hard")
+@pytest.mark.parametrize("seconds", [0.01, 20.0])
+def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
+    """The start is the optimum, which a search without time would not find."""
+    best = plain(fit)
+    assert best.status_ == "optimal"
+    model = run(fit, warm_start=best, time_limit=seconds, random_state=1)
+    assert model.objective_ <= best.objective_ * (1 + 1e-9)
+    bare = run(fit, warm_start=best.tree_, time_limit=seconds, random_state=1)
+    assert bare.objective_ <= best.objective_ * (1 + 1e-9)
+
+
+@each(4, "c2rf-paper")
+def test_4_weights_to_start_from_are_never_made_worse(fit):
+    model, data = fit.make(warm_start=True), fit.data()
+    objectives = []
+    for limit in (60.0, 0.01):
+        model.set_params(time_limit=limit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            objectives.append(model.fit(**data).objective_)
+    assert objectives[1] <= objectives[0]
+
+
+# ---------------------------------------------------------------------- 5: brute force on tiny tables
+
+
+def tiny_s2oct(seed: int, n_classes: int, grouped: bool, labelled: int, hidden: int) -> dict[str, Any]:
+    """Rows on a coarse grid, so that some are equal; random labels, weights, totals that few trees meet."""
+    rng = np.random.default_rng(seed)
+    n = labelled + hidden
+    X = rng.integers(-3, 4, (n, 2)).astype(float)
+    y = np.concatenate([rng.permutation(np.arange(labelled) % n_classes), np.full(hidden, -1)])
+    data = {"X": X, "y": y, "sample_weight": rng.integers(1, 4, n) / 2.0}
+    if not grouped:
+        return data | {"totals": {1: int(rng.integers(0, hidden + 1))}}
+    groups = np.arange(n) % 2
+    totals = {g: {1: (int(rng.integers(0, 2)), 1)} for g in (0, 1)}
+    return data | {"groups": groups, "totals": totals}
+
+
+TINY_S2OCT = {
+    "tolerance": ({"max_depth": 1, "bound": 0.4, "penalty": 0.5}, (0, 2, False, 6, 4)),
+    "reached": ({"max_depth": 1, "bound": 3.0, "margin_rule": "reached"}, (6, 2, False, 5, 3)),
+    "everywhere": ({"max_depth": 1, "bound": 3.0, "margin_rule": "paper"}, (2, 2, False, 4, 2)),
+    "groups": ({"max_depth": 1, "bound": 0.4}, (3, 2, True, 5, 6)),
+    "classes": ({"max_depth": 2, "bound": 0.5, "penalty": 0.3}, (4, 3, False, 4, 2)),
+}
+
+
+@pytest.mark.parametrize("name", list(TINY_S2OCT))
+def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
+    parameters, table = TINY_S2OCT[name]
+    data = tiny_s2oct(*table)
+    model = run_solved(S2OCTClassifier(**parameters, time_limit=60.0, random_state=0), data)
+    given, names, low, high = limits(model, data)
+    size = np.zeros((len(data["y"]), len(names)))
+    size[unlabelled(data)] = given[:, None] == np.array(names)
+    problem = SimpleNamespace(
+        X=data["X"] - (data["X"].max(axis=0) + data["X"].min(axis=0)) / 2,
+        y=numbers(model, data["y"]),
+        weight=data["sample_weight"],
+        size=size,
+        low=low,
+        high=high,
+        n_classes=len(model.classes_),
+        depth=parameters["max_depth"],
+        penalty=parameters.get("penalty", 1.0),
+        bound=parameters["bound"],
+        margin=parameters.get("margin", "tolerance"),
+        tolerance=1e-3,
+    )
+    enclosed(model, best_s2oct(problem))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_5_oct_h_is_as_good_as_the_brute_force_optimum(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (7, 2)) / 5.0
+    X[:2] = [[0.0, 0.0], [1.0, 1.0]]  # features are scaled to [0, 1], which they are already
+    data = {"X": X, "y": np.arange(7) % 3, "sample_weight": rng.integers(1, 4, 7).astype(float)}
+    model = run_solved(OCTHClassifier(max_depth=1, margin=0.05, complexity=0.02, random_state=0), data)
+    problem = SimpleNamespace(
+        X=X, y=data["y"], weight=data["sample_weight"], size=None, n_classes=3, depth=1, margin=0.05
+    )
+    problem.min_leaf, problem.complexity = 1.0, 0.02
+    enclosed(model, best_oct_h(problem))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
+    rng = np.random.default_rng(seed)
+    X, truth, y = semi(40, 3, 2, seed, labelled=8)
+    members = [Stump(int(rng.integers(3)), float(rng.uniform(4, 12))) for _ in range(4)]
+    groups = np.arange(40) % 2 if grouped else None
+    hidden = y == -1
+    given = groups[hidden] if grouped else np.zeros(hidden.sum(), dtype=int)
+    asked = {g: int(np.sum(given == g) * rng.choice([0.1, 0.9])) for g in np.unique(given).tolist()}
+    totals = {g: {1: n} for g, n in asked.items()} if grouped else {1: asked[0]}
+    data = {"X": X, "y": y, "totals": totals} | ({"groups": groups} if grouped else {})
+    model = run_solved(C2RFClassifier(members, class_prices=False, random_state=0), data)
+    votes = np.array([2 * (X[hidden][:, m.feature] > m.threshold) - 1 for m in members]).T
+    patterns, of = np.unique(votes, axis=0, return_inverse=True)
+    size = np.zeros((len(patterns), len(asked)))
+    np.add.at(size, (of.reshape(-1), given), 1.0)
+    total = np.array(list(asked.values()))
+    problem = SimpleNamespace(votes=patterns, size=size, low=total, high=total, least=1.0, most=100.0)
+    enclosed(model, best_c2rf(problem))
+    # weights of the fit have mean 1; the bounds hold for their ratios
+    assert model.weights_.max() / model.weights_.min() <= 100.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("prices", [(0.05, 0.0), (0.02, 20.0)])
+def test_5_lap_svm_is_as_good_as_another_solver(seed, prices):
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((12, 2)), np.concatenate([np.arange(6) % 2, np.full(6, -1)])
+    W = np.triu(rng.random((12, 12)) * (rng.random((12, 12)) < 0.4), 1)
+    W = W + W.T
+    model = LapSVMClassifier(width=3.0, ridge=6 * prices[0], gamma=6 * prices[1] / 144.0).fit(X, y, graph=W)
+    Z = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    K = np.exp(-3.0 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+    optimum = best_lap_svm(K, W, np.arange(6), 2.0 * y[:6] - 1.0, prices[0], prices[1] / 144.0)
+    assert model.objective_ == pytest.approx(optimum, rel=1e-6)
+
+
+RAN[5] |= {*SOLVED, "LapSVMClassifier", "TotalsClassifier"}  # the last in test_labels_within_totals.py
+
+
+def run_solved(model: Any, data: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(**data)
+
+
+def enclosed(model: Any, optimum: float) -> None:
+    """Check objective and bound against the optimum; a proven one may miss it by the gap that was asked for."""
+    room = 1e-6 + model.gap * abs(optimum)
+    assert model.bound_ <= optimum + 1e-6
+    assert model.objective_ >= optimum - 1e-6
+    assert model.status_ == "optimal" and model.objective_ <= optimum + room
+
+
+# ---------------------------------------------------------------------- 6: time
+
+
+def noise(kind: str, solver: str) -> dict[str, Any]:
+    """Labels by lot, so that no fit ends early; for Gurobi inside its free limit."""
+    rng = np.random.default_rng(0)
+    n, p = {"C2RFClassifier": (4000, 6)}.get(kind, (300, 6))
+    if solver == "gurobi":
+        n, p = (60, 3)
+    X, y = rng.normal(size=(n, p)), rng.integers(0, 3 if kind == "S2OCTClassifier" else 2, n)
+    if kind == "OCTHClassifier":
+        return {"X": X[: n // 2], "y": y[: n // 2]}
+    y[n // 2 :] = -1
+    groups = np.arange(n) % 2
+    totals = {g: {0: (n // 16, n // 14)} for g in (0, 1)}
+    return {"X": X, "y": y, "groups": groups, "totals": totals}
+
+
+TIMED = [fit for fit in FITS if fit.name in ("oct-h-priced", "s2oct", "s2oct-everywhere", "c2rf-paper")]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@each(6, given=TIMED)
+def test_6_a_time_limit_is_kept_and_something_is_returned(fit, solver):
+    data = noise(fit.kind, solver)
+    settings = {"estimator": None} if fit.kind == "C2RFClassifier" else {}
+    if fit.name == "s2oct-everywhere":
+        data = {"X": data["X"], "y": np.minimum(data["y"], 1), "totals": {1: 17}}
+    with within(1.0 * 1.1 + 1.0):
+        model = run(fit, data, solver=solver, time_limit=1.0, **settings)
+    assert model.bound_ <= model.objective_
+    assert model.status_ in ("optimal", "time_limit")
+    assert predicted(model, data).shape == data["y"].shape
+
+
+@each(6, "tao-classifier", "tao-regressor", "laptao-classifier", "laptao-regressor", "ssct")
+def test_6_heuristics_keep_a_time_limit_and_return_what_they_have(fit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 10))
+    y = (rng.integers(0, 5, 6000) if "Classifier" in fit.kind else rng.normal(size=6000)).astype(float)
+    if fit.kind not in ("TAOClassifier", "TAORegressor"):
+        y[100:] = np.nan
+    settings = {"max_depth": 12, "time_limit": 0.5} | ({"w": 0.1} if fit.kind == "SSCTClassifier" else {})
+    with within(0.5 * 1.1 + 3.0):
+        model = run(fit, {"X": X, "y": y}, **settings)
+    assert model.status_ in ("time_limit", "local")
+    assert np.isfinite(model.objective_) and model.predict(X).shape == y.shape
+
+
+# ---------------------------------------------------------------------- 7: repetition
+
+
+def same(first: Any, second: Any, data: dict[str, Any]) -> None:
+    """Check that two fits are the same model: tree, labels, objective, predictions."""
+    assert getattr(first, "tree_", None) == getattr(second, "tree_", None)
+    assert getattr(first, "status_", None) == getattr(second, "status_", None)
+    for name in ("objective_", "bound_", "weights_", "dual_coef_", "transduction_"):
+        if hasattr(first, name) and np.asarray(getattr(first, name)).dtype.kind in "if":
+            assert np.array_equal(getattr(first, name), getattr(second, name)), name
+    assert np.array_equal(predicted(first, data), predicted(second, data))
+
+
+@each(7)
+def test_7_the_same_fit_gives_the_same_model(fit):
+    data = fit.data()
+    same(plain(fit), run(fit, data), data)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@each(7, given=[fit for fit in FITS if fit.branches])
+def test_7_the_same_solver_gives_the_same_model_and_all_the_same_objective(fit, solver):
+    first, second = run(fit, solver=solver), run(fit, solver=solver)
+    assert first.status_ == "optimal"
+    same(first, second, fit.data())
+    best = plain(fit)
+    assert first.objective_ == pytest.approx(best.objective_, rel=2 * first.gap, abs=1e-6)
+
+
+# ---------------------------------------------------------------------- 8: order, names, units
+
+
+@each(8)
+def test_8_the_order_of_rows_does_not_matter(fit):
+    data = fit.data()
+    order = np.random.default_rng(0).permutation(len(data["X"]))
+    before, turned = plain(fit), run(fit, reordered(data, order))
+    assert same_tree(before, turned)
+    if hasattr(before, "objective_"):
+        assert turned.objective_ == pytest.approx(before.objective_, rel=1e-9, abs=1e-9)
+    assert alike(predicted(turned, data), predicted(before, data))
+    if hasattr(before, "transduction_"):
+        assert alike(turned.transduction_, before.transduction_[order])
+
+
+def same_tree(first: Any, second: Any) -> bool:
+    """Equal splits and labels, and values that are equal but for rounding; or no trees."""
+    if not hasattr(first, "tree_"):
+        return not hasattr(second, "tree_")
+    one, two = first.tree_, second.tree_
+    exact = ("left", "right", "weights", "threshold", "labels")
+    return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in exact) and all(
+        getattr(one, name) is None or np.allclose(getattr(one, name), getattr(two, name), rtol=1e-9, atol=1e-9)
+        for name in ("values", "slopes")
+    )
+
+
+def alike(first: np.ndarray, second: np.ndarray) -> bool:
+    """Equal labels, or numbers that are equal but for rounding."""
+    return np.allclose(first, second, rtol=1e-9) if first.dtype.kind == "f" else np.array_equal(first, second)
+
+
+@each(8)
+def test_8_names_of_features_do_not_matter(fit):
+    data = fit.data()
+    frame = pd.DataFrame(data["X"], columns=[f"column {j}" for j in range(data["X"].shape[1])])
+    before, named = plain(fit), run(fit, data | {"X": frame})
+    assert getattr(before, "tree_", None) == getattr(named, "tree_", None)
+    assert np.array_equal(predicted(named, data | {"X": frame}), predicted(before, data))
+
+
+@each(8, given=[fit for fit in fits_of(8) if "Classifier" in fit.kind])
+def test_8_names_of_classes_do_not_matter(fit):
+    data = fit.data()
+    names = {-1: -1, 0: "u", 1: "v", 2: "w"}
+    y = np.array([names[k] for k in data["y"].tolist()], dtype=object)
+    renamed = data | {"y": y}
+    if "totals" in data:
+        of = data["totals"]
+        renamed["totals"] = (
+            {g: {names[k]: n for k, n in part.items()} for g, part in of.items()}
+            if "groups" in data
+            else {names[k]: n for k, n in of.items()}
+        )
+    before, named = plain(fit), run(fit, renamed)
+    assert getattr(before, "tree_", None) == getattr(named, "tree_", None)
+    assert predicted(named, renamed).tolist() == [names[k] for k in predicted(before, data).tolist()]
+
+
+@each(8, "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "c2rf-paper")
+def test_8_the_order_of_classes_does_not_matter_to_a_proven_objective(fit):
+    data = fit.data()
+    turn = {-1: -1, 0: 2, 1: 1, 2: 0} if 2 in data["y"] else {-1: -1, 0: 1, 1: 0}
+    turned = data | {"y": np.array([turn[k] for k in data["y"].tolist()])}
+    if "totals" in data:
+        of = data["totals"]
+        turned["totals"] = (
+            {g: {turn[k]: n for k, n in part.items()} for g, part in of.items()}
+            if "groups" in data
+            else {turn[k]: n for k, n in of.items()}
+        )
+    settings = (
+        {"estimator": [Opposite(m.feature, m.threshold) for m in fit.make().estimator]} if "c2rf" in fit.name else {}
+    )
+    before, other = plain(fit), run(fit, turned, **settings)
+    assert before.status_ == other.status_ == "optimal"
+    assert other.objective_ == pytest.approx(before.objective_, rel=2 * before.gap, abs=1e-6)
+
+
+class Opposite(Stump):
+    """The same votes where classes have changed their numbers."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return self.classes_[(X[:, self.feature] <= self.threshold).astype(int)]
+
+
+EXACT_UNITS = [fit for fit in fits_of(8) if fit.name not in ("c2rf-paper", "totals", "totals-forest", "c2rf")]
+"""Without stumps at given thresholds, and without estimators of scikit-learn, which know units."""
+
+
+@each(8, given=EXACT_UNITS)
+def test_8_units_of_features_do_not_matter(fit):
+    data = fit.data()
+    before = plain(fit)
+    if fit.kind == "S2OCTClassifier":  # it scales features beyond [-100, 100] only: these are beyond it in both units
+        data = moved(data, 256.0, 0.0)
+        before = run(fit, data)
+    # Powers of two and whole numbers, so that nothing is rounded.
+    factor, shift = np.array([4.0, 2.0, 16.0, 1.0]), np.array([8.0, 1024.0, -16.0, 3.0])
+    other = moved(data, factor, shift)
+    scaled = run(fit, other)
+    if hasattr(before, "objective_"):
+        assert scaled.objective_ == pytest.approx(before.objective_, rel=1e-9, abs=1e-9)
+    assert alike(predicted(scaled, other), predicted(before, data))
+
+
+@each(8, "s2oct", "s2oct-hard", "s2oct-groups")
+def test_8_a_shift_of_features_does_not_matter(fit):
+    data = fit.data()
+    before, other = plain(fit), run(fit, moved(data, 1.0, [8.0, -1024.0]))
+    assert other.objective_ == pytest.approx(before.objective_, rel=1e-9, abs=1e-9)
+    assert np.array_equal(other.transduction_, before.transduction_)
+
+
+@each(8, "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard")
+def test_8_the_order_of_features_does_not_matter_to_a_proven_objective(fit):
+    data = fit.data()
+    before, turned = plain(fit), run(fit, data | {"X": data["X"][:, ::-1]})
+    assert before.status_ == turned.status_ == "optimal"
+    assert turned.objective_ == pytest.approx(before.objective_, rel=2 * before.gap, abs=1e-6)
+
+
+@each(8, "s2oct-hard")
+@pytest.mark.parametrize("factor", [2.0**-40, 2.0**20])
+def test_8_units_of_weights_do_not_matter(fit, factor):
+    """Prices of errors and of missed totals in other units give the same trees."""
+    data = fit.data()
+    before = plain(fit)
+    other = run(fit, data | {"sample_weight": data["sample_weight"] * factor}, penalty=before.penalty * factor)
+    assert other.status_ == before.status_ == "optimal"
+    assert other.objective_ / factor == pytest.approx(before.objective_, rel=2 * before.gap)
+
+
+# ---------------------------------------------------------------------- the table is whole
+
+
+def test_every_estimator_is_in_the_table_and_every_promise_it_makes_is_tested():
+    public = {name for name in treewright.__all__ if hasattr(getattr(treewright, name), "fit")}
+    assert set(NOT_PROMISED) == public == {fit.kind for fit in FITS}
+    for kind, reasons in NOT_PROMISED.items():
+        assert all(reasons.values()) and set(reasons) <= set(PROMISES)
+        for promise in PROMISES:
+            tested = kind in RAN[promise] or (promise == 2 and kind in SOLVED)
+            assert tested == (promise not in reasons), (kind, promise)
+
+
+def test_an_estimator_without_start_or_limit_has_no_such_parameter():
+    for fit in FITS:
+        parameters = fit.make().get_params(deep=False)
+        assert ("warm_start" in parameters) == (4 not in NOT_PROMISED[fit.kind]), fit.name
+        assert ("time_limit" in parameters) == (6 not in NOT_PROMISED[fit.kind]), fit.name
+
+
+def test_a_tree_that_grows_begins_with_one_leaf_of_impurity_one():
+    """SSCT takes no start, but what it begins with is never made worse either."""
+    fit = next(fit for fit in FITS if fit.kind == "SSCTClassifier")
+    assert isinstance(fit.make(), SSCTClassifier)
+    assert run(fit).objective_ < 1.0
