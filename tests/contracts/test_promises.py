@@ -78,9 +78,9 @@ def test_1_predictions_agree_in_the_units_of_the_data(case, monkeypatch):
 
     finish = _program.ProgramClassifier._finish
 
-    def spy(self, problem, outcome, scaling, budget):
+    def spy(self, problem, outcome, scaling, *more):
         seen["labels"] = predict_labels(outcome.solution, scaling.apply(problem.X))
-        finish(self, problem, outcome, scaling, budget)
+        finish(self, problem, outcome, scaling, *more)
 
     monkeypatch.setattr(_program.ProgramClassifier, "_finish", spy)
     X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=3)
