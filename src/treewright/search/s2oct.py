@@ -160,8 +160,7 @@ def search_s2oct(
         else:
             made = Parallel(n_jobs=n_jobs)(delayed(_make)(model, budget.remaining, task) for task in tasks)
         for planes in made:
-            if planes is not None:
-                offer(planes.to_tree(model.n_classes))
+            offer(planes.to_tree(model.n_classes))
         enough = len(pool.trees) >= samples or first + batch >= few
         improved = first if best.objective < before else improved
         if budget.over or (best.proven and enough) or (small and first - improved >= _IDLE_ATTEMPTS):
@@ -179,7 +178,7 @@ def _task(guide: Guide, number: int, seed: int, rng: np.random.Generator) -> _Ta
     return guided, _GUIDANCE[number // 2 % len(_GUIDANCE)], number % 2 == 1, seed + number
 
 
-def _make(model: S2OCT, seconds: float, task: _Task) -> Planes | None:
+def _make(model: S2OCT, seconds: float, task: _Task) -> Planes:
     """An attempt in another process."""
     return _Attempt(model, Budget(seconds if np.isfinite(seconds) else None)).make(*task)
 
@@ -197,8 +196,8 @@ class _Attempt:
         # Two margins of 1 under |omega_j| <= s, for a typical normal in coordinates of [0, 1].
         self.gap = 2.0 / (model.bound * self.width.mean() * np.sqrt(len(low)))
 
-    def make(self, guided: IntArray, guidance: float, random_root: bool, seed: int) -> Planes | None:
-        """Make a tree, None if time ran out before there was one."""
+    def make(self, guided: IntArray, guidance: float, random_root: bool, seed: int) -> Planes:
+        """Make a tree; where time runs out, one that is less improved."""
         rng = np.random.default_rng(seed)
         # Margins of 1 for all points leave little room: fewer and higher nodes find it more often.
         roomy = self.model.margin != "tolerance"
@@ -327,7 +326,7 @@ class _Attempt:
         return planes
 
     def _separated(self, planes: Planes, guided: IntArray, rng: np.random.Generator) -> Planes:
-        """Linear programs at the nodes, lowest first; twice where labelled points remain wrong."""
+        """Linear programs at the nodes, lowest first; three rounds, fewer where labelled points stay wrong."""
         for _ in range(3):
             error, leaf = planes_errors(planes, self.X, self.y)
             for node in range(len(planes.gamma) - 1, -1, -1):
