@@ -70,7 +70,7 @@ def all_measures(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     """What the labels come to, whether the objective is the deviation that is counted, and what the forest comes to."""
     own, model, also = measures(outcome.answer, instance), outcome.model, {}
     own["contradictions"] = [f"a deviation of {own['deviation']}"] if own["deviation"] != model.objective_ else []
-    if model.threshold:
+    if model.class_prices:
         # Members of these forests predict numbers of classes, and both classes are labelled.
         votes = np.mean([member.predict(instance.X_test) for member in model.estimators_], axis=0)
         labels = {"forest": (votes > 0.5).astype(int), "forest, cut": bench.cut_at_total(votes, instance)}

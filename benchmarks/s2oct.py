@@ -159,7 +159,7 @@ SIMPLE = replace(
     BIASED,
     name="s2oct-simple",
     samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.1}),),
-    methods=tuple(method for method in METHODS if method.parameters.get("margin") != "paper"),
+    methods=tuple(method for method in METHODS if method.parameters.get("margin_rule") != "paper"),
 )
 SMALL: dict[str, Any] = {"data": (replace(DATA, names=("lupus", "irish")),), "time_limit": 2.0}
 

@@ -174,7 +174,8 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return np.asarray(self.classes_[self._class_numbers(self._check_rows(X))])
+        numbers = self._class_numbers(self._check_rows(X))  # says so if there is no fit
+        return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities: shares of the classes among the labelled rows of the leaf, or of votes.
