@@ -379,7 +379,7 @@ FITS = [
     Fit(
         "s2oct-hard",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=1, bound=0.4, penalty=0.5),
+        _solved(S2OCTClassifier, max_depth=1, max_coefficient=0.4, penalty=0.5),
         _hard_labels,
         s2oct_measure,
         branches=True,

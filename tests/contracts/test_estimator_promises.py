@@ -195,11 +195,11 @@ def tiny_s2oct(seed: int, n_classes: int, grouped: bool, labelled: int, hidden: 
 
 
 TINY_S2OCT = {
-    "tolerance": ({"max_depth": 1, "bound": 0.4, "penalty": 0.5}, (0, 2, False, 6, 4)),
-    "reached": ({"max_depth": 1, "bound": 3.0, "margin_rule": "reached"}, (6, 2, False, 5, 3)),
-    "everywhere": ({"max_depth": 1, "bound": 3.0, "margin_rule": "paper"}, (2, 2, False, 4, 2)),
-    "groups": ({"max_depth": 1, "bound": 0.4}, (3, 2, True, 5, 6)),
-    "classes": ({"max_depth": 2, "bound": 0.5, "penalty": 0.3}, (4, 3, False, 4, 2)),
+    "tolerance": ({"max_depth": 1, "max_coefficient": 0.4, "penalty": 0.5}, (0, 2, False, 6, 4)),
+    "reached": ({"max_depth": 1, "max_coefficient": 3.0, "margin_rule": "reached"}, (6, 2, False, 5, 3)),
+    "everywhere": ({"max_depth": 1, "max_coefficient": 3.0, "margin_rule": "paper"}, (2, 2, False, 4, 2)),
+    "groups": ({"max_depth": 1, "max_coefficient": 0.4}, (3, 2, True, 5, 6)),
+    "classes": ({"max_depth": 2, "max_coefficient": 0.5, "penalty": 0.3}, (4, 3, False, 4, 2)),
 }
 
 
@@ -221,8 +221,8 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
         n_classes=len(model.classes_),
         depth=parameters["max_depth"],
         penalty=parameters.get("penalty", 1.0),
-        bound=parameters["bound"],
-        margin=parameters.get("margin", "tolerance"),
+        max_coefficient=parameters["max_coefficient"],
+        margin_rule=parameters.get("margin_rule", "tolerance"),
         tolerance=1e-3,
     )
     enclosed(model, best_s2oct(problem))
