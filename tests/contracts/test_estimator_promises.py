@@ -32,6 +32,7 @@ from tests.contracts.estimators import (
     weights,
     within,
 )
+from tests.contracts.inside import PointTotals
 from tests.kept_fits import Stump
 from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, S2OCTClassifier, SSCTClassifier, Tree
 
@@ -68,6 +69,17 @@ def plain(fit: Fit) -> Any:
     return run(fit)
 
 
+def in_other_units(fit: Fit) -> dict[str, Any]:
+    return moved(fit.data(), [1e3, 1e-4, 1.0, 7.0], [5e4, 0.0, -3.0, 1e-2])
+
+
+@cache
+def elsewhere(fit: Fit) -> Any:
+    """The fit on features of very different sizes; it need not prove anything."""
+    limit = {"time_limit": 1.5} if fit.kind in SOLVED else {}
+    return run(fit, in_other_units(fit), **limit)
+
+
 # ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
 
 
@@ -77,8 +89,7 @@ SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO
 
 @each(1, given=SAYS_ITS_LABELS)
 def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
-    other = moved(fit.data(), [1e3, 1e-4, 1.0, 7.0], [5e4, 0.0, -3.0, 1e-2])
-    for model, data in ((plain(fit), fit.data()), (run(fit, other), other)):
+    for model, data in ((plain(fit), fit.data()), (elsewhere(fit), in_other_units(fit))):
         hidden = unlabelled(data)
         assert hidden.any()
         assert np.array_equal(model.transduction_[~hidden], np.asarray(data["y"])[~hidden])
@@ -88,8 +99,7 @@ def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
 
 @each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCTH", "S2OCT"))])
 def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
-    data = moved(fit.data(), [1e3, 1e-4, 1.0, 7.0], [5e4, 0.0, -3.0, 1e-2])
-    model = run(fit, data)
+    data, model = in_other_units(fit), elsewhere(fit)
     assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-6, abs=1e-6)
 
 
@@ -196,7 +206,7 @@ def tiny_s2oct(seed: int, n_classes: int, grouped: bool, labelled: int, hidden: 
 
 TINY_S2OCT = {
     "tolerance": ({"max_depth": 1, "max_coefficient": 0.4, "penalty": 0.5}, (0, 2, False, 6, 4)),
-    "reached": ({"max_depth": 1, "max_coefficient": 3.0, "margin_rule": "reached"}, (6, 2, False, 5, 3)),
+    "reached": ({"max_depth": 1, "max_coefficient": 3.0, "margin_rule": "reached"}, (2, 2, False, 4, 2)),
     "everywhere": ({"max_depth": 1, "max_coefficient": 3.0, "margin_rule": "paper"}, (2, 2, False, 4, 2)),
     "groups": ({"max_depth": 1, "max_coefficient": 0.4}, (3, 2, True, 5, 6)),
     "classes": ({"max_depth": 2, "max_coefficient": 0.5, "penalty": 0.3}, (4, 3, False, 4, 2)),
@@ -209,15 +219,12 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
     data = tiny_s2oct(*table)
     model = run_solved(S2OCTClassifier(**parameters, time_limit=60.0, random_state=0), data)
     given, names, low, high = limits(model, data)
-    size = np.zeros((len(data["y"]), len(names)))
-    size[unlabelled(data)] = given[:, None] == np.array(names)
+    size = (given[:, None] == np.array(names)).astype(int)
     problem = SimpleNamespace(
         X=data["X"] - (data["X"].max(axis=0) + data["X"].min(axis=0)) / 2,
         y=numbers(model, data["y"]),
         weight=data["sample_weight"],
-        size=size,
-        low=low,
-        high=high,
+        totals=PointTotals(size, low, high),
         n_classes=len(model.classes_),
         depth=parameters["max_depth"],
         penalty=parameters.get("penalty", 1.0),
@@ -259,8 +266,9 @@ def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
     patterns, of = np.unique(votes, axis=0, return_inverse=True)
     size = np.zeros((len(patterns), len(asked)))
     np.add.at(size, (of.reshape(-1), given), 1.0)
-    total = np.array(list(asked.values()))
-    problem = SimpleNamespace(votes=patterns, size=size, low=total, high=total, least=1.0, most=100.0)
+    positive = np.array(list(asked.values()))
+    total = np.column_stack([size.sum(axis=0).astype(int) - positive, positive])
+    problem = SimpleNamespace(votes=patterns, totals=PointTotals(size, total, total), least=1.0, most=100.0)
     enclosed(model, best_c2rf(problem))
     # weights of the fit have mean 1; the bounds hold for their ratios
     assert model.weights_.max() / model.weights_.min() <= 100.0 * (1 + 1e-9)
@@ -340,7 +348,8 @@ def test_6_heuristics_keep_a_time_limit_and_return_what_they_have(fit):
     if fit.kind not in ("TAOClassifier", "TAORegressor"):
         y[100:] = np.nan
     settings = {"max_depth": 12, "time_limit": 0.5} | ({"w": 0.1} if fit.kind == "SSCTClassifier" else {})
-    with within(0.5 * 1.1 + 3.0):
+    plain(fit)  # compiles kernels, which takes time once a process
+    with within(0.5 * 1.1 + 2.0):
         model = run(fit, {"X": X, "y": y}, **settings)
     assert model.status_ in ("time_limit", "local")
     assert np.isfinite(model.objective_) and model.predict(X).shape == y.shape

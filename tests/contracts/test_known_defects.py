@@ -194,11 +194,10 @@ def test_a_warm_start_by_categories_is_refused_or_kept(kind, table):
 
 def formulations() -> dict[str, Any]:
     y = (CODES[:, 0] == 0).astype(int)
-    nothing = np.zeros((len(y), 1))
-    free = np.zeros((1, 2), dtype=int)
+    nothing = PointTotals(np.zeros((0, 1), dtype=int), [[0, 0]], [[0, 0]])
     return {
         "oct-h": OCTH(CODES, y, np.ones(len(y)), n_classes=2, depth=1),
-        "s2oct": S2OCT(CODES, y, np.ones(len(y)), nothing, free, free, n_classes=2, depth=1, max_coefficient=10.0),
+        "s2oct": S2OCT(CODES, y, np.ones(len(y)), nothing, depth=1, max_coefficient=10.0),
     }
 
 
@@ -299,11 +298,11 @@ def test_a_grown_split_keeps_the_gap_that_is_asked_for(seed):
 def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     """Either the last fit or the new one, never trees of one under the classes of the other."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 5))
-    y = np.where(np.arange(400) < 100, rng.integers(0, 2, 400), -1)
+    X = rng.normal(size=(120, 5))
+    y = np.where(np.arange(120) < 60, rng.integers(0, 2, 120), -1)
     names = np.where(y < 0, -1, y + 10)
     model = kind(max_depth=2, time_limit=None, random_state=0, **({"max_iter": 1} if kind is LapTAOClassifier else {}))
-    easy = np.where(np.arange(400) < 100, X[:, 0] > 0, -1).astype(int)
+    easy = np.where(np.arange(120) < 60, X[:, 0] > 0, -1).astype(int)
     model.fit(X, easy)
     model.set_params(time_limit=0.02)
     with warnings.catch_warnings():
@@ -314,7 +313,7 @@ def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     label = model.predict(X[:, :width])
     assert set(label) <= set(model.classes_)
     assert set(model.classes_) == ({0, 1} if width == 5 else {10, 11})
-    assert model.tree_.n_features == width and len(model.transduction_) == 400
+    assert model.tree_.n_features == width and len(model.transduction_) == 120
     assert set(model.transduction_) <= set(model.classes_)
     assert model.status_ == ("time_limit" if width == 4 else model.status_)
     for tree in getattr(model, "trees_", []):

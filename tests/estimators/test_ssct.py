@@ -127,6 +127,53 @@ def test_with_labels_alone_it_is_cart(data):
         assert impurity[model.tree_.leaves] @ counts[model.tree_.leaves] == pytest.approx(expected)
 
 
+CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+
+
+def chessboard(n, fields):
+    """Points of a grid of n times n, in as many fields of two classes: no single cut of whole fields gains anything."""
+    side = np.arange(n)
+    X = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2).astype(float)
+    return X, (X // (n // fields)).sum(axis=1).astype(int) % 2
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_exclusive_or_is_cart_too(copies):
+    X, y = CORNERS.repeat(copies, axis=0), np.array([0, 1, 1, 0]).repeat(copies)
+    cart = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    model = SSCTClassifier(max_depth=2, supervision=1.0).fit(X, y)
+    assert model.score(X, y) == cart.score(X, y) == 1.0
+    assert model.tree_.n_leaves == cart.get_n_leaves() == 4
+    one = SSCTClassifier(max_depth=1, supervision=1.0).fit(X, y)
+    assert one.tree_.n_leaves == DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y).get_n_leaves() == 2
+
+
+@pytest.mark.parametrize("fields", [2, 4])
+def test_chessboards_are_parted(fields):
+    X, y = chessboard(8, fields)
+    model = SSCTClassifier(max_depth=None, supervision=1.0).fit(X, y)
+    assert model.score(X, y) == DecisionTreeClassifier(random_state=0).fit(X, y).score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_labels_are_cart_too(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((400, 3)), rng.integers(0, 3, 400)
+    weight = rng.random(400)
+    new = rng.random((300, 3))
+    for depth in (1, 2, 3):  # in nodes of a few rows several splits are equally good, and the two may differ
+        cart = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X, y, sample_weight=weight)
+        model = SSCTClassifier(max_depth=depth, supervision=1.0).fit(X, y, sample_weight=weight)
+        assert model.tree_.n_leaves == cart.get_n_leaves()
+        assert model.predict_proba(new) == pytest.approx(cart.predict_proba(new))
+
+
+def test_rows_that_cannot_be_parted_are_a_leaf():
+    model = SSCTClassifier(supervision=1.0).fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1])
+    assert model.tree_.n_leaves == 2  # the two values are parted, as in CART, their rows cannot be
+    assert DecisionTreeClassifier().fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1]).get_n_leaves() == 2
+
+
 # ---------------------------------------------------------------------- what it is for
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treewright import OCTHClassifier
+from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, TAORegressor, TotalsClassifier
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.report import STATUS_WORDS, fit_report
 from treewright.report.text import text_table, totals_table
@@ -130,3 +130,11 @@ def test_integer_labels_and_nan():
 def test_text_table():
     assert text_table([]) == []
     assert text_table([["a", "b"], ["x", "+1"], ["yy", "-10"]]) == ["  a     b", "  x    +1", "  yy  -10"]
+
+
+@pytest.mark.parametrize("model", [TotalsClassifier(), C2RFClassifier(), LapSVMClassifier(), TAORegressor(max_depth=1)])
+def test_what_is_no_tree_of_classes_has_no_report(model):
+    X, y = np.arange(10.0)[:, None], np.arange(10) // 5
+    model.fit(X, y)
+    with pytest.raises(InvalidInputError, match=f"{type(model).__name__} is no classifier that is one tree"):
+        fit_report(model, y, model.predict(X))

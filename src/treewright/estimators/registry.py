@@ -23,7 +23,8 @@ SHORT_NAMES: dict[str, type] = {
     "ssct": SSCTClassifier,
     "tao": TAOClassifier,
 }
-"""Classifiers by their names on the command line. A new estimator joins here and nowhere else."""
+"""Classifiers with a tree by their names on the command line. A new one joins here and in the public
+names of the package."""
 
 MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}
 """Names in model files. Regressors have no short name: the command line predicts classes."""

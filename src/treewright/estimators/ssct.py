@@ -89,7 +89,8 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     Notes
     -----
     A node whose labelled rows have one class, or that has none, is not split: nothing below it would predict anything
-    else. Constant features do not count in p. Splits are between distinct values of a feature, at their middle.
+    else. Other nodes are, as in CART, even where no split gains anything (classes like the fields of a chessboard).
+    Constant features do not count in p. Splits are between distinct values of a feature, at their middle.
     A weight of 2 is a repeated row, for unlabelled rows too, except for the fewest rows of nodes, which count rows.
 
     Examples

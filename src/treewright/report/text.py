@@ -46,7 +46,8 @@ def fit_report(
     Parameters
     ----------
     estimator : estimator
-        A fitted classifier of treewright.
+        A fitted classifier of treewright that is one tree (not `TotalsClassifier`, `C2RFClassifier`,
+        `LapSVMClassifier`, nor forests of LapTAO).
     y : array-like of shape (n_rows,)
         Labels of all rows, NaN or None where there is none.
     predicted : array-like of shape (n_rows,)
@@ -92,6 +93,11 @@ def fit_report(
       1 row without a label; OCTHClassifier does not know totals, they had no part in the fit
     <BLANKLINE>
     """
+    if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} is no classifier that is one tree, and a report is about a tree; totals_table "
+            "lays out the totals_ of any model"
+        )
     labels, guesses = as_column(y, "y"), as_column(predicted, "predicted")
     if len(labels) != len(guesses):
         raise InvalidInputError(f"y has {len(labels)} rows, predicted has {len(guesses)}")

@@ -28,7 +28,8 @@ __all__ = ["Rows", "SSCTResult", "grow_ssct"]
 _SWEEP = 100_000_000
 """Cells that a sweep over some candidate features looks at, before the clock is looked at: a tenth of a second."""
 
-_LEAST_GAIN = 1e-10
+_ROUNDING = 1e-10
+"""What a gain of nothing may be below 0. Such splits are made too, as in CART: classes may be parted further below."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def grow_ssct(
     """Grow a tree level by level.
 
     Nodes whose labelled rows have one class, and nodes without any, are not split: nothing below would predict
-    anything else.
+    anything else. Other nodes are, also where no split gains anything, as for classes like the fields of a chessboard.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ class _Growth:
         threshold = np.concatenate([part[1] for part in found])
         # of splits that are equally good the first, whatever the rounding
         best = int(np.argmax(gain >= gain.max() - 1e-12))
-        return (int(candidates[best]), float(threshold[best])) if gain[best] > _LEAST_GAIN else None
+        return (int(candidates[best]), float(threshold[best])) if gain[best] >= -_ROUNDING else None
 
     def _sweep(
         self, candidates: IntArray, X: FloatArray, at: IntArray, weight: FloatArray, Z: FloatArray
