@@ -32,6 +32,7 @@ from tests.contracts.estimators import (
     weights,
     within,
 )
+from tests.contracts.inside import PointTotals
 from tests.kept_fits import Stump
 from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, S2OCTClassifier, SSCTClassifier, Tree
 
@@ -218,20 +219,17 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
     data = tiny_s2oct(*table)
     model = run_solved(S2OCTClassifier(**parameters, time_limit=60.0, random_state=0), data)
     given, names, low, high = limits(model, data)
-    size = np.zeros((len(data["y"]), len(names)))
-    size[unlabelled(data)] = given[:, None] == np.array(names)
+    size = (given[:, None] == np.array(names)).astype(int)
     problem = SimpleNamespace(
         X=data["X"] - (data["X"].max(axis=0) + data["X"].min(axis=0)) / 2,
         y=numbers(model, data["y"]),
         weight=data["sample_weight"],
-        size=size,
-        low=low,
-        high=high,
+        totals=PointTotals(size, low, high),
         n_classes=len(model.classes_),
         depth=parameters["max_depth"],
         penalty=parameters.get("penalty", 1.0),
-        bound=parameters["bound"],
-        margin=parameters.get("margin", "tolerance"),
+        max_coefficient=parameters["max_coefficient"],
+        margin_rule=parameters.get("margin_rule", "tolerance"),
         tolerance=1e-3,
     )
     enclosed(model, best_s2oct(problem))
@@ -268,8 +266,9 @@ def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
     patterns, of = np.unique(votes, axis=0, return_inverse=True)
     size = np.zeros((len(patterns), len(asked)))
     np.add.at(size, (of.reshape(-1), given), 1.0)
-    total = np.array(list(asked.values()))
-    problem = SimpleNamespace(votes=patterns, size=size, low=total, high=total, least=1.0, most=100.0)
+    positive = np.array(list(asked.values()))
+    total = np.column_stack([size.sum(axis=0).astype(int) - positive, positive])
+    problem = SimpleNamespace(votes=patterns, totals=PointTotals(size, total, total), least=1.0, most=100.0)
     enclosed(model, best_c2rf(problem))
     # weights of the fit have mean 1; the bounds hold for their ratios
     assert model.weights_.max() / model.weights_.min() <= 100.0 * (1 + 1e-9)

@@ -53,7 +53,7 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
 @pytest.mark.parametrize("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
     data = {"X": np.arange(8.0)[:, None], "y": np.array([0] + [-1] * 7), "totals": {1: total}}
-    model = fitted(data, margin=margin)
+    model = fitted(data, margin_rule=margin)
     check_honest(model, data)
     assert model.objective_ == 0.0
 
@@ -194,11 +194,10 @@ def test_a_warm_start_by_categories_is_refused_or_kept(kind, table):
 
 def formulations() -> dict[str, Any]:
     y = (CODES[:, 0] == 0).astype(int)
-    nothing = np.zeros((len(y), 1))
-    free = np.zeros((1, 2), dtype=int)
+    nothing = PointTotals(np.zeros((0, 1), dtype=int), [[0, 0]], [[0, 0]])
     return {
         "oct-h": OCTH(CODES, y, np.ones(len(y)), n_classes=2, depth=1),
-        "s2oct": S2OCT(CODES, y, np.ones(len(y)), nothing, free, free, n_classes=2, depth=1, bound=10.0),
+        "s2oct": S2OCT(CODES, y, np.ones(len(y)), nothing, depth=1, max_coefficient=10.0),
     }
 
 

@@ -201,7 +201,7 @@ def crossed(factors: dict[str, Any], strength: int = 2) -> Any:
 def test_s2oct(row):
     data = table(row)
     depth = 3 if row["classes"] == 8 else None
-    model = S2OCTClassifier(max_depth=depth, margin=row["margin"], time_limit=row["limit"], random_state=0)
+    model = S2OCTClassifier(max_depth=depth, margin_rule=row["margin"], time_limit=row["limit"], random_state=0)
     model = fitted(model, data)
     check_labels_and_totals(model, data)
     check_proof(model)
@@ -217,7 +217,7 @@ def test_s2oct(row):
 def test_c2rf(row):
     data = table(row)
     forest = RandomForestClassifier(15, max_depth=4, random_state=0)
-    model = C2RFClassifier(forest, threshold=row["threshold"], time_limit=row["limit"], random_state=0)
+    model = C2RFClassifier(forest, class_prices=row["threshold"], time_limit=row["limit"], random_state=0)
     if row["labels"] == "one class":
         with pytest.raises(InvalidInputError, match="no member of the ensemble votes for it"):
             fitted(model, data)
