@@ -71,7 +71,7 @@ def test_importing_treewright_imports_no_extra():
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "pynndescent", "numba", "polars"})
+    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "numba", "polars"})
 
 
 def test_nothing_but_a_benchmark_imports_bench():

@@ -2,6 +2,7 @@
 
 import pickle
 import signal
+import time
 import warnings
 
 import numpy as np
@@ -13,7 +14,11 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from treewright import LapTAOClassifier, LapTAORegressor, Tree, load_model
+from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.graph import FoundGraph
+from treewright.graph.exact import ExactSearch
+from treewright.search.grow.cart import cart_rows
 from treewright.training import laptao as module
 
 BOTH = pytest.mark.parametrize("kind", [LapTAOClassifier, LapTAORegressor])
@@ -138,6 +143,114 @@ def test_alpha_is_told_and_gives_the_same_tree_again(kind):
     assert model.alpha_ == pytest.approx(np.sqrt(150) / 80)
     again = small(kind, alpha=model.alpha_).fit(X, y)
     assert again.tree_ == model.tree_ and again.alpha_ == model.alpha_
+
+
+# ---------------------------------------------------------------------- the search for neighbours and the clock
+
+
+def clusters(kind, n, p=48):
+    """Rows in four clusters, two of each class, far enough apart for any tree; 1 % of them labelled."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 4, n)
+    X = rng.standard_normal((n, p)) + 3.0 * rng.standard_normal((4, p))[group]
+    truth = group % 2
+    few = np.where(np.arange(n) < n // 100, truth, -1)
+    return X, (few if kind is LapTAOClassifier else np.where(few < 0, np.nan, few)), truth
+
+
+def told_by(fit):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = fit()
+    return model, [str(one.message) for one in told if issubclass(one.category, ConvergenceWarning)]
+
+
+@BOTH
+@pytest.mark.parametrize("neighbors", ["auto", "exact"])
+def test_a_search_for_neighbours_that_takes_too_long_leaves_a_tree_and_is_told(kind, neighbors):
+    X, y, truth = clusters(kind, 30_000)
+    small(kind).fit(X[:400], y[:400])  # compiles
+    model = small(kind, time_limit=0.4, neighbors=neighbors)
+    began = time.perf_counter()
+    model, told = told_by(lambda: model.fit(X, y))
+    assert time.perf_counter() - began < 15
+    assert model.status_ == "time_limit" and "neighbours" in model.reason_
+    assert "search for neighbours of 30000 rows takes too long" in told[0] and "are used" in told[0]  # before
+    assert "ended with status 'time_limit'" in told[-1] and "search for neighbours" in told[-1]
+    assert model.tree_.n_leaves > 1
+    right = (model.predict(X) > 0.5) == (truth > 0.5)
+    assert np.mean(right) > 0.9
+    assert np.mean((model.transduction_ > 0.5) == (truth > 0.5)) > 0.9
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{}, {"estimator": "cart"}, *OTHERS])
+def test_without_a_graph_the_labelled_rows_alone_are_used(kind, settings, monkeypatch):
+    X, y, truth = clusters(kind, 1200, 5)
+    none = FoundGraph(None, 0.0, "there was no time to search for neighbours")
+    monkeypatch.setattr(module.GraphSettings, "search", lambda *_: none)
+    model, told = told_by(lambda: small(kind, **settings).fit(X, y))
+    assert len(told) == 1 and "there was no time to search for neighbours; there is no graph" in told[0]
+    assert model.status_ == "time_limit" and "neighbours" in model.reason_ and model.trace_["smoothness"][0] == 0
+    known = np.arange(1200) < 12
+    assert np.array_equal(model.transduction_[known], truth[known])
+    assert model.transduction_[~known] == pytest.approx(model.predict(X[~known]))
+    assert len(np.unique(model.predict(X))) > 1
+    if settings.get("estimator") == "cart":
+        cart = DecisionTreeRegressor(max_depth=3, random_state=model._seed()).fit(X[known], truth[known])
+        assert (model.predict(X) > 0.5).tolist() == (cart.predict(X) > 0.5).tolist()
+
+
+@BOTH
+def test_ctrl_c_while_neighbours_are_searched_for(kind, monkeypatch):
+    X, y, truth = clusters(kind, 3000, 5)
+    monkeypatch.setattr("treewright.graph.exact._PART_ROWS", 100)
+    find, asked = ExactSearch.find, []
+
+    def pressed(self, rows):
+        asked.append(rows)
+        if len(asked) == 12:
+            signal.raise_signal(signal.SIGINT)
+        return find(self, rows)
+
+    monkeypatch.setattr(ExactSearch, "find", pressed)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        model, told = told_by(lambda: small(kind).fit(X, y))
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert len(asked) == 12 and model.status_ == "interrupted" and "neighbours" in model.reason_
+    assert len(told) == 1 and "ended with 40% of the points" in told[0]
+    assert model.tree_.n_leaves > 1 and np.mean((model.predict(X) > 0.5) == (truth > 0.5)) > 0.9
+
+
+@BOTH
+@pytest.mark.parametrize("settings", [{}, {"estimator": "cart"}, {"n_estimators": 3}, {"splits": "axis"}])
+def test_without_any_time_the_tree_is_no_constant(kind, settings):
+    X, y, truth = clusters(kind, 2000, 5)
+    model, _ = told_by(lambda: small(kind, time_limit=1e-9, **settings).fit(X, y))
+    assert model.status_ == "time_limit"
+    assert np.mean((model.predict(X) > 0.5) == (truth > 0.5)) > 0.75  # CART on the 20 labels has .83, a constant .5
+
+
+@BOTH
+def test_a_graph_on_disk_is_taken_whatever_the_time(kind, tmp_path):
+    X, y, _ = clusters(kind, 3000, 20)
+    whole = small(kind, graph_cache=tmp_path).fit(X, y)
+    assert whole.status_ == "local" and len(list(tmp_path.iterdir())) == 1
+    model, told = told_by(lambda: small(kind, graph_cache=tmp_path, time_limit=1e-9).fit(X, y))
+    assert "time was over" in model.reason_ and len(told) == 1 and "neighbours" not in told[0]
+
+
+def test_lap_cart_takes_fewer_rows_where_time_is_short():
+    X, y, truth = clusters(LapTAORegressor, 5000, 5)
+    rows, budget = [], Budget(60.0)
+    for seconds in (1e-9, 1.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("treewright.search.grow.cart._CART_SECONDS", seconds)
+            rows.append(len(cart_rows(X, 3, 0, budget)))
+    assert rows == [5000, 1000]
+    assert np.array_equal(cart_rows(X, 3, 0, Budget()), np.arange(5000))
 
 
 # ---------------------------------------------------------------------- bad input

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from treewright.budget import Budget
+from treewright.search.grow import cart as cart_module
 from treewright.search.grow import starts as tao_starts
 from treewright.search.grow.cart import cart_start
 from treewright.search.grow.starts import balanced_tree, random_tree, starting_tree
@@ -143,7 +144,7 @@ def test_a_random_tree_halves_weighted_points():
         assert np.array_equal(route(thin, X), route(tree, X))
 
 
-def test_starts_by_name():
+def test_starts_by_name(monkeypatch):
     X, targets, weight = table()
     y = targets.argmax(axis=1)[:, None].astype(float)
 
@@ -163,5 +164,10 @@ def test_starts_by_name():
     assert made("cart", classify=True) == cart_start(X, y, weight, 3, True, 4, Budget())
     drawn = random_tree(X, 3, np.random.default_rng(4), False, weight)
     assert made("random") == drawn
-    assert made("cart", budget=Budget(1e-6)) == drawn  # no time for CART
     assert np.count_nonzero(made("random", axis=True).weights, axis=1).max() == 1
+    for kind in ("auto", "cart"):  # no time at all: CART on few rows, here all, takes none
+        assert made(kind, budget=over()) == cart
+    assert made("cart", classify=True, budget=over()).n_leaves > 1
+    assert made("random", budget=over()) == drawn
+    monkeypatch.setattr(cart_module, "_CART_SECONDS", 1.0)
+    assert made("cart", budget=Budget(60.0)) == drawn  # no time for CART on all rows

@@ -93,7 +93,9 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     unlabeled : label, default=-1
         Mark of unlabelled rows in y; NaN and None are marks too.
     time_limit : float or None, default=None
-        Seconds for the whole fit. The search for neighbours and the fit of a regressor cannot be broken off.
+        Seconds for the whole fit. The search for neighbours takes half of it at most: where that is too little, it is
+        less thorough, or covers a part of the rows, or is left out, and only labelled rows are used; a warning says so
+        before and after. The fit of a regressor cannot be broken off.
     n_jobs : int or None, default=None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -5,7 +5,7 @@ from treewright.graph.build import find_graph, neighbor_graph
 from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.graph.induction import nearest_mean
 from treewright.graph.laplacian import check_graph, components, laplacian
-from treewright.graph.neighbors import Neighbors, nearest_neighbors
+from treewright.graph.neighbors import Neighbors, affordable_points, nearest_neighbors
 from treewright.graph.smoothing import LabelSmoother
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "LabelSmoother",
     "Neighbors",
     "affinity_graph",
+    "affordable_points",
     "cached_graph",
     "check_graph",
     "components",

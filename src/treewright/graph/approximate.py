@@ -22,7 +22,7 @@ from treewright.budget import Budget
 from treewright.exceptions import PackageNotInstalledError
 from treewright.graph.exact import closest
 
-__all__ = ["INSTALL", "RECALL", "SAFE", "SAMPLE", "ApproximateSearch"]
+__all__ = ["INSTALL", "RECALL", "SAFE", "SAMPLE", "ApproximateSearch", "search_seconds", "setup_seconds"]
 
 INSTALL = 'pip install "treewright[graph]"'
 
@@ -38,8 +38,11 @@ _WIDTHS = (64, 256)
 _SVD_ROWS, _SVD_CELLS = 5000, 20_000_000
 """Points, and cells of them, that components are computed from, at most."""
 
-_TURNS, _PER_CELL = 8, 40
-"""Turns of k-means, and points for each cell that it looks at."""
+_TURNS, _PER_CELL = 6, 40
+"""Turns of k-means, of cells and of codes, and points for each cell that it looks at."""
+
+_USUAL = 64
+"""Cells that are often enough."""
 
 _BLOCK = 8192
 """Points that are projected or put into cells at once."""
@@ -96,11 +99,8 @@ class ApproximateSearch:
             ) from error
         self.faiss: Any = faiss
         self.X, self.k, self.seed = X, k, seed
-        n, p = X.shape
-        self.n_cells = max(1, min(round(2 * np.sqrt(n)), n // 8))
-        width = min(p, _WIDTHS[0])
-        training = _TURNS * _PER_CELL * self.n_cells**2 * width
-        self.setup_seconds = 1e-10 * (training + n * width * (self.n_cells + 10) + (n * p * width if p > width else 0))
+        self.n_cells = _cells(X.shape[0])
+        self.setup_seconds = setup_seconds(*X.shape)
         self.seconds = self.recall = np.nan
 
     def tune(self, sample: IntArray, radius: FloatArray, threads: int, budget: Budget) -> bool:
@@ -128,7 +128,9 @@ class ApproximateSearch:
             best, hurried = self._raise(threads, budget)
             if best.recall >= RECALL or hurried:
                 self._cells, self._candidates, self.recall, _ = best
-                self.seconds = self._seconds(points.shape[1], coding)
+                (n, p), width = self.X.shape, points.shape[1]
+                size = width if coding != "Flat" else 6 * width + 170  # points take longer than codes of them
+                self.seconds = search_seconds(n, p, self._cells, self._candidates, size)
                 return True
         return False
 
@@ -166,14 +168,6 @@ class ApproximateSearch:
                     return best, False
                 candidates *= 2
         return best, False
-
-    def _seconds(self, width: int, coding: str) -> float:
-        """Rough seconds for all points: nearest cells, points of these cells, and candidates."""
-        n, p = self.X.shape
-        each = 1e-8 + 3e-10 * width if coding == "Flat" else 1.5e-9 + 5e-11 * width
-        features = self.X.nnz / n if sparse.issparse(self.X) else p
-        cells, candidates = 1e-10 * self.n_cells * width, self._candidates * (1e-8 + 7e-10 * features)
-        return n * (cells + each * n * self._cells / self.n_cells + candidates)
 
     def _try(self, cells: int, candidates: int) -> _Trial:
         began = time.perf_counter()
@@ -233,13 +227,30 @@ class ApproximateSearch:
 
     def _build(self, points: Any, coding: str) -> None:
         index = self.faiss.index_factory(points.shape[1], f"IVF{self.n_cells},{coding}")
-        index.cp.niter, index.cp.max_points_per_centroid, index.cp.seed = _TURNS, _PER_CELL, self.seed
+        index.cp.max_points_per_centroid, index.cp.seed = _PER_CELL, self.seed
         for settings in [index.cp, *([index.pq.cp] if coding != "Flat" else [])]:
-            settings.min_points_per_centroid = 1  # faiss would print a warning
+            settings.niter, settings.min_points_per_centroid = _TURNS, 1  # faiss would print a warning of few points
         index.train(points)
         for first in range(0, len(points), _BLOCK):
             index.add(points[first : first + _BLOCK])
         self._points, self._index = points, index
+
+
+def setup_seconds(n: int, p: int) -> float:
+    """Rough seconds of one thread for the index of n points with p features."""
+    cells, width = _cells(n), min(p, _WIDTHS[0])
+    products = _TURNS * _PER_CELL * cells**2 + n * cells + (n * p if p > width else 0)
+    return width * (5e-11 * products + 1.2e-7 * n)
+
+
+def search_seconds(n: int, p: int, cells: int = _USUAL, candidates: int = 50, size: int = _WIDTHS[0]) -> float:
+    """Rough seconds of one thread for n points with p features: nearest cells, codes of `size` in them, candidates."""
+    codes = (1.5e-9 + 5e-11 * size) * n * min(1.0, cells / _cells(n))
+    return n * (1e-10 * _cells(n) * min(p, size) + codes + candidates * (1e-8 + 7e-10 * p))
+
+
+def _cells(n: int) -> int:
+    return max(1, min(round(2 * np.sqrt(n)), n // 8))
 
 
 def _ladder(most: int) -> Iterator[int]:

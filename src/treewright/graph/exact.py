@@ -49,11 +49,10 @@ class ExactSearch:
 
     def __init__(self, X: Any, k: int) -> None:
         self.X, self.k = X, k
-        times = _seconds(X)
+        times = self._times = _seconds(X)
         self.kind = min(times, key=lambda kind: times[kind])
         self.seconds = times[self.kind]
-        n = X.shape[0]
-        self.part = int(np.clip(_PART_SECONDS * n / max(self.seconds, 1e-9), 16, _PART_ROWS))
+        self.part = int(np.clip(_PART_SECONDS * X.shape[0] / max(self.seconds, 1e-9), 16, _PART_ROWS))
         self._find: Any = None
 
     def prepare(self) -> None:
@@ -65,6 +64,11 @@ class ExactSearch:
         """Rows and distances of the nearest other points of `rows`, as in :class:`Neighbors`."""
         self.prepare()
         return closest(self.X, rows, self._find(rows), self.k)
+
+    def seconds_for(self, n: int) -> float:
+        """Rough seconds for n such points among themselves."""
+        share = n / self.X.shape[0]
+        return min(time * (share if kind == "kd_tree" else share**2) for kind, time in self._times.items())
 
     def _wanted(self) -> int:
         return min(self.X.shape[0], self.k + 1 + _SPARE)

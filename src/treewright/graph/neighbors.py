@@ -17,10 +17,18 @@ from threadpoolctl import threadpool_limits
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError
-from treewright.graph.approximate import INSTALL, RECALL, SAFE, SAMPLE, ApproximateSearch
+from treewright.graph.approximate import (
+    INSTALL,
+    RECALL,
+    SAFE,
+    SAMPLE,
+    ApproximateSearch,
+    search_seconds,
+    setup_seconds,
+)
 from treewright.graph.exact import ExactSearch
 
-__all__ = ["METHODS", "Neighbors", "nearest_neighbors"]
+__all__ = ["METHODS", "Neighbors", "affordable_points", "nearest_neighbors"]
 
 METHODS = ("auto", "exact", "approximate")
 """Ways to find neighbours."""
@@ -30,6 +38,9 @@ _PATIENCE = 10.0
 
 _FEW = 1000
 """Points from which on neighbours may be approximate."""
+
+_FEWEST = 50
+"""Points whose neighbours must be known to say how many an approximate search finds, if time is short."""
 
 
 class Neighbors(NamedTuple):
@@ -115,7 +126,54 @@ def nearest_neighbors(
     work = _Work(n, k, n_jobs, Budget() if budget is None else budget)
     coarse = ApproximateSearch(X, k, seed) if _may_be_coarse(exact, method, work) else None
     with threadpool_limits(limits=1):  # parts have one thread each, so that the number of threads changes nothing
-        return work.exactly(exact) if coarse is None else work.coarsely(coarse, exact, seed)
+        return work.exactly(exact) if coarse is None or n < _FEW else work.coarsely(coarse, exact, seed)
+
+
+def affordable_points(X: Any, n_neighbors: int, method: str, n_jobs: int, seconds: float) -> int:
+    """How many points of X a search has time for, here and now, if it is to be as thorough as usual.
+
+    Parameters
+    ----------
+    X, n_neighbors, method, n_jobs
+        As for :func:`nearest_neighbors`.
+    seconds : float
+        Time that the search may take. A hundredth of it, about, goes to a timed part of an exact search, which tells
+        how fast the machine is.
+
+    Returns
+    -------
+    int
+        Number of points; all where that takes a fraction of a second.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).random((100, 3))
+    >>> affordable_points(X, 5, "auto", 1, seconds=60.0)
+    100
+    """
+    X = _as_points(X)
+    n, p = X.shape
+    exact, threads = ExactSearch(X, min(n_neighbors, max(1, n - 1))), _threads(n_jobs)
+    may_be_coarse = method != "exact" and importlib.util.find_spec("faiss") is not None
+
+    def needed(n: int) -> float:
+        alone = exact.seconds_for(n)
+        if may_be_coarse and n >= _FEW and (method == "approximate" or alone > _PATIENCE):
+            sample = alone * min(1.0, SAMPLE / n)
+            return min(alone / threads, sample / threads + setup_seconds(n, p) + search_seconds(n, p) / threads)
+        return alone / threads
+
+    if needed(n) < 0.1 * max(seconds, 1.0):  # even if the machine is slow
+        return n
+    rows = np.arange(n)[:: max(1, n // int(np.clip(0.01 * seconds * n / exact.seconds, 20, SAMPLE)))]
+    with threadpool_limits(limits=1):
+        exact.find(rows[:1])  # makes and compiles what the others need
+        began = time.perf_counter()
+        exact.find(rows)
+    slowness = max(1.0, (time.perf_counter() - began) * n / (exact.seconds * len(rows)))
+    while n > 1 and slowness * needed(n) > seconds:
+        n = int(0.9 * n)
+    return n
 
 
 def _as_points(X: Any) -> Any:
@@ -153,7 +211,7 @@ class _Work:
 
     def __init__(self, n: int, k: int, n_jobs: int, budget: Budget) -> None:
         self.n, self.n_jobs, self.budget, self.began = n, n_jobs, budget, time.perf_counter()
-        self.threads = min(n_jobs, os.cpu_count() or 1)
+        self.threads = _threads(n_jobs)
         self.index, self.distance = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
 
     def exactly(self, exact: ExactSearch) -> Neighbors:
@@ -171,15 +229,18 @@ class _Work:
 
     def coarsely(self, coarse: ApproximateSearch, exact: ExactSearch, seed: int) -> Neighbors:
         """Search for approximate neighbours, or exact ones where they take no longer."""
-        sample = np.sort(np.random.default_rng(seed).choice(self.n, min(SAMPLE, self.n), replace=False))
-        setup = coarse.setup_seconds + exact.seconds * len(sample) / self.n
-        if setup > self.budget.remaining:
-            self._tell(f"a search for neighbours of {self.n} points takes more than {_duration(setup)}", "is left out")
-            return self.found()
-        exact.prepare()
+        each = exact.seconds / self.n
+        # Where time is short, a rough idea of the share that is found must do.
+        size = int(min(self.n, SAMPLE, max(_FEWEST, 0.02 * self.budget.remaining / each)))
+        if coarse.setup_seconds + each * size > self.budget.remaining:
+            return self._left_out(coarse.setup_seconds + each * size)
+        sample = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
+        exact.find(sample[:1])  # makes and compiles what the others need
+        began = time.perf_counter()
         self._each(exact, _parts(sample, exact.part))
-        if self.budget.over:
-            return self.found()
+        slowness = max(1.0, (time.perf_counter() - began) / (each * size))
+        if slowness * coarse.setup_seconds > SAFE * self.budget.remaining:
+            return self._left_out(slowness * coarse.setup_seconds)
         if not coarse.tune(sample, self.distance[sample, -1], self.threads, self.budget):
             return self.exactly(exact)
         if coarse.recall >= RECALL and coarse.seconds > exact.seconds:
@@ -189,6 +250,10 @@ class _Work:
             self._tell(what, f"finds about {coarse.recall:.0%}")
         self._each(coarse, _parts(np.arange(self.n), coarse.part))
         return self.found(coarse.recall)
+
+    def _left_out(self, seconds: float) -> Neighbors:
+        self._tell(f"a search for neighbours of {self.n} points takes more than {_duration(seconds)}", "is left out")
+        return self.found()
 
     def _each(self, search: ExactSearch | ApproximateSearch, parts: list[IntArray]) -> None:
         """Search for points, part by part; those whose turn comes when the budget is over are left out."""
@@ -228,6 +293,11 @@ def _parts(rows: IntArray, size: int) -> list[IntArray]:
     """Points in parts, each of them spread evenly over all: if some are left out, no region is."""
     count = -(-len(rows) // size)
     return [rows[first::count] for first in range(count)]
+
+
+def _threads(n_jobs: int) -> int:
+    """Threads that work side by side."""
+    return min(n_jobs, os.cpu_count() or 1)
 
 
 def _duration(seconds: float) -> str:

@@ -60,6 +60,8 @@ class LabelSmoother:
         "direct" or "cg".
     n_iter : int
         Steps of the last solve by conjugate gradients, 0 for a direct one.
+    converged : bool
+        Whether the last solve reached the tolerance.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class LabelSmoother:
         self.labelled_weight = _weights(labelled_weight, n, "labelled_weight")
         self.point_weight = np.ones(n) if point_weight is None else _weights(point_weight, n, "point_weight")
         self.method = ("direct" if n <= _DIRECT_POINTS else "cg") if method == "auto" else method
-        self.n_iter = 0
+        self.n_iter, self.converged = 0, True
         self._degree = degrees(W)
         # Without price the edges are nothing: each point stands alone.
         self._component = components(W) if gamma > 0 else np.arange(n)
@@ -131,7 +133,7 @@ class LabelSmoother:
         if not (mu >= 0 and np.isfinite(mu)):
             raise InvalidInputError(f"mu={mu!r}; it must be finite and not negative")
         if self.method == "direct":
-            self.n_iter = 0
+            self.n_iter, self.converged = 0, True
             return self._direct(R, float(mu))
         return self._conjugate(R, float(mu), start, budget, least_steps)
 
@@ -197,6 +199,7 @@ class LabelSmoother:
             square, scaled = advance(step, diagonal, P, Q, Z, residual)
             keep = np.where(moving, scaled / np.where(moving, before, 1.0), 0.0)
             self.n_iter += 1
+        self.converged = not np.any(square > goal)
         return Z
 
     def _warn(self, square: FloatArray, goal: FloatArray, budget: Budget | None) -> None:

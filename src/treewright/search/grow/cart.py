@@ -11,7 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.tree import Tree
 
-__all__ = ["cart_start", "cart_tree", "hasty_cart", "tree_from_sklearn"]
+__all__ = ["cart_rows", "cart_start", "cart_tree", "hasty_cart", "tree_from_sklearn"]
 
 _CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
 """CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
@@ -20,6 +20,9 @@ least, and takes about so long for a cell and level."""
 _LAST_ROWS, _LAST_FEATURES = 10_000, 32
 """Once time is over, CART as a start has so many rows at most and looks at so many features for a split: a fraction of
 a second for a tree that is no constant."""
+
+_FEWEST_ROWS = 1000
+"""Rows that CART as the model has at least, however little time is left."""
 
 
 def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
@@ -127,6 +130,25 @@ def cart_start(
     if _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
         return None
     return _on_features(X, targets, weight, depth, classify, seed, looked_at)
+
+
+def cart_rows(X: Any, depth: int, seed: int, budget: Budget) -> IntArray:
+    """Rows that CART on all features can take in half of the time that is left: all, or some, at least a thousand.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
+    depth : int
+        Depth.
+    seed : int
+        Seed of the choice.
+    budget : Budget
+        Time.
+    """
+    n, p = X.shape
+    most = 0.5 * budget.remaining / (_CART_SECONDS * p * depth)
+    return _some_rows(n, max(_FEWEST_ROWS, int(min(n, most))), seed)
 
 
 def hasty_cart(X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int) -> Tree:

@@ -47,7 +47,7 @@ __all__ = [
 _RESIDUAL = 1e-6
 """Relative residual of the label steps."""
 
-_LEAST_STEPS = 10
+_LEAST_STEPS = 20
 """Steps of conjugate gradients that a first label step makes in any case: else a model would have nothing to fit."""
 
 _DENSE_LEAVES = 2000
@@ -246,7 +246,7 @@ def smooth_and_fit(
     smoother = LabelSmoother(task.W, task.label_weight, task.gamma, task.weight, tol=_RESIDUAL)
     half = budget.share(0.5)  # the model is to have as much time
     z = smooth = smoother.solve(task.label_weight[:, None] * task.Y, 0.0, budget=half, least_steps=_LEAST_STEPS)
-    if sharpen is not None:
+    if sharpen is not None and (smoother.converged or not half.over):  # else points are clear by chance
         task = sharpen(task, smooth)
         smoother = LabelSmoother(task.W, task.label_weight, task.gamma, task.weight, tol=_RESIDUAL)
         right = task.label_weight[:, None] * task.Y
