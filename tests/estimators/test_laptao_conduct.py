@@ -234,6 +234,14 @@ def test_without_any_time_the_tree_is_no_constant(kind, settings):
 
 
 @BOTH
+def test_a_forest_without_time_has_the_trees_that_there_was_time_for(kind):
+    X, y, _ = clusters(kind, 2000, 5)
+    model, _ = told_by(lambda: small(kind, time_limit=1e-9, n_estimators=50).fit(X, y))
+    assert len(model.trees_) == 3 and model.predict(X).shape == (2000,)
+    assert len(small(kind, time_limit=600, n_estimators=5).fit(X, y).trees_) == 5
+
+
+@BOTH
 def test_a_graph_on_disk_is_taken_whatever_the_time(kind, tmp_path):
     X, y, _ = clusters(kind, 3000, 20)
     whole = small(kind, graph_cache=tmp_path).fit(X, y)

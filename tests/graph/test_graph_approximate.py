@@ -48,6 +48,11 @@ def thin(rng):
     return sparse.csr_array(np.log1p(counts))
 
 
+def narrow(rng):
+    """Sparse rows with few features."""
+    return sparse.csr_array(rng.random((N, 40)) * (rng.random((N, 40)) < 0.2))
+
+
 SOME = np.arange(0, N, 7)
 
 
@@ -62,7 +67,7 @@ def radii(X, k, rows=SOME):
     return radius
 
 
-@pytest.mark.parametrize("kind", [gaussian, clustered, repeated, heavy_tailed, wide, noise, thin])
+@pytest.mark.parametrize("kind", [gaussian, clustered, repeated, heavy_tailed, wide, noise, thin, narrow])
 def test_most_of_the_neighbours_are_found(kind):
     X = kind(np.random.default_rng(0))
     near = nearest_neighbors(X, 10, method="approximate", seed=3)

@@ -8,7 +8,14 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from treewright.budget import Budget
-from treewright.graph import affinity_graph, approximate, find_graph, nearest_neighbors, neighbor_graph
+from treewright.graph import (
+    affinity_graph,
+    affordable_points,
+    approximate,
+    find_graph,
+    nearest_neighbors,
+    neighbor_graph,
+)
 from treewright.graph import exact as exact_module
 from treewright.graph.approximate import ApproximateSearch
 from treewright.graph.exact import ExactSearch
@@ -126,6 +133,27 @@ def test_auto_is_approximate_where_exact_neighbours_take_longer_than_is_left(mon
         warnings.simplefilter("ignore", ConvergenceWarning)
         nearest_neighbors(X, 5, budget=Budget(seconds))
     assert asked
+
+
+def test_how_many_points_there_is_time_for(monkeypatch):
+    X = points(5000, 30)
+    exact = ExactSearch(X, 5)
+    assert affordable_points(X, 5, "exact", 1, 100 * exact.seconds) == 5000
+    assert affordable_points(X[:300], 5, "exact", 1, 0.0) == 300  # a fraction of a second
+    monkeypatch.setattr(exact_module, "_seconds", lambda X: {"brute": 4e-6 * X.shape[0] ** 2})  # 100 s, it seems
+    for seconds, most in ((1000.0, 5000), (25.0, 2500), (1.0, 500)):  # all distances: the square of the points
+        found = affordable_points(X, 5, "exact", 1, seconds)
+        assert 0.9 * most - 1 <= found <= most
+    find = ExactSearch.find
+
+    def slow(self, rows):
+        time.sleep(0.08 * len(rows))  # four times what it should take
+        return find(self, rows)
+
+    monkeypatch.setattr(ExactSearch, "find", slow)
+    assert 0.8 * 1250 < affordable_points(X, 5, "exact", 1, 25.0) <= 1250
+    # more points are searched for approximately in the same time
+    assert affordable_points(X, 5, "approximate", 1, 25.0) > 1250
 
 
 def test_points_that_were_not_searched_for_have_the_edges_of_others(small_parts):

@@ -36,7 +36,7 @@ _WIDTHS = (64, 256)
 """Components that wide points are projected on, the fewest that serve."""
 
 _SVD_ROWS, _SVD_CELLS = 5000, 20_000_000
-"""Points, and cells of them, that components are computed from, at most."""
+"""Points that components are computed from, at most, and cells of points that are in work at once."""
 
 _TURNS, _PER_CELL = 6, 40
 """Turns of k-means, of cells and of codes, and points for each cell that it looks at."""
@@ -85,6 +85,18 @@ class ApproximateSearch:
         After it, rough seconds for all points; they do not depend on the machine.
     setup_seconds : float
         About how long :meth:`tune` takes, without the neighbours of the sample.
+
+    Examples
+    --------
+    >>> from treewright.graph.exact import ExactSearch
+    >>> X = np.random.default_rng(0).random((2000, 8))
+    >>> rows = np.arange(100)
+    >>> radius = ExactSearch(X, 5).find(rows)[1][:, -1]
+    >>> search = ApproximateSearch(X, 5, seed=0)
+    >>> search.tune(rows, radius, threads=1, budget=Budget()), bool(search.recall >= 0.98)
+    (True, True)
+    >>> search.find(rows)[0].shape
+    (100, 5)
     """
 
     part = 1024
@@ -152,6 +164,7 @@ class ApproximateSearch:
     def _raise(self, threads: int, budget: Budget) -> tuple[_Trial, bool]:
         """First trial that finds enough, or the best in time; and whether time was too short for more."""
         enough = candidates = 3 * self.k + 20
+        self._find(self._sample[:10], 1, enough)  # the first time takes longer
         best = _Trial(1, enough, -1.0, np.inf)
         for cells in _ladder(self.n_cells):
             while True:
@@ -192,7 +205,7 @@ class ApproximateSearch:
                 if self._share(closest(self.X, self._sample, found, self.k)[1]) >= RECALL:
                     yield points, f"PQ{width}x4fs"
                     yield points, "Flat"
-        if not sparse.issparse(self.X):
+        if p <= max(_WIDTHS) or not sparse.issparse(self.X):
             points = self._centred()
             if p <= max(_WIDTHS):
                 yield points, f"PQ{p}x4fs"
@@ -200,7 +213,7 @@ class ApproximateSearch:
 
     def _centred(self) -> Any:
         """All features, about 0 and within [-1, 1], for float32 to hold them."""
-        mean = self.X.mean(axis=0, dtype=np.float64)
+        mean = np.asarray(self.X.mean(axis=0, dtype=np.float64)).ravel()
         points = np.empty(self.X.shape, dtype=np.float32)
         largest = max(float(np.abs(block - mean).max()) for _, block in self._blocks()) or 1.0
         for part, block in self._blocks():
@@ -208,22 +221,28 @@ class ApproximateSearch:
         return points
 
     def _projected(self, width: int) -> Any:
-        """Leading components of the points; scaled, for float32 to hold them."""
+        """Leading components of the points, small enough for float32 to hold them."""
         n, p = self.X.shape
-        rng = np.random.default_rng(self.seed)
         size = int(np.clip(_SVD_CELLS // p, 2 * width, _SVD_ROWS))
-        some = self.X[np.sort(rng.choice(n, min(n, size), replace=False))]
-        mean = 0.0 if sparse.issparse(some) else some.mean(axis=0, dtype=np.float64)
-        some = some.astype(np.float64) - mean if np.any(mean) else some.astype(np.float64)
-        basis = randomized_svd(some, width, n_iter=2, random_state=self.seed)[2].T
-        parts = [np.asarray((block if sparse.issparse(block) else block - mean) @ basis) for _, block in self._blocks()]
-        largest = max(float(np.abs(block).max()) for block in parts) or 1.0
-        return np.concatenate([(block / largest).astype(np.float32) for block in parts])
+        some = np.sort(np.random.default_rng(self.seed).choice(n, min(n, size), replace=False))
+        sample = self.X[some].astype(np.float64)
+        mean = None if sparse.issparse(sample) else sample.mean(axis=0)
+        largest = max(float(abs(block).max()) for _, block in self._blocks(dense=False)) or 1.0
+        sample = (sample if mean is None else sample - mean) / largest
+        basis = randomized_svd(sample, width, n_iter=2, random_state=self.seed)[2].T
+        points = np.empty((n, width), dtype=np.float32)
+        for part, block in self._blocks(dense=False):
+            points[part] = ((block if mean is None else block - mean) / largest) @ basis
+        return points
 
-    def _blocks(self) -> Iterator[tuple[slice, Any]]:
-        for first in range(0, self.X.shape[0], _BLOCK):
-            part = slice(first, first + _BLOCK)
-            yield part, self.X[part]
+    def _blocks(self, dense: bool = True) -> Iterator[tuple[slice, Any]]:
+        """Points, some at a time."""
+        n, p = self.X.shape
+        size = max(1, min(_BLOCK, _SVD_CELLS // p))
+        for first in range(0, n, size):
+            part = slice(first, first + size)
+            block = self.X[part]
+            yield part, block.toarray() if dense and sparse.issparse(block) else block
 
     def _build(self, points: Any, coding: str) -> None:
         index = self.faiss.index_factory(points.shape[1], f"IVF{self.n_cells},{coding}")

@@ -36,6 +36,11 @@ class FoundGraph(NamedTuple):
         Share of the points whose neighbours were searched for; the others have the edges that these have to them.
     note : str
         What a budget cut short, in words; empty if nothing.
+
+    Examples
+    --------
+    >>> FoundGraph(sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])).searched
+    1.0
     """
 
     W: Any

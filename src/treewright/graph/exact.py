@@ -15,7 +15,7 @@ __all__ = ["ExactSearch", "closest"]
 _SPARE = 4
 """Points found beyond those asked for: which of them are nearest is decided by exact distances."""
 
-_DENSE_CELLS = 2**27
+_DENSE_CELLS = 2**26
 """Cells up to which sparse points may be made dense, if that is faster."""
 
 _PART_SECONDS, _PART_ROWS = 0.2, 4096
@@ -107,7 +107,7 @@ def _seconds(X: Any) -> dict[str, float]:
     if not sparse.issparse(X):
         return times
     shared = float(np.sum(np.bincount(X.indices, minlength=p).astype(np.float64) ** 2))
-    return (times if n * p <= _DENSE_CELLS else {}) | {"features": 1.2e-9 * (n * n + shared)}
+    return (times if n * p <= _DENSE_CELLS else {}) | {"features": 1.6e-9 * (n * n + shared)}
 
 
 def closest(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray, FloatArray]:

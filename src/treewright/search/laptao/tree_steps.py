@@ -26,6 +26,9 @@ from treewright.tree.shape import Shape
 
 __all__ = ["AlternatingStep", "CartStep", "ForestStep", "NoStep", "RegressorStep"]
 
+_LAST_TREES = 3
+"""Trees that a forest has at least, however little time there is."""
+
 
 class AlternatingStep:
     """A tree by alternating optimization, improved by a few passes each time.
@@ -155,8 +158,15 @@ class ForestStep:
             self.members.append(make_member(part, weight[rows], int(rng.integers(2**31 - 1))))
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
-        """Fit all members, side by side."""
-        found = self._each(lambda number: self.members[number].fit(targets[self.rows[number]], budget))
+        """Fit all members, side by side; once time is over, there are no new ones but for the first few."""
+
+        def work(number: int) -> Fitted | None:
+            member = self.members[number]
+            if number >= _LAST_TREES and member.state is None and budget.over:
+                return None
+            return member.fit(targets[self.rows[number]], budget)
+
+        found = self._each(work)
         assert found is not None
         return found
 
