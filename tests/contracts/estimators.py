@@ -177,7 +177,9 @@ def s2oct_measure(model: Any, data: dict[str, Any]) -> float:
     given, names, low, high = limits(model, data)
     size = (given[:, None] == np.array(names)).astype(float)
     y, X = numbers(model, data["y"]), np.asarray(data["X"], dtype=float)
-    return measures.s2oct_objective(model.tree_, X, y, weights(data), size, low, high, model.penalty)
+    weight = weights(data)
+    price = model.penalty * measures.weight_of_a_row(weight[y >= 0])
+    return measures.s2oct_objective(model.tree_, X, y, weight, size, low, high, price)
 
 
 def oct_h_measure(model: Any, data: dict[str, Any]) -> float:

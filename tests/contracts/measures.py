@@ -129,6 +129,13 @@ def tao_loss(tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, leaf_r
 # ---------------------------------------------------------------------- semi-supervised models without totals
 
 
+def weight_of_a_row(weight: np.ndarray) -> float:
+    """The unit of prices in rows: the smallest weight if all are whole multiples of it, else the weighted mean."""
+    used = weight[weight > 0]
+    copies = used / used.min()
+    return float(used.min() if np.allclose(copies, np.round(copies)) else used @ used / used.sum())
+
+
 def graph_objective(predicted: np.ndarray, target: np.ndarray, weight: np.ndarray, W: np.ndarray, gamma: float) -> Any:
     """Squared error at the labels (rows of `target` without NaN) plus the price of differences along edges."""
     known = ~np.isnan(target).any(axis=1)

@@ -347,7 +347,7 @@ def test_6_heuristics_keep_a_time_limit_and_return_what_they_have(fit):
     y = (rng.integers(0, 5, 6000) if "Classifier" in fit.kind else rng.normal(size=6000)).astype(float)
     if fit.kind not in ("TAOClassifier", "TAORegressor"):
         y[100:] = np.nan
-    settings = {"max_depth": 12, "time_limit": 0.5} | ({"w": 0.1} if fit.kind == "SSCTClassifier" else {})
+    settings = {"max_depth": 12, "time_limit": 0.5} | ({"supervision": 0.1} if fit.kind == "SSCTClassifier" else {})
     plain(fit)  # compiles kernels, which takes time once a process
     with within(0.5 * 1.1 + 2.0):
         model = run(fit, {"X": X, "y": y}, **settings)

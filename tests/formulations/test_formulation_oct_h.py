@@ -11,6 +11,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH, TreeFormulation
 from treewright.program import check
 from treewright.search import Incumbent
+from treewright.search.grow.oblique import GapPoints
 from treewright.search.improve.gaps import alternate
 from treewright.search.oct_h import search_oct_h
 from treewright.solvers import get_solver
@@ -107,7 +108,7 @@ def test_repair_and_search_refuse_categorical_splits():
     with pytest.raises(InvalidInputError, match="categorical"):
         search_oct_h(Incumbent(model(X, y)), model(X, y), [coded], Budget(1.0))
     with pytest.raises(InvalidInputError, match="categorical"):
-        alternate(coded, X, y, np.ones(2), gap=0.01)
+        alternate(coded, GapPoints(X, y, np.ones(2), 2, gap=0.01), Budget())
 
 
 def test_the_objective_is_its_definition():

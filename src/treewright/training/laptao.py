@@ -221,13 +221,8 @@ def train_laptao(
     kept, points = reduction.kept, reduction.points
     label_weight = np.where(labelled[kept], rows.weight[kept], 0.0)
     centred, mean = _centred(Y[kept], label_weight)
-    task = GraphTask(
-        points.X,
-        near.W,
-        *_by_point(centred, label_weight, reduction.place[kept], len(points)),
-        points.weight,
-        float(settings.gamma),
-    )
+    means, mass = _by_point(centred, label_weight, reduction.place[kept], len(points))
+    task = GraphTask(points.X, near.W, means, mass, points.weight, float(settings.gamma))
     unit = weight_unit(rows.weight[kept])
     automatic = unit * automatic_alpha(float(points.weight.sum()) / unit, least=0.0)
     alpha = automatic if settings.alpha == "auto" else float(settings.alpha)
@@ -246,7 +241,11 @@ def train_laptao(
     n_iter = 1 if settings.estimator == "graph" else result.n_rounds
     status, reason = _ended(result, settings, budget, near.note)
     trace = named_trace(([getattr(now, name) for name in _TRACE] for now in result.rounds), *_TRACE)
-    record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
+    # What equal rows with different labels cost whatever is fitted: the rounds know the mean of a point alone.
+    unavoidable = float(label_weight @ ((centred - means[reduction.place[kept]]) ** 2).sum(axis=1))
+    for name in ("objective", "label_loss"):
+        trace[name] += unavoidable
+    record = FitRecord(status, reason, budget.elapsed, result.objective + unavoidable, None, trace)
     return LapTAOFit(model, smooth, alpha, n_iter, result.best, record)
 
 
