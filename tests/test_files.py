@@ -16,7 +16,7 @@ from treewright import OCTHClassifier
 from treewright.cli import main
 from treewright.data.table import write_table
 from treewright.files import replacing
-from treewright.graph.cache import cached_graph
+from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.tree.json_files import read_json, write_json
 
 posix = pytest.mark.skipif(os.name != "posix", reason="devices, links and modes as on POSIX")
@@ -153,7 +153,7 @@ WRITERS = {
     "json": lambda folder: write_json(folder / "m.json", {}),
     "csv": lambda folder: write_table(folder / "m.csv", {"a": [1]}),
     "parquet": lambda folder: write_table(folder / "m.parquet", {"a": [1]}),
-    "graph": lambda folder: cached_graph(folder, np.zeros((2, 1)), lambda: sparse.csr_array((2, 2))),
+    "graph": lambda folder: cached_graph(folder, np.zeros((2, 1)), lambda: FoundGraph(sparse.csr_array((2, 2)))),
 }
 
 

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
+from tests.contracts.measures import weight_of_a_row
 
 from treewright import LapSVMClassifier
 from treewright.exceptions import InvalidInputError
@@ -58,6 +59,7 @@ def test_objective_is_the_least_one(kernel, prices, seed):
     X, y, weight, W = tiny(seed)
     model = LapSVMClassifier(kernel, width=3.0, ridge=prices[0], gamma=prices[1])
     model.fit(X, y, sample_weight=weight, graph=W)
+    weight = weight / weight_of_a_row(weight)  # prices are in rows
     expected = primal(X, y, weight, W, kernel, *prices)
     assert model.objective_ == pytest.approx(expected, rel=1e-6) and model.status_ == "optimal"
     # and it is that of the function which predicts
@@ -72,7 +74,7 @@ def test_objective_is_the_least_one(kernel, prices, seed):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("ridge", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("ridge", [0.1, 10.0, 1000.0])  # a thousandth, a tenth and ten times the weight of labels
 def test_both_solvers_of_the_dual_agree(monkeypatch, kernel, ridge):
     X, y = load_iris(return_X_y=True)
     y = np.where(np.arange(150) % 3 == 0, y, -1)
