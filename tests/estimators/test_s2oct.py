@@ -162,7 +162,7 @@ def test_other_bad_input():
     with pytest.raises(InvalidInputError, match="labelled"):
         S2OCTClassifier().fit(X, np.full(100, -1))
     with pytest.raises(ValueError, match="'widest'"):
-        S2OCTClassifier(margin="widest").fit(X, y)
+        S2OCTClassifier(margin_rule="widest").fit(X, y)
     with pytest.raises(InvalidInputError, match="printed|paper"):
         S2OCTClassifier(formulation="paper", margin_rule="tolerance").fit(X, y, totals=5)
 
