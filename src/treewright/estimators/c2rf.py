@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
@@ -28,7 +28,7 @@ from treewright.training.record import FitRecord
 __all__ = ["C2RFClassifier"]
 
 
-@documented
+@estimator
 class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
@@ -111,63 +111,20 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     (130, 'optimal')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SolvedModel._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict"]), list, tuple, None],
-        "class_prices": ["boolean"],
-        "prefer": [StrOptions({"oob", "equal"})],
-        "min_weight": [Interval(Real, 0, None, closed="neither")],
-        "max_weight": [Interval(Real, 0, None, closed="neither")],
-        "formulation": [StrOptions({"tight", "paper"})],
-        "preprocess": ["boolean"],
-        "branching": ["boolean"],
-        "order_cuts": ["boolean"],
-        "prefit": ["boolean"],
-        "unlabeled": "no_validation",
-        "warm_start": ["boolean"],
-    }
-    _found = "weighting"
+    estimator: Any = parameter(default=None, allowed=[HasMethods(["fit", "predict"]), list, tuple, None], kw_only=False)
+    class_prices: bool = parameter(default=True, allowed=["boolean"])
+    prefer: str = parameter(default="oob", allowed=[StrOptions({"oob", "equal"})])
+    min_weight: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    max_weight: float = parameter(default=100.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
+    preprocess: bool = parameter(default=True, allowed=["boolean"])
+    branching: bool = parameter(default=True, allowed=["boolean"])
+    order_cuts: bool = parameter(default=True, allowed=["boolean"])
+    prefit: bool = parameter(default=False, allowed=["boolean"])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    warm_start: bool = parameter(default=False, allowed=["boolean"])
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        class_prices: bool = True,
-        prefer: str = "oob",
-        min_weight: float = 1.0,
-        max_weight: float = 100.0,
-        formulation: str = "tight",
-        preprocess: bool = True,
-        branching: bool = True,
-        order_cuts: bool = True,
-        prefit: bool = False,
-        unlabeled: Any = -1,
-        solver: str = "highs",
-        time_limit: float | None = 60.0,
-        gap: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.class_prices = class_prices
-        self.prefer = prefer
-        self.min_weight = min_weight
-        self.max_weight = max_weight
-        self.formulation = formulation
-        self.preprocess = preprocess
-        self.branching = branching
-        self.order_cuts = order_cuts
-        self.prefit = prefit
-        self.unlabeled = unlabeled
-        self.solver = solver
-        self.time_limit = time_limit
-        self.gap = gap
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    _found = "weighting"
 
     def _prepared(self, weighted: bool) -> Solving:
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):

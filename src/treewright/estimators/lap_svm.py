@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import Given, new_rows, semi_supervised_problem
 from treewright.training.affinities import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
@@ -23,7 +23,7 @@ from treewright.training.record import FitRecord
 __all__ = ["LapSVMClassifier"]
 
 
-@documented
+@estimator
 class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     r"""Laplacian support vector machine (LapSVM): large margins on labels, smooth along a graph of all rows.
 
@@ -100,49 +100,17 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     ['low', 'low', 'low', 'low', 'high', 'high', 'high', 'high']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GraphModel._parameter_constraints,
-        "kernel": [StrOptions({"rbf", "linear"})],
-        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})],
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "unlabeled": "no_validation",
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
+    kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
+    width: float | str = parameter(
+        default="scale", allowed=[Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})]
+    )
+    ridge: float = parameter(default=0.005, allowed=[Interval(Real, 0, None, closed="neither")])
+    gamma: float = parameter(default=0.045, allowed=[Interval(Real, 0, None, closed="left")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    n_jobs: int | None = parameter(default=None, allowed=[Integral, None])
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
-    time_limit = None  # the work is one factorization, which cannot be broken off
-    verbose = 0
     _found = "machine"
-
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        width: float | str = "scale",
-        ridge: float = 0.005,
-        gamma: float = 0.045,
-        n_neighbors: int = 10,
-        perplexity: float = 5.0,
-        neighbors: str = "auto",
-        mutual: bool = False,
-        graph_cache: Any = None,
-        unlabeled: Any = -1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.ridge = ridge
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.perplexity = perplexity
-        self.neighbors = neighbors
-        self.mutual = mutual
-        self.graph_cache = graph_cache
-        self.unlabeled = unlabeled
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given, self.unlabeled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
 from treewright.estimators.common.rows import Given, partly_known_targets, semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
@@ -35,6 +35,7 @@ _ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
 """Fitted attributes that hold what predicts."""
 
 
+@parameters
 class LapTAOModel(GraphModel, TAOModel):
     r"""What both share: parameters, graph and course of a fit.
 
@@ -113,30 +114,20 @@ class LapTAOModel(GraphModel, TAOModel):
         Root of the variance of the known targets, by which they are divided; of regressors.
     """
 
+    estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
+    n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    max_samples: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="right")])
+    max_features: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="right")])
+    max_iter: int = parameter(default=20, allowed=[Interval(Integral, 0, None, closed="left")])
+    init_passes: int = parameter(default=6, allowed=[Interval(Integral, 1, None, closed="left")])
+    passes: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    mu: float = parameter(default=0.002, allowed=[Interval(Real, 0, None, closed="neither")])
+    mu_factor: float = parameter(default=1.3, allowed=[Interval(Real, 1, None, closed="left")])
+    multiplier_rule: str = parameter(default="paper", allowed=[StrOptions({"paper", "full"})])
+    tol: float = parameter(default=1e-3, allowed=[Interval(Real, 0, None, closed="left")])
+
     _found = "model"
     _sometimes = tuple(_ATTRIBUTES.values())
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TAOModel._parameter_constraints,
-        **GraphModel._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "estimator": [StrOptions({"tao", "cart", "graph"}), HasMethods("fit")],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_samples": [Interval(Real, 0, 1, closed="right")],
-        "max_features": [Interval(Real, 0, 1, closed="right")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "init_passes": [Interval(Integral, 1, None, closed="left")],
-        "passes": [Interval(Integral, 1, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="neither")],
-        "mu_factor": [Interval(Real, 1, None, closed="left")],
-        "multiplier_rule": [StrOptions({"paper", "full"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "unlabeled": "no_validation",
-    }
-
-    estimator: Any
-    n_estimators: int
-    n_neighbors: int
-    perplexity: float
 
     # ------------------------------------------------------------------ the fit
 
@@ -199,7 +190,7 @@ class LapTAOModel(GraphModel, TAOModel):
         self.best_iter_ = whole_number(state, "best_iter")
 
 
-@documented
+@estimator
 class LapTAOClassifier(LapTAOModel, TreeClassifier):
     r"""Classification tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
 
@@ -259,76 +250,10 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     (True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LapTAOModel._parameter_constraints,
-        "trust": [Interval(Real, 0, 1, closed="both")],
-        "trust_weight": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        gamma: float = 0.1,
-        trust: float = 0.9,
-        trust_weight: float = 0.3,
-        estimator: Any = "tao",
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        n_estimators: int = 1,
-        max_samples: float = 0.5,
-        max_features: float = 0.5,
-        max_iter: int = 20,
-        init_passes: int = 6,
-        passes: int = 1,
-        mu: float = 0.002,
-        mu_factor: float = 1.3,
-        multiplier_rule: str = "paper",
-        tol: float = 1e-3,
-        n_neighbors: int = 10,
-        perplexity: float = 5.0,
-        neighbors: str = "auto",
-        mutual: bool = False,
-        graph_cache: Any = None,
-        unlabeled: Any = -1,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.gamma = gamma
-        self.trust = trust
-        self.trust_weight = trust_weight
-        self.estimator = estimator
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.max_iter = max_iter
-        self.init_passes = init_passes
-        self.passes = passes
-        self.mu = mu
-        self.mu_factor = mu_factor
-        self.multiplier_rule = multiplier_rule
-        self.tol = tol
-        self.n_neighbors = n_neighbors
-        self.perplexity = perplexity
-        self.neighbors = neighbors
-        self.mutual = mutual
-        self.graph_cache = graph_cache
-        self.unlabeled = unlabeled
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    gamma: float = parameter(default=0.1, allowed=[Interval(Real, 0, None, closed="neither")])
+    trust: float = parameter(default=0.9, allowed=[Interval(Real, 0, 1, closed="both")])
+    trust_weight: float = parameter(default=0.3, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
@@ -348,7 +273,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
 
 
-@documented
+@estimator
 class LapTAORegressor(LapTAOModel, TreeRegressor):
     r"""Regression tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
 
@@ -398,71 +323,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LapTAOModel._parameter_constraints,
-        "unlabeled": [Real, None],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        gamma: float = 0.01,
-        estimator: Any = "tao",
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        n_estimators: int = 1,
-        max_samples: float = 0.5,
-        max_features: float = 0.5,
-        max_iter: int = 20,
-        init_passes: int = 6,
-        passes: int = 1,
-        mu: float = 0.002,
-        mu_factor: float = 1.3,
-        multiplier_rule: str = "paper",
-        tol: float = 1e-3,
-        n_neighbors: int = 10,
-        perplexity: float = 5.0,
-        neighbors: str = "auto",
-        mutual: bool = False,
-        graph_cache: Any = None,
-        unlabeled: Any = np.nan,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.gamma = gamma
-        self.estimator = estimator
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.max_iter = max_iter
-        self.init_passes = init_passes
-        self.passes = passes
-        self.mu = mu
-        self.mu_factor = mu_factor
-        self.multiplier_rule = multiplier_rule
-        self.tol = tol
-        self.n_neighbors = n_neighbors
-        self.perplexity = perplexity
-        self.neighbors = neighbors
-        self.mutual = mutual
-        self.graph_cache = graph_cache
-        self.unlabeled = unlabeled
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    gamma: float = parameter(default=0.01, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: Any = parameter(default=np.nan, allowed=[Real, None])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

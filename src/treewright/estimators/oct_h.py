@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt
 
 from treewright.budget import Budget
 from treewright.data import make_problem
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import Given
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.oct_h import LEAST_MARGIN, OCTHSettings, train_oct_h
@@ -21,7 +21,7 @@ from treewright.tree import Tree
 __all__ = ["OCTHClassifier"]
 
 
-@documented
+@estimator
 class OCTHClassifier(SolvedModel, TreeClassifier):
     r"""Optimal classification tree with hyperplane splits (OCT-H).
 
@@ -65,44 +65,13 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     ('optimal', 0.0, 1.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SolvedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 12, closed="both")],
-        "complexity": [Interval(Real, 0, None, closed="left")],
-        "min_samples_leaf": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 0.5, closed="right"),
-        ],
-        "margin": [Interval(Real, LEAST_MARGIN, 0.5, closed="both"), None],
-        "warm_start": ["boolean", Tree, TreeClassifier],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 2,
-        *,
-        complexity: float = 0.0,
-        min_samples_leaf: float = 1,
-        margin: float | None = None,
-        solver: str = "highs",
-        time_limit: float | None = 60.0,
-        gap: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.complexity = complexity
-        self.min_samples_leaf = min_samples_leaf
-        self.margin = margin
-        self.solver = solver
-        self.time_limit = time_limit
-        self.gap = gap
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
+    complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])
+    min_samples_leaf: float = parameter(
+        default=1, allowed=[Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 0.5, closed="right")]
+    )
+    margin: float | None = parameter(default=None, allowed=[Interval(Real, LEAST_MARGIN, 0.5, closed="both"), None])
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = make_problem(given.X, given.y, given.sample_weight)

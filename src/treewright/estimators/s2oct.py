@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.totals_model import TotalsModel, transduced
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
@@ -25,7 +25,7 @@ from treewright.tree.serialize import tree_from_dict, tree_to_dict
 __all__ = ["S2OCTClassifier"]
 
 
-@documented
+@estimator
 class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     r"""Semi-supervised optimal classification tree with class totals (S2OCT).
 
@@ -91,53 +91,17 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     ([0, 0, 0, 1, 1, 1, 1, 1], 'optimal')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SolvedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 12, closed="both"), None],
-        "penalty": [Interval(Real, 0, None, closed="neither")],
-        "max_coefficient": [Interval(Real, 0, None, closed="neither"), None],
-        "margin_rule": [StrOptions({"tolerance", "reached", "paper"})],
-        "formulation": [StrOptions({"tight", "paper"})],
-        "prefer": [StrOptions({"typical", "margin", "sparse", "first"})],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "unlabeled": "no_validation",
-        "warm_start": ["boolean", Tree, TreeClassifier],
-    }
-
-    def __init__(
-        self,
-        max_depth: int | None = None,
-        *,
-        penalty: float = 1.0,
-        max_coefficient: float | None = None,
-        margin_rule: str = "tolerance",
-        formulation: str = "tight",
-        prefer: str = "typical",
-        n_estimators: int = 1,
-        unlabeled: Any = -1,
-        solver: str = "highs",
-        time_limit: float | None = 60.0,
-        gap: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.penalty = penalty
-        self.max_coefficient = max_coefficient
-        self.margin_rule = margin_rule
-        self.formulation = formulation
-        self.prefer = prefer
-        self.n_estimators = n_estimators
-        self.unlabeled = unlabeled
-        self.solver = solver
-        self.time_limit = time_limit
-        self.gap = gap
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    max_depth: int | None = parameter(
+        default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False
+    )
+    penalty: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    max_coefficient: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
+    margin_rule: str = parameter(default="tolerance", allowed=[StrOptions({"tolerance", "reached", "paper"})])
+    formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
+    prefer: str = parameter(default="typical", allowed=[StrOptions({"typical", "margin", "sparse", "first"})])
+    n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.docs import documented
-from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.model import Model, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import Given, new_rows, partly_known_targets
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
@@ -27,8 +27,8 @@ from treewright.training.self_training import Fitter, SelfTrainingSettings, trai
 __all__ = ["SelfTrainingRegressor"]
 
 
-@documented
-class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+@estimator
+class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
 
     The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
@@ -91,34 +91,14 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
     ([0.5, 5.5], 'the predictions did not change any more')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "predict", "get_params", "set_params"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled": [Real, None],
-        "random_state": ["random_state"],
-    }
-
-    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
-    verbose = 0
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        max_iter: int = 10,
-        tol: float = 1e-3,
-        unlabeled_weight: float = 1.0,
-        unlabeled: float | None = np.nan,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.max_iter = max_iter
-        self.tol = tol
-        self.unlabeled_weight = unlabeled_weight
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    estimator: Any = parameter(
+        default=None, allowed=[HasMethods(["fit", "predict", "get_params", "set_params"]), None], kw_only=False
+    )
+    max_iter: int = parameter(default=10, allowed=[Interval(Integral, 1, None, closed="left")])
+    tol: float = parameter(default=1e-3, allowed=[Interval(Real, 0, None, closed="left")])
+    unlabeled_weight: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: float | None = parameter(default=np.nan, allowed=[Real, None])
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
     def _prepared(self, weighted: bool) -> tuple[Any, bool]:
         weighted = weighted or self.unlabeled_weight != 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import Given, semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.record import FitRecord
@@ -19,7 +19,7 @@ from treewright.training.ssct import SSCTSettings, train_ssct
 __all__ = ["SSCTClassifier"]
 
 
-@documented
+@estimator
 class SSCTClassifier(TimedModel, TreeClassifier):
     r"""Semi-supervised classification tree (SSCT): greedy splits that part labels and points alike.
 
@@ -96,48 +96,23 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         high  (1 point: 100% high)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TimedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "supervision": [Interval(Real, 0, 1, closed="both")],
-        "label_shares": [StrOptions({"labelled", "all"})],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "max_features": [
+    max_depth: int | None = parameter(
+        default=8, allowed=[Interval(Integral, 1, None, closed="left"), None], kw_only=False
+    )
+    supervision: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="both")])
+    label_shares: str = parameter(default="labelled", allowed=[StrOptions({"labelled", "all"})])
+    min_samples_leaf: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    min_samples_split: int = parameter(default=2, allowed=[Interval(Integral, 2, None, closed="left")])
+    max_features: int | float | str | None = parameter(
+        default=None,
+        allowed=[
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
             StrOptions({"sqrt"}),
             None,
         ],
-        "unlabeled": "no_validation",
-    }
-
-    def __init__(
-        self,
-        max_depth: int | None = 8,
-        *,
-        supervision: float = 0.5,
-        label_shares: str = "labelled",
-        min_samples_leaf: int = 1,
-        min_samples_split: int = 2,
-        max_features: int | float | str | None = None,
-        unlabeled: Any = -1,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.max_depth = max_depth
-        self.supervision = supervision
-        self.label_shares = label_shares
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.max_features = max_features
-        self.unlabeled = unlabeled
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    )
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given, self.unlabeled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
-from treewright.estimators.common.docs import documented
 from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.rows import Given, class_weighted
 from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
@@ -27,6 +27,7 @@ from treewright.tree import Tree
 __all__ = ["TAOClassifier", "TAORegressor"]
 
 
+@parameters
 class TAOModel(TimedModel, TreeModel):
     r"""What both share: parameters, the start, the course of a fit.
 
@@ -68,23 +69,15 @@ class TAOModel(TimedModel, TreeModel):
         Columns "seconds", "objective" and "loss", a row for the start and for each pass.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TimedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 16, closed="both")],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "splits": [StrOptions({"oblique", "axis"})],
-        "init": [StrOptions({"auto", *STARTS})],
-        "stretch": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean", Tree, TreeModel],
-    }
-
-    max_depth: int
-    alpha: float | str
-    splits: str
-    init: str
-    stretch: float
-    max_iter: int
+    max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
+    alpha: float | str = parameter(
+        default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+    )
+    splits: str = parameter(default="oblique", allowed=[StrOptions({"oblique", "axis"})])
+    init: str = parameter(default="auto", allowed=[StrOptions({"auto", *STARTS})])
+    stretch: float = parameter(default=0.25, allowed=[Interval(Real, 0, None, closed="left")])
+    max_iter: int = parameter(default=20, allowed=[Interval(Integral, 1, None, closed="left")])
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeModel])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -110,7 +103,7 @@ class TAOModel(TimedModel, TreeModel):
         self.n_iter_, self.alpha_ = whole_number(state, "n_iter"), float(state["alpha"])
 
 
-@documented
+@estimator
 class TAOClassifier(TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
@@ -157,39 +150,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
     ('local', True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TAOModel._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        max_iter: int = 20,
-        class_weight: Any = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = make_problem(given.without_features().X, given.y, given.sample_weight)
@@ -198,7 +159,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         return self._trained_on(rows, problem.n_classes, budget, {"classes_": problem.classes})
 
 
-@documented
+@estimator
 class TAORegressor(TAOModel, TreeRegressor):
     r"""Regression tree with sparse oblique splits, constant or linear leaves, by tree alternating optimization (TAO).
 
@@ -251,42 +212,8 @@ class TAORegressor(TAOModel, TreeRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TAOModel._parameter_constraints,
-        "leaves": [StrOptions({"constant", "linear"})],
-        "leaf_ridge": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        leaves: str = "constant",
-        leaf_ridge: float = 0.1,
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        max_iter: int = 20,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.leaves = leaves
-        self.leaf_ridge = leaf_ridge
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    leaves: str = parameter(default="constant", allowed=[StrOptions({"constant", "linear"})])
+    leaf_ridge: float = parameter(default=0.1, allowed=[Interval(Real, 0, None, closed="neither")])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.docs import documented
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
@@ -28,7 +28,7 @@ from treewright.training.totals import NO_SCORES, train_totals
 __all__ = ["TotalsClassifier"]
 
 
-@documented
+@estimator
 class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
@@ -114,19 +114,11 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     [0, 1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "get_params", "set_params"]), None],
-        "unlabeled": "no_validation",
-        "random_state": ["random_state"],
-    }
-
-    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
-    verbose = 0
-
-    def __init__(self, estimator: Any = None, *, unlabeled: Any = -1, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    estimator: Any = parameter(
+        default=None, allowed=[HasMethods(["fit", "get_params", "set_params"]), None], kw_only=False
+    )
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
     def _prepared(self, weighted: bool) -> tuple[Any, bool]:
         return self._checked_estimator(weighted), weighted

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.estimators.common.model import TimedModel
+from treewright.estimators.common.model import Model
+from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.rows import Given
 from treewright.graph.neighbors import METHODS
 
 __all__ = ["GraphModel"]
 
 
-class GraphModel(TimedModel):
+@parameters
+class GraphModel(Model):
     """Mixin of the estimators that use a graph of the training rows.
 
     Parameters
@@ -40,13 +42,11 @@ class GraphModel(TimedModel):
         Scaling of the features to [0, 1].
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "neighbors": [StrOptions(set(METHODS))],
-        "mutual": ["boolean"],
-        "graph_cache": [str, PathLike, None],
-    }
+    n_neighbors: int = parameter(default=10, allowed=[Interval(Integral, 1, None, closed="left")])
+    perplexity: float = parameter(default=5.0, allowed=[Interval(Real, 1, None, closed="left")])
+    neighbors: str = parameter(default="auto", allowed=[StrOptions(set(METHODS))])
+    mutual: bool = parameter(default=False, allowed=["boolean"])
+    graph_cache: Any = parameter(default=None, allowed=[str, PathLike, None])
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
         """Fit the model.

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
+from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.rows import NOTED, Given, fit_rows
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.solvers import Progress, get_solver, relative_gap
@@ -23,7 +24,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord, FitStatus
 
-__all__ = ["SolvedModel", "TimedModel", "course_of", "settings_of"]
+__all__ = ["Model", "SolvedModel", "TimedModel", "course_of", "settings_of"]
 
 S = TypeVar("S")
 
@@ -61,8 +62,8 @@ def course_of(record: FitRecord) -> dict[str, Any]:
     return course
 
 
-class TimedModel:
-    """Mixin of all estimators: fits keep a time limit and may be interrupted, and leave a record.
+class Model:
+    """Mixin of all estimators: the course of a fit, and the record it leaves.
 
     Parameters
     ----------
@@ -70,14 +71,10 @@ class TimedModel:
         Depth of the tree.
     unlabeled : label
         Mark of unlabelled rows in y; NaN and None are marks too.
-    time_limit : float or None
-        Seconds for the whole fit.
     n_jobs : int or None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None
         Seed of all that is random in the fit.
-    verbose : int
-        Above 0, progress goes to standard error.
     warm_start : bool, Tree or fitted estimator
         Tree to start from; True goes on from the last fit.
 
@@ -105,17 +102,10 @@ class TimedModel:
         Names of the features, if X had them.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    time_limit: float | None
-    n_jobs: int | None
-    verbose: int
-    random_state: Any
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
     record_: FitRecord
     status_: str
     reason_: str
@@ -207,6 +197,25 @@ class TimedModel:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
+@parameters
+class TimedModel(Model):
+    """Mixin of the estimators whose fits keep a time limit and may be interrupted.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds for the whole fit.
+    verbose : int
+        Above 0, progress goes to standard error.
+    """
+
+    time_limit: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
+    n_jobs: int | None = parameter(default=None, allowed=[Integral, None])
+    random_state: Any = parameter(default=None, allowed=["random_state"])
+    verbose: int = parameter(default=0, allowed=["verbose"])
+
+
+@parameters
 class SolvedModel(TimedModel):
     """Mixin of the estimators that search, bound and branch.
 
@@ -233,14 +242,10 @@ class SolvedModel(TimedModel):
         Columns "seconds", "objective" and "bound", a row an improvement.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TimedModel._parameter_constraints,
-        "solver": [StrOptions({"highs", "scip", "gurobi"})],
-        "gap": [Interval(Real, 0, 1, closed="left")],
-    }
+    solver: str = parameter(default="highs", allowed=[StrOptions({"highs", "scip", "gurobi"})])
+    time_limit: float | None = parameter(default=60.0, allowed=[Interval(Real, 0, None, closed="neither"), None])
+    gap: float = parameter(default=1e-4, allowed=[Interval(Real, 0, 1, closed="left")])
 
-    solver: str
-    gap: float
     _bounded: ClassVar[bool] = True
 
     def _prepared(self, weighted: bool) -> Solving:

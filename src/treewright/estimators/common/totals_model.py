@@ -12,7 +12,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.data._checks import as_column, listing, missing_mask, show, uniform
-from treewright.estimators.common.model import TimedModel
+from treewright.estimators.common.model import Model
 from treewright.estimators.common.rows import Given, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.training.record import FitRecord
@@ -20,7 +20,7 @@ from treewright.training.record import FitRecord
 __all__ = ["PricedModel", "TotalsModel", "prices_of", "transduced"]
 
 
-class TotalsModel(TimedModel):
+class TotalsModel(Model):
     """Mixin of the classifiers whose fits know class totals; a subclass says what a fit does.
 
     Attributes
