@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Program, ProgramBuilder, check
 from treewright.solvers import Status
-from treewright.solvers.conduct import STRICT, conduct
+from treewright.solvers.conduct import STRICT, Solver
 from treewright.solvers.highs import HighsSolver
 from treewright.solvers.registry import CAPABILITIES
 from treewright.solvers.session import Outcome, Session
@@ -26,7 +25,7 @@ def switched(least: float = 0.0) -> Program:
     return builder.build()
 
 
-class Cheat:
+class Cheat(Solver):
     """Answers MIPs with u = 6e-7 until told to be strict; linear programs are solved by HiGHS."""
 
     name = "highs"
@@ -44,9 +43,6 @@ class Cheat:
             return Outcome(Status.OPTIMAL, np.array([6.0, 1.0]), -2.0)
         session.report(-6.0, -6.0)
         return Outcome(Status.OPTIMAL, np.array([6.0, 6e-7]), -6.0)
-
-    def solve(self, program: Program, start: FloatArray | None = None):
-        return conduct(self, program, start, 10.0, 1e-4, 1, 0, None, None, None)
 
 
 def test_second_attempt_is_strict() -> None:

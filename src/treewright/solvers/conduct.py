@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import math
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Program, check
-from treewright.solvers.base import AbandonedError, StopFlag, needs_of, run_in_thread
-from treewright.solvers.inputs import (
+from treewright.solvers.base import Capability, ProgressCallback, Result, Status, StopFlag, needs_of, relative_gap
+from treewright.solvers.registry import require
+from treewright.solvers.session import (
     FEASIBILITY,
+    Outcome,
+    Session,
     cleaned,
     contradictory,
     refuse_bad_numbers,
     refuse_bad_options,
     tidied,
 )
-from treewright.solvers.registry import require
-from treewright.solvers.result import ProgressCallback, Result, Status, relative_gap
-from treewright.solvers.session import Engine, Outcome, Session
 
-__all__ = ["conduct"]
+__all__ = ["Solver"]
+
+T = TypeVar("T")
 
 REPAIR_SECONDS = 1.0
 """Time that the repair of a rounded point may take even where none is left."""
@@ -34,28 +40,79 @@ STRICT = 1e-9
 """Integrality tolerance of the second attempt, where the first one's solution was none after rounding."""
 
 
-def conduct(
-    engine: Engine,
-    program: Program,
-    start: FloatArray | None,
-    time_limit: float | None,
-    gap: float,
-    threads: int,
-    seed: int,
-    on_progress: ProgressCallback | None,
-    stop: StopFlag | None,
-    suggest: Callable[[], FloatArray | None] | None,
-) -> Result:
-    """Solve `program` with `engine`: what every ``Solver.solve`` does."""
-    began = time.perf_counter()
-    require(engine.name, engine.capabilities, needs_of(program))
-    refuse_bad_options(time_limit, gap, threads)
-    refuse_bad_numbers(program)
-    session = Session(cleaned(program), start, time_limit, gap, threads, seed, on_progress, stop, suggest, began=began)
-    session.watch()
-    result = _without_solver(session) or _with_solver(engine, session)
-    session.watch()
-    return result
+POLL_SECONDS = 0.05
+"""How often the waiting thread looks at signals, the stop flag and the queue of progress events."""
+
+
+EXIT_SECONDS = 10.0
+"""How long the end of the process waits for work that was given up."""
+
+
+class Solver(ABC):
+    """A mathematical-programming solver.
+
+    A solver is a stateless object: all that matters is passed to :meth:`solve`. One of its own says what it is called,
+    what it can do, and how it runs; what every solve does besides is here.
+    """
+
+    name: str
+    capabilities: Capability
+
+    @abstractmethod
+    def run(self, session: Session) -> Outcome:
+        """Solve ``session.program`` in the present thread."""
+
+    def solve(
+        self,
+        program: Program,
+        start: FloatArray | None = None,
+        time_limit: float | None = None,
+        gap: float = 1e-4,
+        threads: int = 1,
+        seed: int = 0,
+        on_progress: ProgressCallback | None = None,
+        stop: StopFlag | None = None,
+        suggest: Callable[[], FloatArray | None] | None = None,
+    ) -> Result:
+        """Minimize `program`.
+
+        Parameters
+        ----------
+        program : Program
+            What to solve.
+        start : ndarray or None
+            A full point to start from. An infeasible start is ignored, never an error.
+        time_limit : float or None
+            Seconds for the whole call, the building of the solver's own model included.
+        gap : float
+            Relative gap at which the solve may end as optimal.
+        threads : int
+            Number of threads the solver may use.
+        seed : int
+            Seed of the solver's own randomness.
+        on_progress : callable or None
+            Called with a Progress at each improvement and at regular intervals, in the calling thread.
+        stop : callable or None
+            Asked often, in the calling thread; True ends the solve with ``Status.INTERRUPTED``.
+        suggest : callable or None
+            Asked during the search for a heuristic solution (or None), in the solver's thread while the
+            solver waits. An infeasible suggestion is ignored. Solvers without INJECT never ask.
+
+        Returns
+        -------
+        Result
+            An exception raised by `on_progress`, `stop` or `suggest` ends the solve and is raised from here.
+        """
+        began = time.perf_counter()
+        require(self.name, self.capabilities, needs_of(program))
+        refuse_bad_options(time_limit, gap, threads)
+        refuse_bad_numbers(program)
+        ready = cleaned(program)
+        session = Session(ready, start, time_limit, gap, threads, seed, on_progress, stop, suggest, began=began)
+        session.watch()
+        result = _without_solver(session) or _with_solver(self, session)
+        session.watch()
+        return result
 
 
 def _without_solver(session: Session) -> Result | None:
@@ -76,15 +133,15 @@ def _without_solver(session: Session) -> Result | None:
     return None
 
 
-def _with_solver(engine: Engine, session: Session) -> Result:
+def _with_solver(solver: Solver, session: Session) -> Result:
     """Run the solver, settle what it left open, and make its point exact."""
     session.report()
-    outcome, x = _run_exactly(engine, session)
+    outcome, x = _run_exactly(solver, session)
     if outcome.status is Status.OPTIMAL and not session.closes(x, outcome.bound):
         # The solver lived on its integrality tolerance; its proof is not about integer points. Once more.
         session.correct(x)
         session.tolerance = STRICT
-        outcome, x = _run_exactly(engine, session)
+        outcome, x = _run_exactly(solver, session)
     status = outcome.status
     if status is Status.OPTIMAL and not session.closes(x, outcome.bound):
         session.correct(x)
@@ -95,27 +152,27 @@ def _with_solver(engine: Engine, session: Session) -> Result:
             )
         status = Status.UNPROVEN
     if status is None or status is Status.UNBOUNDED:
-        status, x = _settle_unbounded(engine, session, x)
+        status, x = _settle_unbounded(solver, session, x)
     return session.finish(outcome, status, x)
 
 
-def _run_exactly(engine: Engine, session: Session) -> tuple[Outcome, FloatArray | None]:
+def _run_exactly(solver: Solver, session: Session) -> tuple[Outcome, FloatArray | None]:
     """Run the solver and return with its outcome the point made exact."""
-    outcome = _run(engine, session)
+    outcome = _run(solver, session)
     x = outcome.x if outcome.x is not None and np.all(np.isfinite(outcome.x)) else None
     if x is not None and outcome.status is not None and outcome.status is not Status.UNBOUNDED:
-        x = _exact(engine, session, x)
+        x = _exact(solver, session, x)
     return outcome, x
 
 
-def _run(engine: Engine, session: Session) -> Outcome:
-    """Run the engine in its thread; an exception of a native callback is raised here."""
+def _run(solver: Solver, session: Session) -> Outcome:
+    """Run the solver in its thread; an exception of a native callback is raised here."""
     try:
-        outcome = run_in_thread(lambda: engine.run(session), session.watch, session.cancel, session.overdue)
+        outcome = run_in_thread(lambda: solver.run(session), session.watch, session.cancel, session.overdue)
     except AbandonedError:
         late = session.time_limit is not None and session.remaining() <= 0
         status = Status.TIME_LIMIT if late else Status.INTERRUPTED
-        outcome = Outcome(status, session.found, session.bound, session.nodes, engine.name)
+        outcome = Outcome(status, session.found, session.bound, session.nodes, solver.name)
     except Exception:
         if session.failure is not None:
             raise session.failure from None
@@ -127,7 +184,7 @@ def _run(engine: Engine, session: Session) -> Outcome:
     return outcome
 
 
-def _settle_unbounded(engine: Engine, session: Session, x: FloatArray | None) -> tuple[Status, FloatArray | None]:
+def _settle_unbounded(solver: Solver, session: Session, x: FloatArray | None) -> tuple[Status, FloatArray | None]:
     """Tell unbounded from infeasible: a ray alone proves nothing, a feasible point besides does."""
     if session.incumbent is not None:
         return Status.UNBOUNDED, session.incumbent
@@ -135,13 +192,13 @@ def _settle_unbounded(engine: Engine, session: Session, x: FloatArray | None) ->
     if x is not None and check(program, tidied(program, x)).feasible(FEASIBILITY):
         return Status.UNBOUNDED, tidied(program, x)
     zero = replace(program, cost=np.zeros(program.n_columns), offset=0.0)
-    found = _subsolve(engine, session, zero, session.remaining(), session.stop)
+    found = _subsolve(solver, session, zero, session.remaining(), session.stop)
     if found.status is Status.OPTIMAL:
         return Status.UNBOUNDED, found.x
     return found.status, None
 
 
-def _exact(engine: Engine, session: Session, x: FloatArray) -> FloatArray | None:
+def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None:
     """Round the integers of `x`; where that breaks rows, solve for the continuous variables again.
 
     None means that no continuous values fit the rounded integers.
@@ -164,15 +221,88 @@ def _exact(engine: Engine, session: Session, x: FloatArray) -> FloatArray | None
         priority=np.zeros(program.n_columns, dtype=np.int64),
     )
     # also after an order to end: without this step the point would be none
-    found = _subsolve(engine, session, fixed, max(REPAIR_SECONDS, 0.0 if session.stopping else session.remaining()))
+    found = _subsolve(solver, session, fixed, max(REPAIR_SECONDS, 0.0 if session.stopping else session.remaining()))
     if found.status is Status.INFEASIBLE:
         return None
     return rounded if found.x is None else tidied(program, found.x)
 
 
 def _subsolve(
-    engine: Engine, session: Session, program: Program, seconds: float, stop: StopFlag | None = None
+    solver: Solver, session: Session, program: Program, seconds: float, stop: StopFlag | None = None
 ) -> Result:
     """Solve a variant of the program with the same solver."""
-    time_limit = None if math.isinf(seconds) else seconds
-    return conduct(engine, program, None, time_limit, session.gap, session.threads, session.seed, None, stop, None)
+    limit = None if math.isinf(seconds) else seconds
+    return solver.solve(program, None, limit, session.gap, session.threads, session.seed, None, stop)
+
+
+_ABANDONED: list[threading.Thread] = []
+
+
+@atexit.register
+def _await_abandoned() -> None:
+    """Let native code end before the interpreter does: its return to a dying one aborts the process."""
+    deadline = time.monotonic() + EXIT_SECONDS
+    for thread in _ABANDONED:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+class AbandonedError(Exception):
+    """Waiting for the work of :func:`run_in_thread` was given up; never leaves this file."""
+
+
+def run_in_thread(
+    work: Callable[[], T],
+    watch: Callable[[], None] | None = None,
+    cancel: Callable[[], None] | None = None,
+    overdue: Callable[[], bool] | None = None,
+) -> T:
+    """Run `work` in a thread of its own and wait for it in small steps.
+
+    A solver's native code keeps the calling thread from handling signals. Waiting here in steps lets Python
+    run its signal handlers, so that Ctrl-C reaches the stop flag while the solver is deep in its own work.
+
+    Parameters
+    ----------
+    work : callable
+        What to run; its value is returned and its exception raised.
+    watch : callable or None
+        Called by the waiting thread between the steps, and once after the work has ended.
+    cancel : callable or None
+        Called when waiting is disturbed by an exception (of `watch`, or KeyboardInterrupt): it must make the
+        work end soon. The exception is raised once the work has ended, or at once when a second one follows.
+    overdue : callable or None
+        Asked between the steps; True gives the work up: its (daemon) thread ends whenever its native code
+        comes back, and AbandonedError, or the exception that disturbed the waiting, is raised now.
+    """
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:  # noqa: BLE001 - handed on to the waiting thread below
+            failure.append(error)
+
+    thread = threading.Thread(target=guarded, name="treewright-solver", daemon=True)
+    thread.start()
+    disturbance: BaseException | None = None
+    while thread.is_alive():
+        try:
+            thread.join(POLL_SECONDS)
+            if watch is not None and disturbance is None:
+                watch()
+        except BaseException as error:
+            if cancel is None or disturbance is not None:
+                raise
+            disturbance = error
+            cancel()
+        if overdue is not None and thread.is_alive() and overdue():
+            _ABANDONED.append(thread)
+            raise disturbance or AbandonedError
+    if disturbance is not None:
+        raise disturbance
+    if failure:
+        raise failure[0]
+    if watch is not None:
+        watch()
+    return outcome[0]

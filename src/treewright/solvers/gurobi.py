@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray
 from treewright.exceptions import MissingLicenseError, SolverError
 from treewright.program import Program
-from treewright.solvers.base import StopFlag
-from treewright.solvers.conduct import conduct
-from treewright.solvers.inputs import import_package
-from treewright.solvers.registry import CAPABILITIES
-from treewright.solvers.result import ProgressCallback, Result, Status
+from treewright.solvers.base import Status
+from treewright.solvers.conduct import Solver
+from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
 
 __all__ = ["GurobiSolver", "licence_status"]
@@ -38,26 +35,11 @@ _POOL: list[Any] = []
 _POOL_LOCK = threading.Lock()
 
 
-class GurobiSolver:
-    """Gurobi; see :class:`treewright.solvers.base.Solver` for the protocol."""
+class GurobiSolver(Solver):
+    """Gurobi, as a :class:`treewright.solvers.conduct.Solver`."""
 
     name = "gurobi"
     capabilities = CAPABILITIES["gurobi"]
-
-    def solve(
-        self,
-        program: Program,
-        start: FloatArray | None = None,
-        time_limit: float | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        seed: int = 0,
-        on_progress: ProgressCallback | None = None,
-        stop: StopFlag | None = None,
-        suggest: Callable[[], FloatArray | None] | None = None,
-    ) -> Result:
-        """Minimize `program`; parameters as in :meth:`treewright.solvers.base.Solver.solve`."""
-        return conduct(self, program, start, time_limit, gap, threads, seed, on_progress, stop, suggest)
 
     def run(self, session: Session) -> Outcome:
         """Solve ``session.program`` in the present thread."""

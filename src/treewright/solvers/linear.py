@@ -3,7 +3,7 @@
 Searches solve thousands of programs of some hundred rows, most of which differ from the last one by a cost, a side or
 some rows. What such a program takes is hardly the simplex method but the way to it, so this talks to HiGHS in arrays,
 without presolve, and keeps model and basis. Large programs, integers and cones are the affair of
-:mod:`treewright.solvers.base`.
+:mod:`treewright.solvers.conduct`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import math
 import threading
 import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +22,16 @@ from scipy import sparse
 
 from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError, SolverError
-from treewright.solvers.inputs import import_package
-from treewright.solvers.result import Status
-from treewright.solvers.scheduler import own_scheduler
+from treewright.solvers.base import Status
+from treewright.solvers.registry import import_package
 
-__all__ = ["LinearProgram", "LinearSolution"]
+__all__ = ["LinearProgram", "LinearSolution", "own_scheduler"]
 
 _SPARE_ENGINES = 8
 """Engines that a thread keeps for its next programs: making one takes longer than solving a small program."""
 
 _spare = threading.local()
+_inside = threading.local()
 
 
 class LinearSolution(NamedTuple):
@@ -240,3 +242,21 @@ def _numbers(which: ArrayLike, n: int, what: str) -> NDArray[np.int32]:
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < n):
         raise InvalidInputError(f"there is no such {what}: the linear program has {n}")
     return numbers
+
+
+@contextmanager
+def own_scheduler(highspy: Any) -> Iterator[bool]:
+    """Run HiGHS in the present thread and leave no scheduler behind; whether no other run is on in it.
+
+    HiGHS keeps a scheduler of worker threads in every thread that runs it; who leaves one behind disturbs the next.
+    A run inside of another one, as from a callback of branch and bound, has to take the scheduler that is there (option
+    ``threads`` 0) and to leave it.
+    """
+    outermost = not getattr(_inside, "running", False)
+    _inside.running = True
+    try:
+        yield outermost
+    finally:
+        if outermost:
+            _inside.running = False
+            highspy.Highs.resetGlobalScheduler(True)

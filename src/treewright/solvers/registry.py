@@ -9,7 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from treewright.exceptions import (
     InvalidInputError,
@@ -17,7 +17,10 @@ from treewright.exceptions import (
     TreewrightError,
     UnsupportedProgramError,
 )
-from treewright.solvers.base import Capability, Solver
+from treewright.solvers.base import Capability
+
+if TYPE_CHECKING:
+    from treewright.solvers.conduct import Solver
 
 __all__ = [
     "CAPABILITIES",
@@ -26,6 +29,7 @@ __all__ = [
     "SolverInfo",
     "describe",
     "get_solver",
+    "import_package",
     "require",
     "solvers_with",
 ]
@@ -143,7 +147,7 @@ def get_solver(name: str) -> Solver:
             f"solver {name!r} needs the package {package!r}, which is not installed; install it with: {hint}"
         )
     module, class_name = _CLASSES[name]
-    return cast(Solver, getattr(importlib.import_module(module), class_name)())
+    return cast("Solver", getattr(importlib.import_module(module), class_name)())
 
 
 def describe() -> list[SolverInfo]:
@@ -167,3 +171,15 @@ def _describe(name: str) -> SolverInfo:
     except TreewrightError as error:
         licence, problem, remedy = "unknown", str(error), hint
     return SolverInfo(name, True, version, licence, capabilities, problem, remedy)
+
+
+def import_package(name: str) -> Any:
+    """Import the package of solver `name`, or say how to install it."""
+    package, hint = INSTALL_HINTS[name]
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise SolverNotInstalledError(
+            f"solver {name!r} needs the package {package!r}, which cannot be imported ({error}); "
+            f"install it with: {hint}"
+        ) from error

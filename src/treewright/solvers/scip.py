@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Cone, Program
-from treewright.solvers.base import StopFlag
-from treewright.solvers.conduct import conduct
-from treewright.solvers.inputs import import_package
-from treewright.solvers.registry import CAPABILITIES
-from treewright.solvers.result import ProgressCallback, Result, Status
+from treewright.solvers.base import Status
+from treewright.solvers.conduct import Solver
+from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
 
 __all__ = ["ScipSolver"]
@@ -36,29 +33,11 @@ _STATUSES: dict[str, Status | None] = {
 }
 
 
-class ScipSolver:
-    """SCIP; see :class:`treewright.solvers.base.Solver` for the protocol."""
+class ScipSolver(Solver):
+    """SCIP, as a :class:`treewright.solvers.conduct.Solver`; it has one thread, whatever `threads` says."""
 
     name = "scip"
     capabilities = CAPABILITIES["scip"]
-
-    def solve(
-        self,
-        program: Program,
-        start: FloatArray | None = None,
-        time_limit: float | None = None,
-        gap: float = 1e-4,
-        threads: int = 1,
-        seed: int = 0,
-        on_progress: ProgressCallback | None = None,
-        stop: StopFlag | None = None,
-        suggest: Callable[[], FloatArray | None] | None = None,
-    ) -> Result:
-        """Minimize `program`; parameters as in :meth:`treewright.solvers.base.Solver.solve`.
-
-        `threads` is accepted and not used: SCIP's branch and bound has one thread.
-        """
-        return conduct(self, program, start, time_limit, gap, threads, seed, on_progress, stop, suggest)
 
     def run(self, session: Session) -> Outcome:
         """Solve ``session.program`` in the present thread."""

@@ -1,4 +1,4 @@
-"""One solve, seen from outside the solver: clock, start, progress, stopping, and the making of the Result.
+"""One solve, seen from outside the solver: checks, clock, start, progress, stopping, and the making of the Result.
 
 A solver's own file only translates: Program to native model, native events to :class:`Session` calls, native
 end to an :class:`Outcome`. Everything that must be the same for all solvers is here and in ``conduct.py``.
@@ -12,21 +12,35 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError
 from treewright.program import Program, check
-from treewright.solvers.base import Capability, StopFlag
-from treewright.solvers.inputs import FEASIBILITY, finite, objective_of, tidied, trivial_bound
-from treewright.solvers.result import Progress, ProgressCallback, Result, Status, relative_gap
+from treewright.solvers.base import Progress, ProgressCallback, Result, Status, StopFlag, relative_gap
 
-__all__ = ["ABSOLUTE_GAP", "Engine", "Outcome", "Session"]
+__all__ = [
+    "ABSOLUTE_GAP",
+    "FEASIBILITY",
+    "Outcome",
+    "Session",
+    "cleaned",
+    "contradictory",
+    "refuse_bad_numbers",
+    "refuse_bad_options",
+    "tidied",
+]
 
 ABSOLUTE_GAP = 1e-9
 """Absolute gap that ends a solve, so that programs with optimum 0 end too."""
+
+FEASIBILITY = 1e-6
+"""Largest violation at which a start or a suggestion counts as feasible; the solvers' own default."""
+
+INFINITE = 1e20
+"""From here on a solver's number means infinity (SCIP 1e20, Gurobi 1e100)."""
 
 OVERDUE_SECONDS = 0.5
 """How long a solver may go on after 1.05 times its time limit, for the same reason as GRACE_SECONDS."""
@@ -68,17 +82,6 @@ class Outcome:
     bound: float = -math.inf
     nodes: int = 0
     version: str = ""
-
-
-class Engine(Protocol):
-    """What :func:`conduct` needs of a solver."""
-
-    name: str
-    capabilities: Capability
-
-    def run(self, session: Session) -> Outcome:
-        """Solve ``session.program`` in the present thread."""
-        ...
 
 
 @dataclass
@@ -171,7 +174,7 @@ class Session:
         def guarded(*arguments: Any) -> None:
             try:
                 action(*arguments)
-            except BaseException as error:  # noqa: BLE001 - raised again by conduct()
+            except BaseException as error:  # noqa: BLE001 - raised again by Solver.solve
                 self.failure = self.failure or error
                 self._tell()
 
@@ -290,3 +293,86 @@ class Session:
             return None
         x = tidied(self.program, x)
         return x if check(self.program, x).feasible(FEASIBILITY) else None
+
+
+def tidied(program: Program, x: FloatArray) -> FloatArray:
+    """`x` with integers rounded and moved into its bounds (by at most the solver's tolerance)."""
+    x = np.where(program.integer, np.round(x), x)
+    # + 0.0 turns -0.0 into 0.0, which would otherwise show in reports
+    return np.clip(x, program.lower, program.upper) + 0.0
+
+
+def objective_of(program: Program, x: FloatArray) -> float:
+    """Objective of `x`, offset included."""
+    return float(program.cost @ x) + program.offset
+
+
+def finite(value: float, unknown: float = -math.inf) -> float:
+    """Replace a solver's own infinity by the real one, and NaN by `unknown`."""
+    if math.isnan(value):
+        return unknown
+    return math.copysign(math.inf, value) if abs(value) >= INFINITE else float(value)
+
+
+def trivial_bound(program: Program) -> float:
+    r"""Return the bound :math:`c_0 + \sum_j \min(c_j l_j, c_j u_j)`, valid whatever the rows say."""
+    cost = program.cost
+    used = cost != 0
+    ends = np.where(cost > 0, program.lower, program.upper)[used]
+    return float(cost[used] @ ends) + program.offset if used.any() else program.offset
+
+
+def contradictory(program: Program) -> bool:
+    """Whether some lower bound exceeds its upper bound by more than rounding."""
+    pairs = ((program.lower, program.upper), (program.row_lower, program.row_upper))
+    return any(bool(np.any(low > high + FEASIBILITY * (1 + np.abs(high)))) for low, high in pairs)
+
+
+def cleaned(program: Program) -> Program:
+    """Return the program in the form solvers insist on: no entry twice, no bounds crossed by rounding."""
+    matrix = program.matrix
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    elif np.all(program.lower <= program.upper) and np.all(program.row_lower <= program.row_upper):
+        return program
+    if contradictory(program):
+        return program
+    return replace(
+        program,
+        matrix=matrix,
+        upper=np.maximum(program.lower, program.upper),
+        row_upper=np.maximum(program.row_lower, program.row_upper),
+    )
+
+
+def refuse_bad_numbers(program: Program) -> None:
+    """Refuse NaN anywhere and infinity where no solver can take it."""
+    finite_parts = {"matrix": program.matrix.data, "cost": program.cost, "offset": np.asarray(program.offset)}
+    bounds = {name: getattr(program, name) for name in ("lower", "upper", "row_lower", "row_upper")}
+    for name, values in finite_parts.items():
+        if not np.all(np.isfinite(values)):
+            raise InvalidInputError(f"the program's {name} has {_count(~np.isfinite(values))} that are not finite")
+    for name, values in bounds.items():
+        if np.any(np.isnan(values)):
+            raise InvalidInputError(f"the program's {name} bounds have {_count(np.isnan(values))} that are NaN")
+        wrong = values == (np.inf if name.endswith("lower") else -np.inf)
+        if np.any(wrong):
+            raise InvalidInputError(
+                f"the program's {name} bounds have {_count(wrong)} at the wrong infinity, which no point satisfies"
+            )
+
+
+def _count(mask: np.ndarray) -> str:
+    """How many values are meant, and where the first is."""
+    return f"{int(mask.sum())} value(s) (first at {int(np.argmax(mask))})"
+
+
+def refuse_bad_options(time_limit: float | None, gap: float, threads: int) -> None:
+    """Refuse options that mean nothing."""
+    if time_limit is not None and not time_limit >= 0:
+        raise InvalidInputError(f"time_limit={time_limit!r}; it must be at least 0 seconds, or None for no limit")
+    if not gap >= 0:
+        raise InvalidInputError(f"gap={gap!r}; it must be at least 0")
+    if threads < 1:
+        raise InvalidInputError(f"threads={threads!r}; it must be at least 1")

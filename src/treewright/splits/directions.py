@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
+from treewright.solvers.base import Status
 from treewright.solvers.linear import LinearProgram
-from treewright.solvers.result import Status
 from treewright.splits.thresholds import best_threshold
 
 __all__ = ["hinge_directions", "logistic_direction", "widest_gap"]

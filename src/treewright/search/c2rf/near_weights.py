@@ -11,8 +11,8 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import C2RF
 from treewright.search.c2rf.vote_cut import vote_prices, vote_shares
+from treewright.solvers.base import Status
 from treewright.solvers.linear import LinearProgram
-from treewright.solvers.result import Status
 from treewright.splits.joining import solve_joining
 
 __all__ = ["cut_without_threshold", "mimicking_weights", "nearest_weights"]
