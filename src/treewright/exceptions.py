@@ -1,7 +1,12 @@
-"""Every error treewright raises on purpose.
+"""Every error treewright raises on purpose, and the way it warns.
 
 Each is also a builtin exception, so callers who do not know treewright can catch what they expect.
 """
+
+from __future__ import annotations
+
+import sys
+import warnings
 
 __all__ = [
     "InfeasibleTotalsError",
@@ -13,6 +18,7 @@ __all__ = [
     "SolverNotInstalledError",
     "TreewrightError",
     "UnsupportedProgramError",
+    "warn_user",
 ]
 
 
@@ -50,3 +56,11 @@ class MissingLicenseError(TreewrightError, RuntimeError):
 
 class UnsupportedProgramError(TreewrightError, ValueError):
     """The program needs something that the solver lacks; the text names solvers that can."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something, as of the line that called into treewright, however deep it is found out."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treewright."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

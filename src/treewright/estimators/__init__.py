@@ -2,8 +2,7 @@
 
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.lap_svm import LapSVMClassifier
-from treewright.estimators.laptao import LapTAOClassifier
-from treewright.estimators.laptao_regressor import LapTAORegressor
+from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.registry import MODELS, load_model
 from treewright.estimators.s2oct import S2OCTClassifier

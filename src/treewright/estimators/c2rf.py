@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
+from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import new_rows
-from treewright.estimators.common.settings import settings_of
-from treewright.estimators.common.solved import SolvedModel
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.c2rf.vote_cut import vote_shares
@@ -28,6 +28,7 @@ from treewright.training.record import FitRecord
 __all__ = ["C2RFClassifier"]
 
 
+@estimator
 class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Ensemble whose members are weighted so that its votes on the unlabelled rows meet class totals (C2RF).
 
@@ -41,41 +42,34 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
 
     Parameters
     ----------
-    estimator : ensemble, list of classifiers or None, default=None
+    estimator : ensemble, list of classifiers or None
         An ensemble of scikit-learn whose ``estimators_`` are classifiers (random forests, extra trees, bagging,
         voting), or a list of classifiers or of (name, classifier). None is a random forest of 200 trees;
         :func:`treewright.paper_forest` is the paper's.
-    class_prices : bool, default=True
+    class_prices : bool
         Whether classes have prices; False is the paper's model.
-    prefer : {"oob", "equal"}, default="oob"
+    prefer : {"oob", "equal"}
         The weights to be near to: half-way between equal ones and the log-odds of the members' votes on labelled rows
         that they were not fitted on (equal ones, if the ensemble does not tell), or equal ones.
-    min_weight, max_weight : float, default=1.0, 100.0
+    min_weight, max_weight : float
         l and u, the bounds of the weights without `class_prices`; two consecutive whole numbers must be between them.
-    formulation : {"tight", "paper"}, default="tight"
+    formulation : {"tight", "paper"}
         With ``class_prices=False`` and two classes: "paper" is the printed program with the printed constant, without
         search and one-sided programs.
-    preprocess, branching, order_cuts : bool, default=True
+    preprocess, branching, order_cuts : bool
         Parts of the program, see :class:`treewright.formulations.C2RF`. The paper's four variants are
         ``formulation="paper", order_cuts=False`` with the four settings of the other two.
-    prefit : bool, default=False
+    prefit : bool
         Whether `estimator` is fitted already and taken as it is. In a grid search, which clones, wrap it into
         scikit-learn's ``FrozenEstimator``.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    solver : {"highs", "scip", "gurobi"}, default="highs"
-        Solver of the mixed-integer program.
-    time_limit : float or None, default=60.0
+    unlabeled, solver
+    time_limit
         Seconds for the whole fit; fitting the ensemble is not interrupted.
-    gap : float, default=1e-4
-        Relative gap between objective and bound that counts as optimal.
-    n_jobs : int or None, default=None
-        Threads of the solver: None for one, -1 for all cores.
-    random_state : int, RandomState or None, default=None
+    gap, n_jobs
+    random_state
         Seed of the ensemble (if it has none), the search and the solver.
-    verbose : int, default=0
-        Above 0, progress goes to standard error.
-    warm_start : bool, default=False
+    verbose
+    warm_start : bool
         Whether to begin with the weights of the last fit.
 
     Attributes
@@ -93,14 +87,12 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         Rows that would have to change class for the totals to hold, counted: ``|#positive - lambda|`` in the paper.
     bound_ : float
         No weights have a smaller objective.
-    transduction_ : ndarray of shape (n_samples,)
+    transduction_
         Labels of all training rows: the given ones, and the weighted vote on unlabelled ones.
-    totals_ : list of dict
-        Group, class, low, high, reached and deviation, for each group and class; empty without totals.
+    totals_
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of those of the members, if they have any.
     classes_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
-        As for every solved model.
 
     See Also
     --------
@@ -119,72 +111,29 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     (130, 'optimal')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SolvedModel._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict"]), list, tuple, None],
-        "class_prices": ["boolean"],
-        "prefer": [StrOptions({"oob", "equal"})],
-        "min_weight": [Interval(Real, 0, None, closed="neither")],
-        "max_weight": [Interval(Real, 0, None, closed="neither")],
-        "formulation": [StrOptions({"tight", "paper"})],
-        "preprocess": ["boolean"],
-        "branching": ["boolean"],
-        "order_cuts": ["boolean"],
-        "prefit": ["boolean"],
-        "unlabeled": "no_validation",
-        "warm_start": ["boolean"],
-    }
-    _found = "weighting"
+    estimator: Any = parameter(default=None, allowed=[HasMethods(["fit", "predict"]), list, tuple, None], kw_only=False)
+    class_prices: bool = parameter(default=True, allowed=["boolean"])
+    prefer: str = parameter(default="oob", allowed=[StrOptions({"oob", "equal"})])
+    min_weight: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    max_weight: float = parameter(default=100.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
+    preprocess: bool = parameter(default=True, allowed=["boolean"])
+    branching: bool = parameter(default=True, allowed=["boolean"])
+    order_cuts: bool = parameter(default=True, allowed=["boolean"])
+    prefit: bool = parameter(default=False, allowed=["boolean"])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    warm_start: bool = parameter(default=False, allowed=["boolean"])
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        class_prices: bool = True,
-        prefer: str = "oob",
-        min_weight: float = 1.0,
-        max_weight: float = 100.0,
-        formulation: str = "tight",
-        preprocess: bool = True,
-        branching: bool = True,
-        order_cuts: bool = True,
-        prefit: bool = False,
-        unlabeled: Any = -1,
-        solver: str = "highs",
-        time_limit: float | None = 60.0,
-        gap: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.class_prices = class_prices
-        self.prefer = prefer
-        self.min_weight = min_weight
-        self.max_weight = max_weight
-        self.formulation = formulation
-        self.preprocess = preprocess
-        self.branching = branching
-        self.order_cuts = order_cuts
-        self.prefit = prefit
-        self.unlabeled = unlabeled
-        self.solver = solver
-        self.time_limit = time_limit
-        self.gap = gap
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    _found = "weighting"
 
     def _prepared(self, weighted: bool) -> Solving:
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):
             raise InvalidInputError(
                 f"min_weight={self.min_weight} and max_weight={self.max_weight} leave no two whole numbers between them"
             )
-        return self._solving()
+        return super()._prepared(weighted)
 
-    def _trained(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         settings = settings_of(self, C2RFSettings)
         start = getattr(self, "weights_", None) if self.warm_start else None
         with budget.stop_on_interrupt():

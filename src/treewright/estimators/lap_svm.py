@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.rows import new_rows, semi_supervised_problem
-from treewright.estimators.common.settings import settings_of
+from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.rows import Given, new_rows, semi_supervised_problem
 from treewright.training.affinities import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
 from treewright.training.record import FitRecord
@@ -22,6 +23,7 @@ from treewright.training.record import FitRecord
 __all__ = ["LapSVMClassifier"]
 
 
+@estimator
 class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     r"""Laplacian support vector machine (LapSVM): large margins on labels, smooth along a graph of all rows.
 
@@ -37,61 +39,43 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear"}, default="rbf"
+    kernel : {"rbf", "linear"}
         Gaussian :math:`\exp(-v \lVert x - x' \rVert^2)`, or scalar product; on features scaled to [0, 1].
-    width : float, "scale" or "median", default="scale"
+    width : float, "scale" or "median"
         Width of the Gaussian: v itself, 1 / (features x variance), or 1 / (2 m^2) with the median distance m of rows.
-    ridge : float, default=0.005
+    ridge : float
         The price :math:`\rho` of the squared norm, relative to that of errors at labels: the usual machine's C is
         :math:`1 / (2 \rho)`. The paper's :math:`\gamma_A` is :math:`\rho / l`.
-    gamma : float, default=0.045
+    gamma : float
         Price of differences along edges, relative to that of errors at labels; 0 is the usual support vector machine.
         The paper's :math:`\gamma_I` is :math:`\gamma n^2 / l`. Both defaults are those of its experiments on digits.
-    n_neighbors : int, default=10
-        Neighbours of a row in the graph.
-    perplexity : float, default=5.0
-        Effective number of neighbours: how fast affinities fall with the distance.
-    neighbors : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found.
-    mutual : bool, default=False
-        Whether edges need both rows to be neighbours of each other.
-    graph_cache : path or None, default=None
-        Folder that keeps graphs for the next fit on the same rows.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    n_jobs : int or None, default=None
+    n_neighbors, perplexity, neighbors, mutual, graph_cache, unlabeled
+    n_jobs
         Threads of the search for neighbours: None for one, -1 for all cores.
-    random_state : int, RandomState or None, default=None
+    random_state
         Seed of approximate neighbours; exact ones, the default in small tables, need none.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels.
+    classes_
     dual_coef_ : ndarray of shape (n_points, n_machines)
         The coefficients :math:`\alpha`; one column for two classes, else one for each class.
     intercept_ : ndarray of shape (n_machines,)
         The biases.
     points_ : ndarray of shape (n_points, n_features)
         The distinct training rows of positive weight, scaled and sorted, that the coefficients belong to.
-    scaling_ : Scaling
-        Scaling of the features to [0, 1].
+    scaling_
     width_ : float
         The width of the Gaussian.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of all training rows: those given, and predictions for the others.
+    transduction_
     objective_ : float
         The objective, summed over the machines.
     status_ : {"optimal", "unproven"}
         "unproven" if a dual could not be solved to tolerance, which a warning says.
-    reason_ : str
-        Why it ended so.
-    solve_time_, trace_, record_
-        As for every model; the trace has one row.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
+    reason_, solve_time_
+    trace_
+        Columns "seconds" and "objective", one row.
+    record_, n_features_in_, feature_names_in_
 
     See Also
     --------
@@ -116,56 +100,22 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
     ['low', 'low', 'low', 'low', 'high', 'high', 'high', 'high']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GraphModel._parameter_constraints,
-        "kernel": [StrOptions({"rbf", "linear"})],
-        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})],
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "unlabeled": "no_validation",
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
+    kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
+    width: float | str = parameter(
+        default="scale", allowed=[Interval(Real, 0, None, closed="neither"), StrOptions({"scale", "median"})]
+    )
+    ridge: float = parameter(default=0.005, allowed=[Interval(Real, 0, None, closed="neither")])
+    gamma: float = parameter(default=0.045, allowed=[Interval(Real, 0, None, closed="left")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    n_jobs: int | None = parameter(default=None, allowed=[Integral, None])
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
-    time_limit = None  # the work is one factorization, which cannot be broken off
-    verbose = 0
     _found = "machine"
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        width: float | str = "scale",
-        ridge: float = 0.005,
-        gamma: float = 0.045,
-        n_neighbors: int = 10,
-        perplexity: float = 5.0,
-        neighbors: str = "auto",
-        mutual: bool = False,
-        graph_cache: Any = None,
-        unlabeled: Any = -1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.ridge = ridge
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.perplexity = perplexity
-        self.neighbors = neighbors
-        self.mutual = mutual
-        self.graph_cache = graph_cache
-        self.unlabeled = unlabeled
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
-    ) -> tuple[FitRecord, dict[str, Any]]:
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        problem = semi_supervised_problem(given, self.unlabeled)
         settings, neighbours = settings_of(self, LapSVMSettings), settings_of(self, GraphSettings)
-        found = train_lap_svm(problem, graph, settings, neighbours, self._conduct(), budget)
+        found = train_lap_svm(problem, given.graph, settings, neighbours, self._conduct(), budget)
         machines = found.machines
         return found.record, {
             "classes_": problem.classes,

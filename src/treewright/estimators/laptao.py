@@ -1,25 +1,196 @@
-"""LapTAO for classes: trees from few labels, many unlabelled rows and the graph between them."""
+"""LapTAO as scikit-learn estimators: trees from few labels, many unlabelled rows and the graph between them."""
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+import sys
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.laptao_model import LapTAOModel
-from treewright.estimators.common.rows import semi_supervised_problem
-from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.parameters import estimator, parameter, parameters
+from treewright.estimators.common.record_files import whole_number
+from treewright.estimators.common.rows import Given, partly_known_targets, semi_supervised_problem
+from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
+from treewright.estimators.tao import TAOModel
+from treewright.exceptions import InvalidInputError
+from treewright.search.laptao.rounds import Round
+from treewright.training.affinities import GraphSettings
+from treewright.training.laptao import LapTAOFit, LapTAOSettings, SmoothModel, train_laptao
 from treewright.training.record import FitRecord
+from treewright.tree import Tree
 
-__all__ = ["LapTAOClassifier"]
+__all__ = ["LapTAOClassifier", "LapTAORegressor"]
+
+_PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
+_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
+"""Fitted attributes that hold what predicts."""
 
 
+@parameters
+class LapTAOModel(GraphModel, TAOModel):
+    r"""What both share: parameters, graph and course of a fit.
+
+    Parameters
+    ----------
+    alpha : float or "auto"
+        Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
+        feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
+        Larger is sparser and smaller. "auto" is an eightieth of the root of the number of rows, times the weight of
+        one row as in :class:`TAOClassifier`.
+    init : {"auto", "balanced", "cart", "random"}
+        Tree that alternating optimization starts from, as for :class:`TAORegressor`.
+    stretch : float
+        After the rounds, six passes are made on the rows and copies of them, each pushed away from another row of its
+        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. That
+        does not lower the objective of the rows, and mostly predicts better; 0 is the paper's method. Without meaning
+        for other models than TAO trees.
+    n_estimators : int
+        Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
+    max_samples, max_features : float
+        Shares of the rows and features of each tree of a forest.
+    max_iter : int
+        Most rounds of label step, tree step and multipliers. 0 fits the tree to the smoothed labels and that is all
+        (with ``stretch=0``, EBBS with one tree).
+    init_passes, passes : int
+        Passes of alternating optimization over the tree: before the first round, and in each.
+    mu, mu_factor : float
+        Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
+        more quickly through the penalties at which trees improve.
+    multiplier_rule : {"paper", "full"}
+        Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
+        closer together.
+    tol : float
+        Two rounds in which less than this share of the rows changes leaves end the fit.
+    time_limit : float or None
+        Seconds for the whole fit. The search for neighbours takes half of it at most: where that is too little, it is
+        less thorough, or covers a part of the rows, or is left out, and only labelled rows are used; a warning says so
+        before and after. The fit of a regressor cannot be broken off.
+    n_jobs : int or None
+        Threads: None for one, -1 for all cores. The model does not depend on it.
+    random_state : int, RandomState or None
+        Seed of approximate neighbours, starts, forests and a regressor given as `estimator`.
+    verbose : int
+        Above 0, a line a round goes to standard error.
+    warm_start : bool, Tree or fitted estimator
+        Tree to start from; True goes on from the last fit.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree, in the units of the data; with ``estimator="tao"`` or ``"cart"`` and ``n_estimators=1``.
+    trees_ : list of Tree
+        The trees of a forest.
+    estimator_ : regressor
+        The fitted copy of a regressor given as `estimator`, for features scaled to [0, 1] and centred targets.
+    points_, values_ : ndarray
+        With ``estimator="graph"``: the distinct training rows, scaled, and their values.
+    alpha_ : float
+        The `alpha` that was used; without meaning for other models than TAO trees.
+    n_iter_, best_iter_ : int
+        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``estimator="graph"`` there
+        are no rounds, and `n_iter_` is 1, for the labels smoothed once.
+    status_ : {"local", "time_limit", "interrupted"}
+        How the fit ended. "local" is the usual end.
+    reason_ : str
+        Why it ended so: all rounds are done, the model did not change any more, time or interrupt.
+    trace_ : structured ndarray
+        A row for the first fit, for each round and, if they are made, for the passes over stretched rows. Columns
+        "seconds", "objective", "mu", "label_loss", "smoothness" (price of edges), "price" (of splits), "residual"
+        :math:`\lVert z - t \rVert` and "moved", the share of rows that changed leaves.
+    mean_ : ndarray
+        Mean of the labels, by which they are centred.
+    objective_ : float
+        Objective of the model, its leaves at their best values.
+    scale_ : float
+        Root of the variance of the known targets, by which they are divided; of regressors.
+    """
+
+    estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
+    n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    max_samples: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="right")])
+    max_features: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="right")])
+    max_iter: int = parameter(default=20, allowed=[Interval(Integral, 0, None, closed="left")])
+    init_passes: int = parameter(default=6, allowed=[Interval(Integral, 1, None, closed="left")])
+    passes: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    mu: float = parameter(default=0.002, allowed=[Interval(Real, 0, None, closed="neither")])
+    mu_factor: float = parameter(default=1.3, allowed=[Interval(Real, 1, None, closed="left")])
+    multiplier_rule: str = parameter(default="paper", allowed=[StrOptions({"paper", "full"})])
+    tol: float = parameter(default=1e-3, allowed=[Interval(Real, 0, None, closed="left")])
+
+    _found = "model"
+    _sometimes = tuple(_ATTRIBUTES.values())
+
+    # ------------------------------------------------------------------ the fit
+
+    def _prepared(self, weighted: bool) -> None:
+        if not isinstance(self.estimator, str) and not is_regressor(self.estimator):
+            raise InvalidInputError(
+                f"estimator is a {type(self.estimator).__name__}, which is no regressor of scikit-learn; labels are "
+                "smoothed to numbers, so classes need a regressor too"
+            )
+        if self.n_estimators > 1 and self.estimator != "tao":
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} makes forests of TAO trees; with estimator={self.estimator!r} set "
+                "it to 1"
+            )
+
+    def _found_by(
+        self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget
+    ) -> tuple[LapTAOFit, dict[str, Any]]:
+        """What training found, and the fitted attributes without labels of the rows."""
+        start = self._given_start(rows.X.shape[1]) if self.estimator == "tao" else None
+        settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
+        conduct, classes = self._conduct(_print_round), is_classifier(self)
+        with budget.stop_on_interrupt():
+            found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start)
+        held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
+        fitted = {attribute: value for attribute, value in held.items() if value is not None}
+        return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
+
+    def _given_start(self, n_features: int) -> Tree | None:
+        if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
+            self.warm_start._need_tree()
+        given = self._given_numerical_tree(n_features, self.splits)
+        if given is not None and self.n_estimators > 1:
+            raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
+        return given
+
+    # ------------------------------------------------------------------ predictions
+
+    def _values(self, rows: Any) -> FloatArray:
+        """Values that the model predicts for rows, in the units of the targets."""
+        held = {name: getattr(self, attribute) for name, attribute in _ATTRIBUTES.items() if hasattr(self, attribute)}
+        near = int(self.n_neighbors), float(self.perplexity), self._threads
+        return SmoothModel(**held).scores(rows, *near)
+
+    def _need_tree(self) -> None:
+        check_is_fitted(self, "n_iter_")
+        if not hasattr(self, "tree_"):
+            raise InvalidInputError(
+                f"this fit is not one tree (estimator={self.estimator!r}, n_estimators={self.n_estimators}); only "
+                "estimator='tao' and estimator='cart' with n_estimators=1 have tree_"
+            )
+
+    # ------------------------------------------------------------------ model files
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"best_iter": int(self.best_iter_)}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        self.best_iter_ = whole_number(state, "best_iter")
+
+
+@estimator
 class LapTAOClassifier(LapTAOModel, TreeClassifier):
     r"""Classification tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
 
@@ -35,118 +206,29 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
 
     Parameters
     ----------
-    max_depth : int, default=8
-        Depth of the tree, at most 16.
-    alpha : float or "auto", default="auto"
-        Price of a split in a tree step, in rows at the distance s of the smoothed labels to their mean: one on a single
-        feature must save that much squared error, one on k equally weighted features :math:`\sqrt k` times as much.
-        Larger is sparser and smaller. "auto" is an eightieth of the root of the number of rows, times the weight of
-        one row as in :class:`TAOClassifier`.
-    gamma : float, default=0.1
-        Price of differences along edges, relative to that of errors at labels.
-    trust : float, default=0.9
+    max_depth, alpha, gamma
+    trust : float
         Share of the unlabelled rows, in each class the clearest ones, whose labels smoothed along the graph are taken
         for labels. With few labels these are nearly right and nearly flat, which a tree cannot fit; 0 is the paper's
         method. Without meaning for ``estimator="graph"``.
-    trust_weight : float, default=0.3
+    trust_weight : float
         Weight of such a label, relative to a given one.
-    estimator : {"tao", "cart", "graph"} or regressor, default="tao"
+    estimator : {"tao", "cart", "graph"} or regressor
         The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
         output alone.
-    splits : {"oblique", "axis"}, default="oblique"
-        Hyperplanes, or thresholds of single features.
-    init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree that alternating optimization starts from, as for :class:`TAORegressor`.
-    stretch : float, default=0.25
-        After the rounds, six passes are made on the rows and copies of them, each pushed away from another row of its
-        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. That
-        does not lower the objective of the rows, and mostly predicts better; 0 is the paper's method. Without meaning
-        for other models than TAO trees.
-    n_estimators : int, default=1
-        Trees. Above 1 the model is a forest, each tree on some rows and features; there is no `tree_` then.
-    max_samples, max_features : float, default=0.5
-        Shares of the rows and features of each tree of a forest.
-    max_iter : int, default=20
-        Most rounds of label step, tree step and multipliers. 0 fits the tree to the smoothed labels and that is all
-        (with ``stretch=0``, EBBS with one tree).
-    init_passes, passes : int, default=6 and 1
-        Passes of alternating optimization over the tree: before the first round, and in each.
-    mu, mu_factor : float, default=0.002 and 1.3
-        Penalty of the first round, and what it is multiplied by after each. The paper has 0.001 and 1.5, which passes
-        more quickly through the penalties at which trees improve.
-    multiplier_rule : {"paper", "full"}, default="paper"
-        Step of the multipliers: half that of the textbook, as printed, or all of it, which brings labels and tree
-        closer together.
-    tol : float, default=0.001
-        Two rounds in which less than this share of the rows changes leaves end the fit.
-    n_neighbors : int, default=10
-        Neighbours of a row in the graph.
-    perplexity : float, default=5.0
-        Effective number of neighbours: how fast affinities fall with the distance.
-    neighbors : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are found.
-    mutual : bool, default=False
-        Whether edges need both rows to be neighbours of each other.
-    graph_cache : path or None, default=None
-        Folder that keeps graphs for the next fit on the same rows.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    time_limit : float or None, default=None
-        Seconds for the whole fit. The search for neighbours takes half of it at most: where that is too little, it is
-        less thorough, or covers a part of the rows, or is left out, and only labelled rows are used; a warning says so
-        before and after. The fit of a regressor cannot be broken off.
-    n_jobs : int or None, default=None
-        Threads: None for one, -1 for all cores. The model does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of approximate neighbours, starts, forests and a regressor given as `estimator`.
-    verbose : int, default=0
-        Above 0, a line a round goes to standard error.
-    warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit.
+    splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
+    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, unlabeled, time_limit, n_jobs
+    random_state, verbose, warm_start
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree, in the units of the data; with ``estimator="tao"`` or ``"cart"`` and ``n_estimators=1``.
-    trees_ : list of Tree
-        The trees of a forest.
-    estimator_ : regressor
-        The fitted copy of a regressor given as `estimator`, for features scaled to [0, 1] and centred targets.
-    points_, values_ : ndarray
-        With ``estimator="graph"``: the distinct training rows, scaled, and their values.
-    classes_ : ndarray
-        The labels.
+    tree_, trees_, estimator_, points_, values_, classes_
     transduction_ : ndarray
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
         are often more accurate than the tree.
-    objective_ : float
-        Objective of the model, its leaves at their best values.
-    alpha_ : float
-        The `alpha` that was used; without meaning for other models than TAO trees.
-    n_iter_, best_iter_ : int
-        Rounds, and the best one, whose tree is kept or stretched; 0 is the first fit. With ``estimator="graph"`` there
-        are no rounds, and `n_iter_` is 1, for the labels smoothed once.
-    status_ : {"local", "time_limit", "interrupted"}
-        How the fit ended. "local" is the usual end.
-    reason_ : str
-        Why it ended so: all rounds are done, the model did not change any more, time or interrupt.
-    trace_ : structured ndarray
-        A row for the first fit, for each round and, if they are made, for the passes over stretched rows. Columns
-        "seconds", "objective", "mu", "label_loss", "smoothness" (price of edges), "price" (of splits), "residual"
-        :math:`\lVert z - t \rVert` and "moved", the share of rows that changed leaves.
-    record_ : FitRecord
-        Status, reason, seconds, objective and trace in one.
-    solve_time_ : float
-        Seconds of the whole fit.
-    scaling_ : Scaling
-        Scaling of the features to [0, 1].
-    mean_ : ndarray
-        Mean of the labels, by which they are centred.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
+    objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_
+    n_features_in_, feature_names_in_
 
     See Also
     --------
@@ -168,84 +250,16 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     (True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LapTAOModel._parameter_constraints,
-        "trust": [Interval(Real, 0, 1, closed="both")],
-        "trust_weight": [Interval(Real, 0, None, closed="neither")],
-    }
+    gamma: float = parameter(default=0.1, allowed=[Interval(Real, 0, None, closed="neither")])
+    trust: float = parameter(default=0.9, allowed=[Interval(Real, 0, 1, closed="both")])
+    trust_weight: float = parameter(default=0.3, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        gamma: float = 0.1,
-        trust: float = 0.9,
-        trust_weight: float = 0.3,
-        estimator: Any = "tao",
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        n_estimators: int = 1,
-        max_samples: float = 0.5,
-        max_features: float = 0.5,
-        max_iter: int = 20,
-        init_passes: int = 6,
-        passes: int = 1,
-        mu: float = 0.002,
-        mu_factor: float = 1.3,
-        multiplier_rule: str = "paper",
-        tol: float = 1e-3,
-        n_neighbors: int = 10,
-        perplexity: float = 5.0,
-        neighbors: str = "auto",
-        mutual: bool = False,
-        graph_cache: Any = None,
-        unlabeled: Any = -1,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.gamma = gamma
-        self.trust = trust
-        self.trust_weight = trust_weight
-        self.estimator = estimator
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.max_iter = max_iter
-        self.init_passes = init_passes
-        self.passes = passes
-        self.mu = mu
-        self.mu_factor = mu_factor
-        self.multiplier_rule = multiplier_rule
-        self.tol = tol
-        self.n_neighbors = n_neighbors
-        self.perplexity = perplexity
-        self.neighbors = neighbors
-        self.mutual = mutual
-        self.graph_cache = graph_cache
-        self.unlabeled = unlabeled
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
-    def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
-    ) -> tuple[FitRecord, dict[str, Any]]:
-        # Labels and weights are checked apart from the rows, which may be sparse.
-        problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        found, fitted = self._found_by(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
+        rows = Sample.of(given.X, Y, problem.weight)
+        found, fitted = self._found_by(rows, problem.labelled, given.graph, budget)
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
         return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 
@@ -257,3 +271,89 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         scores = np.maximum(self._values(rows), 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
+
+
+@estimator
+class LapTAORegressor(LapTAOModel, TreeRegressor):
+    r"""Regression tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
+
+    The objective and the method are those of :class:`LapTAOClassifier`, for one or several numerical outputs; targets
+    are divided by the root of their variance, so that the objective does not depend on their units.
+
+    Parameters
+    ----------
+    max_depth, alpha, gamma
+    estimator : {"tao", "cart", "graph"} or regressor
+        The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
+        being averages of their neighbours; or any regressor of scikit-learn, a copy for each output if it knows one
+        output alone.
+    splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
+    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache
+    unlabeled : float or None
+        Mark of missing targets in y; NaN and None are marks too.
+    time_limit, n_jobs, random_state, verbose, warm_start
+
+    Attributes
+    ----------
+    tree_, trees_, estimator_, points_, values_
+    transduction_ : ndarray
+        Targets of all training rows: those given, and for the others those smoothed along the graph.
+    objective_ : float
+        Objective of the model, its leaves at their best values, in units of the variance of the known targets.
+    alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_, scale_
+    n_features_in_, feature_names_in_
+
+    See Also
+    --------
+    TAORegressor : The same trees from labelled rows alone.
+    SelfTrainingRegressor : Another semi-supervised method, for comparison.
+
+    Examples
+    --------
+    A curve of which ten points are known:
+
+    >>> import numpy as np
+    >>> from treewright import LapTAORegressor
+    >>> X = np.linspace(0.0, 1.0, 200)[:, None]
+    >>> truth = np.sin(3.0 * X[:, 0])
+    >>> y = np.full(200, np.nan)
+    >>> y[10::20] = truth[10::20]
+    >>> model = LapTAORegressor(max_depth=4, random_state=0).fit(X, y)
+    >>> model.score(X, truth) > 0.9
+    True
+    """
+
+    gamma: float = parameter(default=0.01, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: Any = parameter(default=np.nan, allowed=[Real, None])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        Y, missing, _ = partly_known_targets(self, given, self.unlabeled)
+        if missing.all():
+            raise InvalidInputError(f"none of the {len(Y)} rows has a target; at least one must be labelled")
+        partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+        if len(partly):
+            raise InvalidInputError(
+                f"row {partly[0]} has some outputs and misses others; LapTAO needs all or none of a row: fill them in, "
+                "or fit an estimator for each output"
+            )
+        labelled = np.asarray(~missing.any(axis=1))
+        rows = Sample.of(given.X, Y, given.checked_weight())
+        found, fitted = self._found_by(rows, labelled, given.graph, budget)
+        filled = np.where(labelled[:, None], Y, found.smooth)
+        return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}
+
+
+def _print_round(now: Round) -> None:
+    """A line on standard error."""
+    name = "stretched" if now.finished else f"round {now.number:2d}"
+    print(
+        f"{now.seconds:8.1f} s  {name:9s}  mu {now.mu:.4f}  objective {now.objective:.6g} = labels "
+        f"{now.label_loss:.4g} + edges {now.smoothness:.4g} + splits {now.price:.4g}  residual "
+        f"{now.residual:.4g}  moved {now.moved:.1%}",
+        file=sys.stderr,
+    )

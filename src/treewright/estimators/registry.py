@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from treewright.estimators.common.files import model_from_dict
-from treewright.estimators.laptao import LapTAOClassifier
-from treewright.estimators.laptao_regressor import LapTAORegressor
+from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.ssct import SSCTClassifier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,20 +11,22 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.settings import settings_of
-from treewright.estimators.common.solved import SolvedTreeClassifier
+from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.totals_model import TotalsModel, transduced
+from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
-from treewright.tree import predict_labels
+from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
 
 
-class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
+@estimator
+class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     r"""Semi-supervised optimal classification tree with class totals (S2OCT).
 
     Takes labelled and unlabelled rows and, where known, how many of the unlabelled rows belong to each class: a survey
@@ -43,57 +45,40 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
 
     Parameters
     ----------
-    max_depth : int or None, default=None
+    max_depth : int or None
         Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
         for each class takes.
-    penalty : float, default=1.0
+    penalty : float
         The price C of an unlabelled row that would have to change class, in errors of 1 of a labelled row of weight u:
         the smallest weight if all are whole multiples of it (numbers of equal rows), else
         :math:`\sum w_i^2 / \sum w_i`. So weights that are all multiplied by a number give the same tree.
-    max_coefficient : float or None, default=None
+    max_coefficient : float or None
         Largest entry of a split's normal, for features scaled into [-100, 100]; None is the paper's rule.
-    margin_rule : {"tolerance", "reached", "paper"}, default="tolerance"
+    margin_rule : {"tolerance", "reached", "paper"}
         How far unlabelled rows must be from splits: a numerical tolerance at the splits they reach, 1 at those, or 1
         at every split (the paper's). Optimality is always about the variant asked for.
-    formulation : {"tight", "paper"}, default="tight"
+    formulation : {"tight", "paper"}
         The program for branch and bound; "paper" is the printed one (two classes, one exact total,
         ``margin_rule="paper"``), and then the search is left out.
-    prefer : {"typical", "margin", "sparse", "first"}, default="typical"
+    prefer : {"typical", "margin", "sparse", "first"}
         Which of equally good trees to take; "first" ends with the first one found, without others to choose from.
-    n_estimators : int, default=1
+    n_estimators : int
         Most trees of the committee; 1 for a single tree.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    solver : {"highs", "scip", "gurobi"}, default="highs"
-        Solver of the mixed-integer program.
-    time_limit : float or None, default=60.0
-        Seconds for the whole fit.
-    gap : float, default=1e-4
-        Relative gap between objective and bound that counts as optimal.
-    n_jobs : int or None, default=None
+    unlabeled, solver, time_limit, gap
+    n_jobs
         Processes of the search and threads of the solver: None for one, -1 for all cores.
-    random_state : int, RandomState or None, default=None
-        Seed of the search and the solver.
-    verbose : int, default=0
-        Above 0, progress goes to standard error.
-    warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit.
+    random_state, verbose, warm_start
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree, in the units of the data.
+    tree_
     trees_ : list of Tree
         The committee; only `tree_` with ``n_estimators=1``.
-    classes_ : ndarray
-        The labels.
-    transduction_ : ndarray of shape (n_samples,)
+    classes_
+    transduction_
         Labels of all training rows: the given ones, and the predicted ones of unlabelled rows. A committee's labels
         are the most voted ones within the totals.
-    totals_ : list of dict
-        Group, class, low, high, reached and deviation, for each group and class; empty without totals.
-    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
-        As for every solved model.
+    totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -106,57 +91,19 @@ class S2OCTClassifier(TotalsModel, SolvedTreeClassifier):
     ([0, 0, 0, 1, 1, 1, 1, 1], 'optimal')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SolvedTreeClassifier._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, 12, closed="both"), None],
-        "penalty": [Interval(Real, 0, None, closed="neither")],
-        "max_coefficient": [Interval(Real, 0, None, closed="neither"), None],
-        "margin_rule": [StrOptions({"tolerance", "reached", "paper"})],
-        "formulation": [StrOptions({"tight", "paper"})],
-        "prefer": [StrOptions({"typical", "margin", "sparse", "first"})],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "unlabeled": "no_validation",  # type: ignore[dict-item]
-    }
+    max_depth: int | None = parameter(
+        default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False
+    )
+    penalty: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    max_coefficient: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
+    margin_rule: str = parameter(default="tolerance", allowed=[StrOptions({"tolerance", "reached", "paper"})])
+    formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
+    prefer: str = parameter(default="typical", allowed=[StrOptions({"typical", "margin", "sparse", "first"})])
+    n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
-    def __init__(
-        self,
-        max_depth: int | None = None,
-        *,
-        penalty: float = 1.0,
-        max_coefficient: float | None = None,
-        margin_rule: str = "tolerance",
-        formulation: str = "tight",
-        prefer: str = "typical",
-        n_estimators: int = 1,
-        unlabeled: Any = -1,
-        solver: str = "highs",
-        time_limit: float | None = 60.0,
-        gap: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.penalty = penalty
-        self.max_coefficient = max_coefficient
-        self.margin_rule = margin_rule
-        self.formulation = formulation
-        self.prefer = prefer
-        self.n_estimators = n_estimators
-        self.unlabeled = unlabeled
-        self.solver = solver
-        self.time_limit = time_limit
-        self.gap = gap
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
-    def _prepared(self, weighted: bool) -> Solving:
-        return self._solving()
-
-    def _trained(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
         with budget.stop_on_interrupt():
             found = train_s2oct(problem, settings, prepared, budget, start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,21 +11,24 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.rows import fit_rows, new_rows, partly_known_targets
-from treewright.estimators.common.settings import settings_of
-from treewright.estimators.common.timed import TimedModel
+from treewright.estimators.common.model import Model, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.rows import Given, new_rows, partly_known_targets
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
+from treewright.training.record import FitRecord
 from treewright.training.self_training import Fitter, SelfTrainingSettings, train_on_own_predictions
 
 __all__ = ["SelfTrainingRegressor"]
 
 
-class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+@estimator
+class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
 
     The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
@@ -35,21 +38,21 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
 
     Parameters
     ----------
-    estimator : regressor or None, default=None
+    estimator : regressor or None
         A regressor of scikit-learn, for instance ``DecisionTreeRegressor(max_depth=8)`` or ``TAORegressor()``; it gets
         arrays of floats. None is a fully grown ``DecisionTreeRegressor()``. Where its ``random_state`` is None it is
         seeded from ours.
-    max_iter : int, default=10
+    max_iter : int
         Most fits; 1 is the estimator on the labelled rows alone.
-    tol : float, default=1e-3
+    tol : float
         Fitting ends when predictions of unlabelled rows change by this much or less: the root of the mean squared
         change, in standard deviations of the known targets (of the output in which it is largest).
-    unlabeled_weight : float, default=1.0
+    unlabeled_weight : float
         Weight of an unlabelled row, relative to a labelled one. Other values than 1 need an estimator whose ``fit``
         takes ``sample_weight``.
-    unlabeled : float, default=NaN
+    unlabeled : float
         Mark of missing targets in y; NaN and None are marks too. (-1, the mark of classifiers, is a target here.)
-    random_state : int, RandomState or None, default=None
+    random_state
         Seed of the estimator. Every round has the same.
 
     Attributes
@@ -60,15 +63,14 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
         Targets of all training rows: those given, and predictions of ``estimator_`` where there is none.
     n_iter_ : int
         Fits, the first on the labelled rows included.
-    reason_ : str
+    reason_
         Why it ended: the predictions did not change any more, all fits are made, or all rows have targets.
-    status_, solve_time_, trace_, record_
-        As for every model: the status is always "local"; the trace has columns "seconds" and "change", a row a fit on
-        predictions; there is no objective.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if they are strings.
+    status_ : {"local"}
+        Always the usual end.
+    solve_time_
+    trace_
+        Columns "seconds" and "change", a row a fit on predictions; there is no objective.
+    record_, n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -89,71 +91,32 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
     ([0.5, 5.5], 'the predictions did not change any more')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "predict", "get_params", "set_params"]), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "unlabeled": [Real, None],
-        "random_state": ["random_state"],
-    }
+    estimator: Any = parameter(
+        default=None, allowed=[HasMethods(["fit", "predict", "get_params", "set_params"]), None], kw_only=False
+    )
+    max_iter: int = parameter(default=10, allowed=[Interval(Integral, 1, None, closed="left")])
+    tol: float = parameter(default=1e-3, allowed=[Interval(Real, 0, None, closed="left")])
+    unlabeled_weight: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    unlabeled: float | None = parameter(default=np.nan, allowed=[Real, None])
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
-    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
-    verbose = 0
+    def _prepared(self, weighted: bool) -> tuple[Any, bool]:
+        weighted = weighted or self.unlabeled_weight != 1
+        return self._checked_estimator(weighted), weighted
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        max_iter: int = 10,
-        tol: float = 1e-3,
-        unlabeled_weight: float = 1.0,
-        unlabeled: float | None = np.nan,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.max_iter = max_iter
-        self.tol = tol
-        self.unlabeled_weight = unlabeled_weight
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the estimator on labelled rows, then on all.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows; a scipy sparse array, if the estimator takes them.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; NaN, None or ``unlabeled`` where there is none.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, for an estimator that takes them; those of rows with missing targets are multiplied by
-            ``unlabeled_weight``.
-
-        Returns
-        -------
-        SelfTrainingRegressor
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        default, weighted = self.estimator is None, sample_weight is not None or self.unlabeled_weight != 1
-        estimator = self._checked_estimator(weighted)
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr" if get_tags(self).input_tags.sparse else False)
-        Y, missing, flat = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * weight
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        (estimator, weighted), default = prepared, self.estimator is None
+        Y, missing, flat = partly_known_targets(self, given, self.unlabeled)
+        weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * given.checked_weight()
         seed_where_unset(estimator, self._seed())
         fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
         settings = settings_of(self, SelfTrainingSettings)
-        found = train_on_own_predictions(Sample.of(rows, Y, weight), missing, fitter, settings, budget)
-        fitted = {
+        found = train_on_own_predictions(Sample.of(given.X, Y, weight), missing, fitter, settings, budget)
+        return found.record, {
             "estimator_": estimator,
             "n_iter_": found.n_iter,
             "transduction_": found.targets[:, 0] if flat else found.targets,
         }
-        self._publish(found.record.closed(budget), noted | fitted)
-        return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the outputs of each row.
@@ -168,8 +131,7 @@ class SelfTrainingRegressor(TimedModel, RegressorMixin, MetaEstimatorMixin, Base
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions of ``estimator_``.
         """
-        rows = new_rows(self, X, "csr" if get_tags(self).input_tags.sparse else False)
-        return np.asarray(self.estimator_.predict(rows))
+        return np.asarray(self.estimator_.predict(new_rows(self, X)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

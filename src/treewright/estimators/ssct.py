@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
-from treewright.estimators.common.settings import settings_of
-from treewright.estimators.common.timed import TimedModel
+from treewright.budget import Budget
+from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.rows import Given, semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.training.record import FitRecord
 from treewright.training.ssct import SSCTSettings, train_ssct
 
 __all__ = ["SSCTClassifier"]
 
 
+@estimator
 class SSCTClassifier(TimedModel, TreeClassifier):
     r"""Semi-supervised classification tree (SSCT): greedy splits that part labels and points alike.
 
@@ -32,59 +34,46 @@ class SSCTClassifier(TimedModel, TreeClassifier):
 
     Parameters
     ----------
-    max_depth : int or None, default=8
+    max_depth : int or None
         Depth of the tree, None for no limit.
-    supervision : float, default=0.5
+    supervision : float
         Part of the labels in the impurity, from 0 to 1. The paper chooses it by cross-validation on the labelled rows.
-    label_shares : {"labelled", "all"}, default="labelled"
+    label_shares : {"labelled", "all"}
         What weights the children's impurity of labels: their shares of the labelled rows, or of all rows, which is the
         formula :math:`I(E) - \sum_k |E_k| / |E| \, I(E_k)` to the letter. A child without labels has the impurity of
         labels of its parent there. With few labels the latter depends on where the unlabelled rows happen to go, with
         ``supervision=1`` it makes no difference, as then unlabelled rows are left out.
-    min_samples_leaf : int, default=1
+    min_samples_leaf : int
         Fewest rows, labelled or not, of a leaf.
-    min_samples_split : int, default=2
+    min_samples_split : int
         Fewest rows of a node that is split.
-    max_features : int, float, "sqrt" or None, default=None
+    max_features : int, float, "sqrt" or None
         Features drawn for each node: a number, a share, the root of their number, or all. The work for a node is rows
         times features times this.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    time_limit : float or None, default=None
+    unlabeled
+    time_limit
         Seconds for the whole fit. The tree grows level by level; what it has by then is returned.
-    n_jobs : int or None, default=None
+    n_jobs
         Threads, over the features: None for one, -1 for all cores. The tree does not depend on it.
-    random_state : int, RandomState or None, default=None
+    random_state
         Seed of the features that are drawn; without `max_features` nothing is random.
-    verbose : int, default=0
-        Above 0, progress goes to standard error.
+    verbose
 
     Attributes
     ----------
-    tree_ : Tree
+    tree_
         The tree. Values of its nodes are weights of the classes among the labelled rows; a node without any has the
         label of its parent.
-    classes_ : ndarray
-        The labels.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of all training rows: those given, and those of the tree for the others.
+    classes_, transduction_
     objective_ : float
         Impurity of the leaves, its first term weighted by their shares of the labelled rows, its second by their shares
         of all; a single leaf has 1.
-    status_ : {"local", "time_limit", "interrupted"}
+    status_
         How the fit ended; "local", the usual end, is a tree grown to its limits.
-    reason_ : str
-        Why it ended so.
-    solve_time_ : float
-        Seconds of the whole fit.
-    trace_ : structured ndarray
+    reason_, solve_time_
+    trace_
         Columns "seconds", "objective" and "n_leaves", level by level.
-    record_ : FitRecord
-        Status, reason, seconds, objective and trace in one.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
+    record_, n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -107,78 +96,33 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         high  (1 point: 100% high)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TimedModel._parameter_constraints,
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "supervision": [Interval(Real, 0, 1, closed="both")],
-        "label_shares": [StrOptions({"labelled", "all"})],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "max_features": [
+    max_depth: int | None = parameter(
+        default=8, allowed=[Interval(Integral, 1, None, closed="left"), None], kw_only=False
+    )
+    supervision: float = parameter(default=0.5, allowed=[Interval(Real, 0, 1, closed="both")])
+    label_shares: str = parameter(default="labelled", allowed=[StrOptions({"labelled", "all"})])
+    min_samples_leaf: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    min_samples_split: int = parameter(default=2, allowed=[Interval(Integral, 2, None, closed="left")])
+    max_features: int | float | str | None = parameter(
+        default=None,
+        allowed=[
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
             StrOptions({"sqrt"}),
             None,
         ],
-        "unlabeled": "no_validation",
-    }
+    )
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
-    def __init__(
-        self,
-        max_depth: int | None = 8,
-        *,
-        supervision: float = 0.5,
-        label_shares: str = "labelled",
-        min_samples_leaf: int = 1,
-        min_samples_split: int = 2,
-        max_features: int | float | str | None = None,
-        unlabeled: Any = -1,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.max_depth = max_depth
-        self.supervision = supervision
-        self.label_shares = label_shares
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.max_features = max_features
-        self.unlabeled = unlabeled
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Labelled and unlabelled rows.
-        y : array-like of shape (n_samples,)
-            Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows, labelled or not; 0 leaves a row out, 2 counts it twice.
-
-        Returns
-        -------
-        SSCTClassifier
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        problem = semi_supervised_problem(given, self.unlabeled)
         with budget.stop_on_interrupt():
             found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_print_level), budget)
-        fitted = {
+        return found.record, {
             "tree_": found.tree,
             "classes_": problem.classes,
             "transduction_": problem.classes[found.numbers],
         }
-        self._publish(found.record.closed(budget), noted | fitted)
-        return self
 
 
 def _print_level(seconds: float, objective: float, leaves: float) -> None:

@@ -1,25 +1,109 @@
-"""Tree alternating optimization as scikit-learn estimators."""
+"""TAO as scikit-learn estimators: trees by alternating optimization, for classes and for numbers."""
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Self
+import sys
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
+from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
-from treewright.estimators.common.rows import class_weighted, fit_rows
-from treewright.estimators.common.tao_model import TAOModel
-from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
+from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter, parameters
+from treewright.estimators.common.record_files import is_number, whole_number
+from treewright.estimators.common.rows import Given, class_weighted
+from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
+from treewright.exceptions import ModelFileError
+from treewright.search.grow.starts import STARTS
+from treewright.training.record import FitRecord
+from treewright.training.tao import TAOSettings, train_tao
+from treewright.tree import Tree
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 
 
+@parameters
+class TAOModel(TimedModel, TreeModel):
+    r"""What both share: parameters, the start, the course of a fit.
+
+    Parameters
+    ----------
+    max_depth : int
+        Depth of the tree, at most 16.
+    splits : {"oblique", "axis"}
+        Hyperplanes, or thresholds of single features.
+    init : {"auto", "balanced", "cart", "random"}
+        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
+        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
+        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
+    stretch : float
+        After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
+        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
+        do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
+    max_iter : int
+        Most passes over the tree.
+    n_jobs : int or None
+        Threads, over the nodes of a depth: None for one, -1 for all cores. The tree does not depend on it.
+    random_state : int, RandomState or None
+        Seed of the start and of the copies of `stretch`.
+    warm_start : bool, Tree or fitted estimator
+        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
+        ``stretch=0`` is the objective never above that of the start.
+
+    Attributes
+    ----------
+    objective_ : float
+        Objective of the tree, recomputed from the data; with `stretch`, other than the last one of `trace_`.
+    alpha_ : float
+        The price of a split that was used.
+    n_iter_ : int
+        Passes over the tree on the rows alone.
+    status_ : {"local", "time_limit", "interrupted"}
+        How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
+    trace_ : structured ndarray
+        Columns "seconds", "objective" and "loss", a row for the start and for each pass.
+    """
+
+    max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
+    alpha: float | str = parameter(
+        default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+    )
+    splits: str = parameter(default="oblique", allowed=[StrOptions({"oblique", "axis"})])
+    init: str = parameter(default="auto", allowed=[StrOptions({"auto", *STARTS})])
+    stretch: float = parameter(default=0.25, allowed=[Interval(Real, 0, None, closed="left")])
+    max_iter: int = parameter(default=20, allowed=[Interval(Integral, 1, None, closed="left")])
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeModel])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _trained_on(
+        self, rows: Sample, n_classes: int | None, budget: Budget, fitted: dict[str, Any]
+    ) -> tuple[FitRecord, dict[str, Any]]:
+        start = self._given_numerical_tree(rows.X.shape[1], self.splits)
+        settings = settings_of(self, TAOSettings)
+        with budget.stop_on_interrupt():
+            found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
+        return found.record, fitted | {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        if not is_number(state["alpha"]) or state["alpha"] < 0:
+            raise ModelFileError(f"fit.alpha is {state['alpha']!r}, expected a number from 0 on")
+        self.n_iter_, self.alpha_ = whole_number(state, "n_iter"), float(state["alpha"])
+
+
+@estimator
 class TAOClassifier(TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
@@ -34,64 +118,20 @@ class TAOClassifier(TAOModel, TreeClassifier):
 
     Parameters
     ----------
-    max_depth : int, default=8
-        Depth of the tree, at most 16.
-    alpha : float or "auto", default="auto"
+    max_depth
+    alpha : float or "auto"
         Price of a split, in rows of weight 1: one on a single feature must save rows of a total weight of more than
         this, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is
         an eightieth of the root of the number of rows, at least 1, times the weight of one row (see Notes).
-    splits : {"oblique", "axis"}, default="oblique"
-        Hyperplanes, or thresholds of single features.
-    init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
-        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
-        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
-    stretch : float, default=0.25
-        After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
-        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
-        do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
-    max_iter : int, default=20
-        Most passes over the tree.
-    class_weight : dict, "balanced" or None, default=None
+    splits, init, stretch, max_iter
+    class_weight : dict, "balanced" or None
         Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
-    time_limit : float or None, default=None
-        Seconds for the whole fit.
-    n_jobs : int or None, default=None
-        Threads, over the nodes of a depth: None for one, -1 for all cores. The tree does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the copies of `stretch`.
-    verbose : int, default=0
-        Above 0, progress goes to standard error.
-    warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
-        ``stretch=0`` is the objective never above that of the start.
+    time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree, in the units of the data.
-    classes_ : ndarray
-        The labels.
-    objective_ : float
-        Objective of the tree, recomputed from the data; with `stretch`, other than the last one of `trace_`.
-    alpha_ : float
-        The price of a split that was used.
-    n_iter_ : int
-        Passes over the tree on the rows alone.
-    status_ : {"local", "time_limit", "interrupted"}
-        How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
-    reason_ : str
-        Why it ended so.
-    solve_time_ : float
-        Seconds of the whole fit.
-    trace_ : structured ndarray
-        Columns "seconds", "objective" and "loss", a row for the start and for each pass.
-    record_ : FitRecord
-        Status, reason, seconds, objective and trace in one.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
+    tree_, classes_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_
+    n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -110,67 +150,16 @@ class TAOClassifier(TAOModel, TreeClassifier):
     ('local', True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TAOModel._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+    class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
 
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        max_iter: int = 20,
-        class_weight: Any = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the tree.
-
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, at least two different ones.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the errors; 0 leaves a row out, 2 counts it twice.
-
-        Returns
-        -------
-        TAOClassifier
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
-        # Labels and weights are checked apart from the rows, which may be sparse.
-        problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        problem = make_problem(given.without_features().X, given.y, given.sample_weight)
         weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
-        fitted = noted | {"classes_": problem.classes}
-        self._fit(Sample.of(rows, problem.y, weight), problem.n_classes, budget, fitted)
-        return self
+        rows = Sample.of(given.X, problem.y, weight)
+        return self._trained_on(rows, problem.n_classes, budget, {"classes_": problem.classes})
 
 
+@estimator
 class TAORegressor(TAOModel, TreeRegressor):
     r"""Regression tree with sparse oblique splits, constant or linear leaves, by tree alternating optimization (TAO).
 
@@ -185,68 +174,25 @@ class TAORegressor(TAOModel, TreeRegressor):
 
     Parameters
     ----------
-    max_depth : int, default=8
-        Depth of the tree, at most 16.
-    alpha : float or "auto", default="auto"
+    max_depth
+    alpha : float or "auto"
         Price of a split, in rows of weight 1 at the distance s: one on a single feature must save that much squared
         error, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto"
         is an eightieth of the root of the number of rows, at least 1, times the weight of one row, see
         :class:`TAOClassifier`.
-    leaves : {"constant", "linear"}, default="constant"
-        What a leaf predicts: the mean of its rows, or a linear function of all features.
-    leaf_ridge : float, default=0.1
+    leaves : {"constant", "linear"}
+        What a leaf predicts: the mean of its rows, or a linear function of all features; there `stretch` has no
+        meaning, as copies with the target of their row would flatten it.
+    leaf_ridge : float
         The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
         end of a feature's range to the other by s costs as much as this many such rows, whatever unit weights have.
         Larger is flatter; a leaf with few rows is nearly constant. Above 0; without meaning for constant leaves.
-    splits : {"oblique", "axis"}, default="oblique"
-        Hyperplanes, or thresholds of single features.
-    init : {"auto", "balanced", "cart", "random"}, default="auto"
-        Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
-        complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
-        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
-    stretch : float, default=0.25
-        After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
-        leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
-        do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
-        Without meaning for linear leaves, which a copy with the target of its row would flatten.
-    max_iter : int, default=20
-        Most passes over the tree.
-    time_limit : float or None, default=None
-        Seconds for the whole fit.
-    n_jobs : int or None, default=None
-        Threads, over the nodes of a depth: None for one, -1 for all cores. The tree does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the copies of `stretch`.
-    verbose : int, default=0
-        Above 0, progress goes to standard error.
-    warm_start : bool, Tree or fitted estimator, default=False
-        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
-        ``stretch=0`` is the objective never above that of the start.
+    splits, init, stretch, max_iter, time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
-    tree_ : Tree
-        The tree, in the units of the data.
-    objective_ : float
-        Objective of the tree, recomputed from the data; with `stretch`, other than the last one of `trace_`.
-    alpha_ : float
-        The price of a split that was used.
-    n_iter_ : int
-        Passes over the tree on the rows alone.
-    status_ : {"local", "time_limit", "interrupted"}
-        How the fit ended. "local" is the usual end: all passes are made, or no single node can be improved any more.
-    reason_ : str
-        Why it ended so.
-    solve_time_ : float
-        Seconds of the whole fit.
-    trace_ : structured ndarray
-        Columns "seconds", "objective" and "loss", a row for the start and for each pass.
-    record_ : FitRecord
-        Status, reason, seconds, objective and trace in one.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
+    tree_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_, n_features_in_
+    feature_names_in_
 
     Examples
     --------
@@ -266,70 +212,22 @@ class TAORegressor(TAOModel, TreeRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TAOModel._parameter_constraints,
-        "leaves": [StrOptions({"constant", "linear"})],
-        "leaf_ridge": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        max_depth: int = 8,
-        *,
-        alpha: float | str = "auto",
-        leaves: str = "constant",
-        leaf_ridge: float = 0.1,
-        splits: str = "oblique",
-        init: str = "auto",
-        stretch: float = 0.25,
-        max_iter: int = 20,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: Any = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.leaves = leaves
-        self.leaf_ridge = leaf_ridge
-        self.splits = splits
-        self.init = init
-        self.stretch = stretch
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    leaves: str = parameter(default="constant", allowed=[StrOptions({"constant", "linear"})])
+    leaf_ridge: float = parameter(default=0.1, allowed=[Interval(Real, 0, None, closed="neither")])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the tree.
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        refuse_dates(given.y, "y")
+        targets = check_array(given.y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        check_consistent_length(given.X, targets)
+        rows = Sample.of(given.X, targets.reshape(given.X.shape[0], -1), given.checked_weight())
+        return self._trained_on(rows, None, budget, {})
 
-        Parameters
-        ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the errors; 0 leaves a row out, 2 counts it twice.
 
-        Returns
-        -------
-        TAORegressor
-            The fitted estimator.
-        """
-        budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
-        refuse_dates(y, "y")
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
-        check_consistent_length(rows, targets)
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        self._fit(Sample.of(rows, targets.reshape(rows.shape[0], -1), weight), None, budget, noted)
-        return self
+def _print_pass(seconds: float, objective: float, loss: float, after: str = "") -> None:
+    """A line on standard error."""
+    print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}{after}", file=sys.stderr)

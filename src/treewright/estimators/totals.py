@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
+from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
@@ -27,6 +28,7 @@ from treewright.training.totals import NO_SCORES, train_totals
 __all__ = ["TotalsClassifier"]
 
 
+@estimator
 class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier with scores, whose labels of the unlabelled rows meet known class totals.
 
@@ -43,19 +45,18 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     Parameters
     ----------
-    estimator : classifier or None, default=None
+    estimator : classifier or None
         A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included; it gets arrays
         of floats. None is a random forest of 200 trees. Where its ``random_state`` is None it is seeded from ours.
-    unlabeled : label, default=-1
-        Mark of unlabelled rows in y; NaN and None are marks too.
-    random_state : int, RandomState or None, default=None
+    unlabeled
+    random_state
         Seed of the estimator, and of the order in which rows with tied scores are taken.
 
     Attributes
     ----------
     estimator_ : classifier or None
         The fitted estimator. None if the labelled rows have one class only.
-    classes_ : ndarray
+    classes_
         The labels, those that only the totals name included.
     class_prices_ : dict
         The prices of the classes, an array in the order of ``classes_``, for each group. Under the key None are those
@@ -64,16 +65,16 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         within its interval has price 0, a class with total 0 has minus infinity, and the rest is as far as possible
         from both sides: with two classes and an exact total, a row is ``classes_[1]`` where ``score_1 - score_0`` is
         above ``price_0 - price_1``, halfway between the last row on one side and the first on the other.
-    transduction_ : ndarray of shape (n_samples,)
+    transduction_
         Labels of all training rows: the given ones, and within the totals those of unlabelled rows.
-    totals_ : list of dict
+    totals_
         Group, class, low, high, reached and deviation (always 0), for each group and class; empty without totals.
-    status_, reason_, solve_time_, trace_, record_
-        As for every model: the status is always "optimal", the trace empty; there is no objective.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if they are strings.
+    status_ : {"optimal"}
+        Always; there is no objective.
+    reason_, solve_time_
+    trace_
+        Empty.
+    record_, n_features_in_, feature_names_in_
 
     See Also
     --------
@@ -113,24 +114,16 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     [0, 1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "get_params", "set_params"]), None],
-        "unlabeled": "no_validation",
-        "random_state": ["random_state"],
-    }
-
-    time_limit = n_jobs = None  # the work is that of the estimator, which is not broken off
-    verbose = 0
-
-    def __init__(self, estimator: Any = None, *, unlabeled: Any = -1, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    estimator: Any = parameter(
+        default=None, allowed=[HasMethods(["fit", "get_params", "set_params"]), None], kw_only=False
+    )
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+    random_state: Any = parameter(default=None, allowed=["random_state"])
 
     def _prepared(self, weighted: bool) -> tuple[Any, bool]:
         return self._checked_estimator(weighted), weighted
 
-    def _trained(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         (estimator, weighted), seed, default = prepared, self._seed(), self.estimator is None
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)

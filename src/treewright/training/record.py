@@ -56,6 +56,8 @@ class FitRecord:
         "bound", "loss", "residual", "leaves", ...).
     gap_asked : float or None
         The relative gap that counts as optimal, where there are bounds.
+    note : str
+        What else the user is to be warned of.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class FitRecord:
     bound: float | None
     trace: np.ndarray[Any, Any]
     gap_asked: float | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold

@@ -73,15 +73,12 @@ class TAOFit:
         Passes over the tree on the rows alone.
     record : FitRecord
         How it went.
-    note : str
-        What the user should know of the objective, if anything.
     """
 
     tree: Tree
     alpha: float
     n_iter: int
     record: FitRecord
-    note: str = ""
 
 
 def train_tao(
@@ -151,10 +148,11 @@ def train_tao(
     objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
     status, reason = _ended(result, settings, budget)
     trace = named_trace(result.trace, "seconds", "objective", "loss")
-    record = FitRecord(status, reason, budget.elapsed, objective, None, trace).times(unit)
+    note = _note(objective, reached, unit)
+    record = FitRecord(status, reason, budget.elapsed, objective, None, trace, note=note).times(unit)
     if n_classes is not None:  # values are weights of classes
         tree = tree.with_leaves(tree.values * unit, tree.labels)
-    return TAOFit(tree, alpha * unit, result.n_iter, record, _note(objective, reached, unit))
+    return TAOFit(tree, alpha * unit, result.n_iter, record)
 
 
 def _told_in_units(conduct: Conduct, unit: float) -> Conduct:

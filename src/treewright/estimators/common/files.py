@@ -11,11 +11,10 @@ from sklearn.base import is_classifier
 
 from treewright._version import __version__
 from treewright.data._checks import listing, plain
+from treewright.estimators.common.model import course_of
 from treewright.estimators.common.old_files import upgraded
 from treewright.estimators.common.record_files import record_from_dict, record_to_dict
-from treewright.estimators.common.recorded import course_of
-from treewright.estimators.common.user_warnings import warn_user
-from treewright.exceptions import ModelFileError
+from treewright.exceptions import ModelFileError, warn_user
 from treewright.tree import Tree
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.serialize import tree_from_dict, tree_to_dict

@@ -4,33 +4,49 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.budget import Budget
-from treewright.estimators.common.rows import fit_rows
-from treewright.estimators.common.timed import TimedModel
+from treewright.estimators.common.model import Model
+from treewright.estimators.common.parameters import parameter, parameters
+from treewright.estimators.common.rows import Given
 from treewright.graph.neighbors import METHODS
-from treewright.training.record import FitRecord
 
 __all__ = ["GraphModel"]
 
 
-class GraphModel(TimedModel):
-    """Mixin of the estimators that use a graph of the training rows."""
+@parameters
+class GraphModel(Model):
+    """Mixin of the estimators that use a graph of the training rows.
 
-    _sometimes: ClassVar[tuple[str, ...]] = ()
-    """Attributes that only some fits have."""
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "neighbors": [StrOptions(set(METHODS))],
-        "mutual": ["boolean"],
-        "graph_cache": [str, PathLike, None],
-    }
+    Parameters
+    ----------
+    gamma : float
+        Price of differences along edges, relative to that of errors at labels.
+    n_neighbors : int
+        Neighbours of a row in the graph.
+    perplexity : float
+        Effective number of neighbours: how fast affinities fall with the distance.
+    neighbors : {"auto", "exact", "approximate"}
+        How neighbours are found.
+    mutual : bool
+        Whether edges need both rows to be neighbours of each other.
+    graph_cache : path or None
+        Folder that keeps graphs for the next fit on the same rows.
+
+    Attributes
+    ----------
+    scaling_ : Scaling
+        Scaling of the features to [0, 1].
+    """
+
+    n_neighbors: int = parameter(default=10, allowed=[Interval(Integral, 1, None, closed="left")])
+    perplexity: float = parameter(default=5.0, allowed=[Interval(Real, 1, None, closed="left")])
+    neighbors: str = parameter(default="auto", allowed=[StrOptions(set(METHODS))])
+    mutual: bool = parameter(default=False, allowed=["boolean"])
+    graph_cache: Any = parameter(default=None, allowed=[str, PathLike, None])
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, graph: Any = None) -> Self:
         """Fit the model.
@@ -51,18 +67,4 @@ class GraphModel(TimedModel):
         estimator
             The fitted estimator.
         """
-        budget = self._start_clock()
-        self._check_model()
-        rows, noted = fit_rows(self, X, y, "csr" if get_tags(self).input_tags.sparse else False)
-        record, fitted = self._trained(rows, y, sample_weight, graph, budget)
-        self._publish(record.closed(budget), noted | fitted, self._sometimes)
-        return self
-
-    def _check_model(self) -> None:
-        """Refuse what cannot be before the data is looked at."""
-
-    def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
-    ) -> tuple[FitRecord, dict[str, Any]]:
-        """The record of a fit, and the fitted attributes."""
-        raise NotImplementedError
+        return self._fit(Given(X, y, sample_weight, graph=graph))

@@ -9,7 +9,7 @@ from treewright.exceptions import ModelFileError
 from treewright.solvers import relative_gap
 from treewright.training.record import FitRecord, FitStatus, named_trace
 
-__all__ = ["is_number", "record_from_dict", "record_to_dict"]
+__all__ = ["is_number", "record_from_dict", "record_to_dict", "whole_number"]
 
 _KEYS = ("status", "reason", "seconds", "objective", "bound", "gap_asked", "trace")
 _CLOCK = (FitStatus.INTERRUPTED, FitStatus.TIME_LIMIT)
@@ -18,6 +18,13 @@ _CLOCK = (FitStatus.INTERRUPTED, FitStatus.TIME_LIMIT)
 def is_number(value: object) -> bool:
     """Whether a value is a finite number of Python; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def whole_number(state: dict[str, Any], key: str) -> int:
+    """A number of the fitted state of a file that counts something."""
+    if type(state[key]) is not int or state[key] < 0:
+        raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a whole number from 0 on")
+    return int(state[key])
 
 
 def record_to_dict(record: FitRecord) -> dict[str, Any]:

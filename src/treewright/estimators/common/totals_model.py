@@ -12,16 +12,22 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.data._checks import as_column, listing, missing_mask, show, uniform
-from treewright.estimators.common.rows import fit_rows, semi_supervised_problem
-from treewright.estimators.common.timed import TimedModel
+from treewright.estimators.common.model import Model
+from treewright.estimators.common.rows import Given, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.training.record import FitRecord
 
 __all__ = ["PricedModel", "TotalsModel", "prices_of", "transduced"]
 
 
-class TotalsModel(TimedModel):
-    """Mixin of the classifiers whose fits know class totals; a subclass says what a fit does."""
+class TotalsModel(Model):
+    """Mixin of the classifiers whose fits know class totals; a subclass says what a fit does.
+
+    Attributes
+    ----------
+    totals_ : list of dict
+        Group, class, low, high, reached and deviation, for each group and class; empty without totals.
+    """
 
     unlabeled: Any
 
@@ -54,19 +60,12 @@ class TotalsModel(TimedModel):
         estimator
             The fitted estimator.
         """
-        budget = self._start_clock()
-        prepared = self._prepared(sample_weight is not None)
-        rows, noted = fit_rows(self, X, y)
-        problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, totals, groups)
-        record, fitted = self._trained(problem, prepared, budget)
-        self._publish(record.closed(budget), noted | fitted)
-        return self
+        return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups))
 
-    def _prepared(self, weighted: bool) -> Any:
-        """Check what can be checked before the data, and return what the fit needs."""
-        raise NotImplementedError
+    def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        return self._trained_on(semi_supervised_problem(given, self.unlabeled), prepared, budget)
 
-    def _trained(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit, and the fitted attributes."""
         raise NotImplementedError
 

@@ -43,7 +43,7 @@ class TreeModel(BaseEstimator):
             Leaves.
         """
         self._need_tree()
-        return route(self.tree_, self._check_rows(X))
+        return route(self.tree_, new_rows(self, X))
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_array:
         """Return the nodes that each row visits.
@@ -59,7 +59,7 @@ class TreeModel(BaseEstimator):
             1 where the row visits the node.
         """
         self._need_tree()
-        return decision_path(self.tree_, self._check_rows(X))
+        return decision_path(self.tree_, new_rows(self, X))
 
     def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
@@ -118,9 +118,6 @@ class TreeModel(BaseEstimator):
         """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
         check_is_fitted(self)
 
-    def _check_rows(self, X: ArrayLike) -> Any:
-        return new_rows(self, X, "csr" if self.__sklearn_tags__().input_tags.sparse else False)
-
     def _given_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
         given = self.warm_start
@@ -174,7 +171,7 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        numbers = self._class_numbers(self._check_rows(X))  # says so if there is no fit
+        numbers = self._class_numbers(new_rows(self, X))  # says so if there is no fit
         return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -190,7 +187,7 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples, n_classes)
             Shares, columns in the order of ``classes_``.
         """
-        return self._class_shares(self._check_rows(X))
+        return self._class_shares(new_rows(self, X))
 
     def _class_numbers(self, rows: Any) -> IntArray:
         assert self.tree_.labels is not None
@@ -216,7 +213,7 @@ class TreeRegressor(RegressorMixin, TreeModel):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions, one column an output if there are several.
         """
-        values = self._values(self._check_rows(X))
+        values = self._values(new_rows(self, X))
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
     def _values(self, rows: Any) -> FloatArray:
