@@ -329,7 +329,7 @@ def exponent(rows: list[Row]) -> str:
 LAPTAO_COLUMNS = {"seconds": "{seconds:.0f}", "GiB": "{memory_gib:.1f}", "error, per cent": "{error:.1f}"}
 SCALE = Specification(
     name="laptao-scale",
-    data=tuple(bench.DataSet(f"{n:,}", made, {"rows": n}) for n in (125_000, 250_000, 500_000, 1_000_000)),
+    data=tuple(bench.DataSet(f"{n} rows", made, {"rows": n}) for n in (125_000, 250_000, 500_000, 1_000_000)),
     samples=(Sample("0.5 %", some_labels, {"share": 0.5, "shuffled": False}),),
     methods=(
         Method("LapTAO", tw.LapTAOClassifier, TREE),

@@ -291,28 +291,13 @@ class PointTotals:
         >>> totals.missed_along(np.array([0, 0, 0]), np.array([1, 0]), np.array([1, 1])).tolist()
         [2, 0, 1]
         """
-        counts = self.counts(labels)
-        begin, each = self.size.indptr[points], np.diff(self.size.indptr)[points]
-        change = np.repeat(np.arange(len(points)), each)
-        entry = np.arange(len(change)) + np.repeat(begin - np.cumsum(each) + each, each)
-        group, times = self.size.indices[entry].astype(np.int64), self.size.data[entry]
-        # Two events a change and group, what the old class loses and what the new one gains, in the order of time.
-        label = np.stack([labels[points], new_labels], axis=1)[change].ravel()
-        group, change = np.repeat(group, 2), np.repeat(change, 2)
-        step = np.stack([-times, times], axis=1).ravel()
-        cell = group * self.n_classes + label
-        after = _running(step, cell, counts.ravel())
-        low, high = self.low.ravel()[cell], self.high.ravel()[cell]
-        before = after - step
-        excess = np.maximum(after - high, 0) - np.maximum(before - high, 0)
-        lack = np.maximum(low - after, 0) - np.maximum(low - before, 0)
-        above = _running(excess, group, self.excess(counts).sum(axis=1))
-        below = _running(lack, group, self.lack(counts).sum(axis=1))
-        missed = np.maximum(above, below)
-        start = self.deviations(counts)
-        steps = _steps(missed, group, start)
-        total = np.bincount(change, steps, len(points)).astype(np.int64)
-        return np.asarray(start.sum() + np.concatenate([[0], np.cumsum(total)]))
+        from treewright.data.kernels import missed_along  # numba takes a while to import
+
+        size = self.size
+        counts, old = self.counts(labels), labels[points]
+        return np.asarray(
+            missed_along(size.indptr, size.indices, size.data, self.low, self.high, counts, points, old, new_labels)
+        )
 
     # ------------------------------------------------------------------ counts that cannot be
 
@@ -364,18 +349,6 @@ def _running(step: IntArray, key: IntArray, start: IntArray) -> IntArray:
     before = (total - step[order])[first]
     found = np.empty_like(total)
     found[order] = total - np.repeat(before, np.diff(np.append(first, len(key)))) + start[key]
-    return found
-
-
-def _steps(value: IntArray, key: IntArray, start: IntArray) -> IntArray:
-    """Differences of the successive values of each key, the first to its start, in the order given."""
-    order = np.argsort(key.astype(np.min_scalar_type(len(start))), kind="stable")
-    key = key[order]
-    previous = np.concatenate([[0], value[order][:-1]])
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    previous[first] = start[key[first]]
-    found = np.empty_like(value)
-    found[order] = value[order] - previous
     return found
 
 

@@ -61,7 +61,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         The program for branch and bound; "paper" is the printed one (two classes, one exact total,
         ``margin_rule="paper"``), and then the search is left out.
     prefer : {"typical", "margin", "sparse", "first"}
-        Which of equally good trees to take.
+        Which of equally good trees to take; "first" ends with the first one found, without others to choose from.
     n_estimators : int
         Most trees of the committee; 1 for a single tree.
     unlabeled, solver, time_limit, gap

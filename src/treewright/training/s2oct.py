@@ -120,7 +120,9 @@ def train_s2oct(
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    search = _Search(model, starts, max(_SAMPLES, settings.n_estimators), settings.formulation == "tight", solving)
+    # Who takes the first tree needs no more of them to choose from.
+    enough = max(1 if settings.prefer == "first" else _SAMPLES, settings.n_estimators)
+    search = _Search(model, starts, enough, settings.formulation == "tight", solving)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, solving, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search.pool, settings)
