@@ -9,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from treewright.budget import Budget
 from treewright.graph import (
+    GraphSettings,
     affinity_graph,
     affordable_points,
     approximate,
-    find_graph,
     nearest_neighbors,
     neighbor_graph,
 )
@@ -190,9 +190,11 @@ def test_a_graph_that_was_cut_short_is_said_and_not_kept(tmp_path, small_parts):
     with pytest.warns(ConvergenceWarning, match="the graph is not complete: the search for neighbours took"):
         cut = neighbor_graph(X, method="exact", cache=tmp_path, budget=stopped())
     assert list(tmp_path.iterdir()) == []
-    found = find_graph(X, method="exact", cache=tmp_path)
+    found = GraphSettings(neighbors="exact", graph_cache=tmp_path).search(X)
     assert found.note == "" and found.searched == 1.0 and len(list(tmp_path.iterdir())) == 1
     assert found.W.nnz > cut.nnz
-    again = find_graph(X, method="exact", cache=tmp_path, budget=stopped())  # from disk: no time is needed
+    again = GraphSettings(neighbors="exact", graph_cache=tmp_path).search(
+        X, budget=stopped()
+    )  # from disk: no time is needed
     np.testing.assert_array_equal(again.W.toarray(), found.W.toarray())
     assert again.note == ""

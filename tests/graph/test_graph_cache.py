@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewright.graph import FoundGraph, build, cache, cached_graph, neighbor_graph
-from treewright.training.affinities import GraphSettings
+from treewright.graph import FoundGraph, GraphSettings, affinity, cache, cached_graph, neighbor_graph
 
 
 @pytest.fixture
 def searches(monkeypatch):
     """How often neighbours were looked for."""
-    made, search = [], build.nearest_neighbors
-    monkeypatch.setattr(build, "nearest_neighbors", lambda *a, **k: made.append(1) or search(*a, **k))
+    made, search = [], affinity.nearest_neighbors
+    monkeypatch.setattr(affinity, "nearest_neighbors", lambda *a, **k: made.append(1) or search(*a, **k))
     return made
 
 

@@ -11,9 +11,8 @@ from treewright.formulations import S2OCT
 from treewright.search.s2oct.attempts import _task
 from treewright.search.s2oct.choice import Pool, choose, committee, members, vote_shares
 from treewright.search.s2oct.guides import Guide
-from treewright.search.s2oct.moves import Moves
+from treewright.search.s2oct.moves import Moves, shrunk
 from treewright.search.s2oct.room import settled
-from treewright.search.s2oct.scales import shrunk
 from treewright.search.s2oct.structure import linear
 from treewright.search.s2oct.survey import Survey
 from treewright.solvers.linear import LinearProgram

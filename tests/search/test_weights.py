@@ -10,10 +10,15 @@ from treewright.data import PointTotals
 from treewright.formulations import C2RF
 from treewright.formulations.c2rf.model import merged_votes
 from treewright.search import Incumbent
-from treewright.search.c2rf.lines import near_optimum, search_c2rf
-from treewright.search.c2rf.near_weights import mimicking_weights, nearest_weights
-from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
-from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
+from treewright.search.c2rf.votes import (
+    VoteTable,
+    cut_votes,
+    search_vote_weights,
+    vote_prices,
+    vote_shares,
+    wished_weights,
+)
+from treewright.search.c2rf.weights import mimicking_weights, near_optimum, nearest_weights, search_c2rf
 
 
 def exactly(size, total):

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import treewright as tw
 from treewright.budget import Budget
 from treewright.data import Sample, make_problem
+from treewright.graph import GraphSettings
 from treewright.solvers import get_solver
-from treewright.training.affinities import GraphSettings
 from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.conduct import Conduct
 from treewright.training.lap_svm import LapSVMSettings, train_lap_svm

@@ -20,7 +20,7 @@ from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
-from treewright.search.c2rf.vote_cut import vote_shares
+from treewright.search.c2rf.votes import vote_shares
 from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord

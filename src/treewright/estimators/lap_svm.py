@@ -16,7 +16,7 @@ from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.model import settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.rows import Given, new_rows, semi_supervised_problem
-from treewright.training.affinities import GraphSettings
+from treewright.graph import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
 from treewright.training.record import FitRecord
 

@@ -22,8 +22,8 @@ from treewright.estimators.common.rows import Given, partly_known_targets, semi_
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError
+from treewright.graph import GraphSettings
 from treewright.search.laptao.rounds import Round
-from treewright.training.affinities import GraphSettings
 from treewright.training.laptao import LapTAOFit, LapTAOSettings, SmoothModel, train_laptao
 from treewright.training.record import FitRecord
 from treewright.tree import Tree

@@ -1,7 +1,6 @@
 """Which points are near each other: neighbours, affinities, and labels smoothed along edges."""
 
-from treewright.graph.affinity import affinity_graph, perplexity_affinities
-from treewright.graph.build import find_graph, neighbor_graph
+from treewright.graph.affinity import GraphSettings, affinity_graph, neighbor_graph, perplexity_affinities
 from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.graph.induction import nearest_mean
 from treewright.graph.laplacian import check_graph, components, laplacian
@@ -10,6 +9,7 @@ from treewright.graph.smoothing import LabelSmoother
 
 __all__ = [
     "FoundGraph",
+    "GraphSettings",
     "LabelSmoother",
     "Neighbors",
     "affinity_graph",
@@ -17,7 +17,6 @@ __all__ = [
     "cached_graph",
     "check_graph",
     "components",
-    "find_graph",
     "laplacian",
     "nearest_mean",
     "nearest_neighbors",

@@ -8,16 +8,22 @@ edges means the same in dense and in thin regions.
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError
-from treewright.graph.neighbors import Neighbors
+from treewright.graph.cache import FoundGraph, cached_graph
+from treewright.graph.neighbors import Neighbors, nearest_neighbors
 
-__all__ = ["affinity_graph", "perplexity_affinities"]
+__all__ = ["affinity_graph", "perplexity_affinities", "GraphSettings", "neighbor_graph"]
 
 _TOLERANCE = 1e-10
 """Largest error of the entropy of a row."""
@@ -110,3 +116,90 @@ def affinity_graph(neighbors: Neighbors, perplexity: float, mutual: bool = False
         graph = graph.multiply(there).multiply(back).tocsr()
     graph.sort_indices()
     return graph
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Which neighbours are joined, and how closely; see :class:`treewright.LapTAOClassifier`.
+
+    Examples
+    --------
+    >>> found = GraphSettings().search(np.random.default_rng(0).random((50, 2)), budget=Budget(60.0))
+    >>> found.W.shape, found.searched, found.note
+    ((50, 50), 1.0, '')
+    """
+
+    n_neighbors: int = 10
+    perplexity: float = 5.0
+    neighbors: str = "auto"
+    mutual: bool = False
+    graph_cache: str | PathLike[str] | None = None
+
+    def search(self, X: Any, threads: int = 1, seed: int = 0, budget: Budget | None = None) -> FoundGraph:
+        """Graph of points whose features are scaled as distances should see them.
+
+        In small tables a point has all others as neighbours, and the perplexity is at most their number. What is cut
+        short by the budget is not kept in the cache.
+        """
+        others = max(1, X.shape[0] - 1)
+        near, perplexity = min(int(self.n_neighbors), others), min(float(self.perplexity), float(others))
+
+        def make() -> FoundGraph:
+            found = nearest_neighbors(X, near, self.neighbors, threads, seed, budget)
+            return FoundGraph(affinity_graph(found, perplexity, bool(self.mutual)), found.searched, found.note)
+
+        if self.graph_cache is None:
+            return make()
+        key = {"n_neighbors": near, "perplexity": perplexity, "mutual": bool(self.mutual), "method": self.neighbors}
+        return cached_graph(self.graph_cache, X, make, **key, seed=int(seed))
+
+
+def neighbor_graph(
+    X: Any,
+    n_neighbors: int = 10,
+    perplexity: float = 5.0,
+    mutual: bool = False,
+    method: str = "auto",
+    n_jobs: int = 1,
+    seed: int = 0,
+    cache: str | PathLike[str] | None = None,
+    budget: Budget | None = None,
+) -> Any:
+    """Graph of nearest neighbours with Gaussian affinities.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, n_features)
+        Points, their features scaled as distances should see them.
+    n_neighbors : int
+        Neighbours of a point.
+    perplexity : float
+        Effective number of neighbours, at least 1; see :func:`perplexity_affinities`.
+    mutual : bool
+        Whether only edges between points that are neighbours of each other are kept.
+    method : {"auto", "exact", "approximate"}
+        How neighbours are found; see :func:`nearest_neighbors`.
+    n_jobs : int
+        Threads. The graph does not depend on it.
+    seed : int
+        Seed of approximate neighbours.
+    cache : path or None
+        Folder that keeps the graph for the next time; see :func:`cached_graph`.
+    budget : Budget or None
+        Ends the search for neighbours, see :func:`nearest_neighbors`; a warning says so.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric affinities, degrees about 1.
+
+    Examples
+    --------
+    >>> W = neighbor_graph(np.random.default_rng(0).random((50, 2)), n_neighbors=8, perplexity=4)
+    >>> W.shape, bool(np.isclose(W.sum(), 50))
+    ((50, 50), True)
+    """
+    found = GraphSettings(n_neighbors, perplexity, method, mutual, cache).search(X, n_jobs, seed, budget)
+    if found.note:
+        warnings.warn(f"the graph is not complete: {found.note}", ConvergenceWarning, stacklevel=2)
+    return found.W

@@ -13,10 +13,15 @@ from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
-from treewright.search.c2rf.lines import near_optimum, search_c2rf
-from treewright.search.c2rf.near_weights import cut_without_threshold, nearest_weights
-from treewright.search.c2rf.vote_cut import cut_votes, vote_prices, vote_shares, wished_weights
-from treewright.search.c2rf.vote_weights import VoteTable, search_vote_weights
+from treewright.search.c2rf.votes import (
+    VoteTable,
+    cut_votes,
+    search_vote_weights,
+    vote_prices,
+    vote_shares,
+    wished_weights,
+)
+from treewright.search.c2rf.weights import cut_without_threshold, near_optimum, nearest_weights, search_c2rf
 from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace

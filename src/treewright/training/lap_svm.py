@@ -23,9 +23,8 @@ from treewright.data import (
     weight_unit,
 )
 from treewright.exceptions import InvalidInputError
-from treewright.graph import check_graph, laplacian
+from treewright.graph import GraphSettings, check_graph, laplacian
 from treewright.search.lap_svm.machine import kernel_matrix, kernel_width, solve_lap_svm
-from treewright.training.affinities import GraphSettings
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, named_trace
 

@@ -30,13 +30,12 @@ from treewright.data import (
     weight_unit,
 )
 from treewright.exceptions import InvalidInputError
-from treewright.graph import FoundGraph, affordable_points, check_graph, nearest_mean
+from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
 from treewright.search.grow.starts import starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
 from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
-from treewright.training.affinities import GraphSettings
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace

@@ -11,8 +11,7 @@ from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, un
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
 from treewright.search import search_oct_h
-from treewright.training.optimize import Solving, optimize
-from treewright.training.solved_tree import SolvedTree, solved_tree
+from treewright.training.optimize import SolvedTree, Solving, optimize, solved_tree
 from treewright.tree import Tree
 
 __all__ = ["LEAST_MARGIN", "OCTHSettings", "train_oct_h"]

@@ -25,9 +25,8 @@ from treewright.formulations.s2oct.model import default_depth, default_max_coeff
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
-from treewright.training.optimize import Outcome, Solving, optimize
+from treewright.training.optimize import Outcome, Solving, optimize, solved_tree
 from treewright.training.record import FitRecord
-from treewright.training.solved_tree import solved_tree
 from treewright.tree import Tree, predict_labels
 
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]

@@ -8,7 +8,7 @@ An attempt therefore has three steps:
 1. a tree on the labelled points, together with unlabelled ones labelled by a guide
    (:mod:`treewright.search.s2oct.structure`);
 2. one linear program a node: labelled points on their sides with margin 1, guided points as far as possible
-   (:mod:`treewright.search.s2oct.programs`);
+   (:mod:`treewright.search.s2oct.structure`);
 3. moves along segments toward extreme hyperplanes until the totals are met (:mod:`treewright.search.s2oct.moves`);
    where unlabelled points need a margin of 1, hyperplanes then look for room (:mod:`treewright.search.s2oct.room`).
 
@@ -31,11 +31,9 @@ from treewright.search.grow.cart import cart_tree
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.choice import Pool
 from treewright.search.s2oct.guides import Guide
-from treewright.search.s2oct.moves import Moves
-from treewright.search.s2oct.programs import separated, simplified
+from treewright.search.s2oct.moves import Moves, shrunk
 from treewright.search.s2oct.room import settled
-from treewright.search.s2oct.scales import shrunk
-from treewright.search.s2oct.structure import grown, linear
+from treewright.search.s2oct.structure import grown, linear, separated, simplified
 from treewright.search.s2oct.survey import Survey
 from treewright.tree import Tree
 from treewright.tree.complete import Planes

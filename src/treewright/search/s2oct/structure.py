@@ -1,4 +1,7 @@
-"""Trees to begin with: grown on labelled and guided points, or of logistic regressions alone."""
+"""Hyperplanes to begin with: of trees grown on labelled and guided points, or of logistic regressions alone.
+
+Then by linear programs at the nodes: labelled points on their sides with margin 1, guided points as far as possible.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.grow.oblique import GapPoints, grow
 from treewright.search.improve.gaps import alternate
-from treewright.search.s2oct.survey import Survey
+from treewright.search.s2oct.survey import SAMPLED, Survey
 from treewright.splits.directions import logistic_direction
+from treewright.splits.separation import separate
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
-from treewright.tree.complete import CompleteTree, Planes
+from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes, planes_errors
 
-__all__ = ["GUIDED", "grown", "linear", "single"]
+__all__ = ["grown", "linear", "separated", "simplified"]
 
-GUIDED = 250
+_GUIDED = 250
 """Unlabelled points with guided labels that a tree is grown on, and that a linear program has."""
+_PASSES = 3
+"""Passes over the nodes."""
 
 
 def grown(
@@ -48,7 +54,7 @@ def grown(
     budget : Budget
         Ends the growing early.
     """
-    n_guided = min(GUIDED, len(survey.hidden)) if guidance > 0 else 0
+    n_guided = min(_GUIDED, len(survey.hidden)) if guidance > 0 else 0
     chosen = np.sort(rng.choice(len(survey.hidden), n_guided, replace=False))
     known, n_classes = survey.sample(rng), survey.model.n_classes
     X = survey.unit(np.vstack([survey.X[known], survey.hidden[chosen]]))
@@ -78,7 +84,7 @@ def _random_root(X: FloatArray, y: IntArray, n_known: int, leaf: Tree, rng: np.r
     return Tree.stump(normal, float(threshold), by_side)
 
 
-def single(survey: Survey, normal: FloatArray, threshold: float) -> Planes:
+def _single(survey: Survey, normal: FloatArray, threshold: float) -> Planes:
     """Two classes: one hyperplane at the first of the lowest nodes; the nodes above send everything to it."""
     shape = CompleteTree(survey.model.depth)
     omega, gamma = np.zeros((shape.n_branches, len(normal))), np.ones(shape.n_branches)
@@ -141,3 +147,106 @@ def _halves(mean: FloatArray, below: IntArray) -> tuple[IntArray, IntArray]:
     order = below[np.argsort(along, kind="stable")]
     middle = (len(order) + 1) // 2
     return order[:middle], order[middle:]
+
+
+def separated(survey: Survey, planes: Planes, guided: IntArray, rng: np.random.Generator, budget: Budget) -> Planes:
+    """Hyperplanes by linear programs, lowest nodes first; again while labelled points remain wrong and errors fall.
+
+    Parameters
+    ----------
+    survey : Survey
+        The points.
+    planes : Planes
+        Where points go; each labelled point stays on the way to its nearest leaf of its own class.
+    guided : ndarray of int, shape (n_unlabelled,)
+        Labels that unlabelled points should get.
+    rng : numpy Generator
+        Draws the points that are in a program, where there are many.
+    budget : Budget
+        Ends the work early.
+    """
+    for _ in range(_PASSES):
+        error, leaf = planes_errors(planes, survey.X, survey.y)
+        for node in range(len(planes.gamma) - 1, -1, -1):
+            if budget.over:
+                return planes
+            planes = _separated_node(survey, planes, node, leaf, guided, rng, budget)
+        after, _ = planes_errors(planes, survey.X, survey.y)
+        if after.max(initial=0.0) > 1e-6 and after.sum() >= error.sum() * 0.999:
+            break
+    return planes
+
+
+def _separated_node(
+    survey: Survey,
+    planes: Planes,
+    node: int,
+    leaf: IntArray,
+    guided: IntArray,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> Planes:
+    """Hyperplane of a node by linear program: labelled points hard if they can be, guided points soft."""
+    here, left = passes(leaf, node, planes.shape)
+    chosen = survey.sample(rng, here)
+    X, side, weight = survey.X[chosen], np.where(left[chosen], -1.0, 1.0), survey.weight[chosen]
+    if not len(X) or (not np.any(planes.omega[node]) and np.ptp(side) == 0):
+        return planes
+    values = planes.values(survey.hidden)
+    inside = np.flatnonzero(passes(leaves_reached(values), node, planes.shape)[0])
+    inside, wish = _wishes(planes, node, values, inside, guided)
+    if len(inside) > _GUIDED:
+        sample = rng.choice(len(inside), _GUIDED, replace=False)
+        inside, wish = inside[sample], wish[sample]
+    few = np.full(len(inside), 1.0)
+    hidden, bound = survey.hidden[inside], survey.model.max_coefficient
+    found = separate(X, side, hidden, wish, few, bound, seconds=budget.remaining)
+    if found is None:
+        # The labelled error is what counts; guided points only choose among equals.
+        price = np.concatenate([weight, 1e-3 * few * weight.mean()])
+        soft, sides = np.vstack([X, hidden]), np.concatenate([side, wish])
+        found = separate(X[:0], side[:0], soft, sides, price, bound, seconds=budget.remaining)
+    return planes if found is None else planes.replaced(node, *found)
+
+
+def _wishes(
+    planes: Planes, node: int, values: FloatArray, inside: IntArray, guided: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Points that the guide wants on a side of the node, and the side: where their label would come out right."""
+    if_left, if_right = labels_on_either_side(planes, node, values[inside])
+    right_left, right_right = if_left == guided[inside], if_right == guided[inside]
+    caring = right_left != right_right
+    return inside[caring], np.where(right_left[caring], -1.0, 1.0)
+
+
+def simplified(
+    survey: Survey, planes: Planes, guided: IntArray, alone: bool, rng: np.random.Generator, budget: Budget
+) -> Planes:
+    """Fewer hyperplanes that part the labelled points as well: each one has to find room between all points.
+
+    Nodes that send all labelled points one way send all points there. With `alone` and two classes a single hyperplane
+    is tried first.
+    """
+    if alone and survey.model.n_classes == 2:
+        found = _alone(survey, guided, rng, budget)
+        if found is not None and survey.all_right(found):
+            return found
+    for node in range(len(planes.gamma) - 1, -1, -1):
+        at_node, left = passes(planes_errors(planes, survey.X, survey.y)[1], node, planes.shape)
+        if left[at_node].all() or not left[at_node].any():
+            way = 1.0 if left[at_node].all() else -1.0
+            planes = planes.replaced(node, np.zeros(planes.omega.shape[1]), way)
+    return planes
+
+
+def _alone(survey: Survey, guided: IntArray, rng: np.random.Generator, budget: Budget) -> Planes | None:
+    """One hyperplane on labelled and guided points, None where all are of one class or time is over."""
+    known, n_hidden = survey.sample(rng), len(guided)
+    hidden = np.arange(n_hidden) if n_hidden <= SAMPLED else rng.choice(n_hidden, SAMPLED, replace=False)
+    label = np.concatenate([survey.y[known], guided[hidden]])
+    if budget.over or np.all(label == label[0]):
+        return None
+    points = survey.unit(np.vstack([survey.X[known], survey.hidden[hidden]]))
+    normal = logistic_direction(points, label == 0, np.ones(len(label)), strength=1.0) / survey.width
+    planes = _single(survey, normal, float(np.median(survey.X @ normal)))
+    return separated(survey, planes, guided, rng, budget)
