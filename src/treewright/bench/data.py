@@ -39,24 +39,16 @@ class _Entry:
 
 @dataclass(frozen=True)
 class PaperSets:
-    """Tables that a paper uses, in the order of their files.
-
-    Attributes
-    ----------
-    paper : str
-        Its name in the manifest.
-    load : callable
-        ``load(path, **parameters)`` returns :class:`~treewright.bench.Data`.
-    names : tuple of str or None
-        Which of them, None for all there are.
-    parameters : mapping
-        As of :class:`~treewright.bench.DataSet`; the hash of the file is added.
-    """
+    """Tables that a paper uses, in the order of their files."""
 
     paper: str
+    """Its name in the manifest."""
     load: Callable[..., Data]
+    """``load(path, **parameters)`` returns :class:`~treewright.bench.Data`."""
     names: tuple[str, ...] | None = None
+    """Which of them, None for all there are."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """As of :class:`~treewright.bench.DataSet`; the hash of the file is added."""
 
     def sets(self, folder: Path | None) -> tuple[DataSet, ...]:
         """Return the data sets."""
@@ -77,27 +69,18 @@ class PaperSets:
 
 @dataclass(frozen=True)
 class FileSet:
-    """A data set of one or several tables, named by their files in the manifest.
-
-    Attributes
-    ----------
-    name : str
-        Its name in rows.
-    files : tuple of str
-        Files as the manifest has them.
-    load : callable
-        ``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`.
-    parameters : mapping
-        As of :class:`~treewright.bench.DataSet`; the hashes of the files are added.
-    keep : bool
-        Whether what was loaded is kept on disk for the next row.
-    """
+    """A data set of one or several tables, named by their files in the manifest."""
 
     name: str
+    """Its name in rows."""
     files: tuple[str, ...]
+    """Files as the manifest has them."""
     load: Callable[..., Data]
+    """``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """As of :class:`~treewright.bench.DataSet`; the hashes of the files are added."""
     keep: bool = False
+    """Whether what was loaded is kept on disk for the next row."""
 
     def sets(self, folder: Path | None) -> tuple[DataSet, ...]:
         """Return the data set."""

@@ -35,28 +35,19 @@ class SkipRow(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A data set in memory.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Features.
-    y : ndarray of shape (n_rows,)
-        Whole numbers for classes, floats for values.
-    X_test, y_test : ndarray or None
-        Rows for testing, if the data set has its own.
-    given : mapping
-        What methods may be given besides, such as a graph of the rows.
-    facts : mapping
-        Plain values for every row of the store.
-    """
+    """A data set in memory."""
 
     X: FloatArray
+    """Features; shape (n_rows, n_features)."""
     y: AnyArray
+    """Whole numbers for classes, floats for values; shape (n_rows,)."""
     X_test: FloatArray | None = None
     y_test: AnyArray | None = None
+    """Rows for testing, if the data set has its own."""
     given: Mapping[str, Any] = field(default_factory=dict)
+    """What methods may be given besides, such as a graph of the rows."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values for every row of the store."""
 
     @property
     def test(self) -> tuple[FloatArray, AnyArray]:
@@ -68,32 +59,22 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A sample of a data set.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Rows of the fit.
-    truth : ndarray of shape (n_rows,)
-        Their classes or values.
-    known : ndarray of bool, shape (n_rows,)
-        Which of these a method may see.
-    X_test, y_test : ndarray
-        Rows to predict and their classes or values. They may be the unlabelled rows of the fit.
-    draw : int
-        Number of the draw, for seeds.
-    given, facts : mapping
-        As of :class:`Data`.
-    """
+    """A sample of a data set."""
 
     X: FloatArray
+    """Rows of the fit; shape (n_rows, n_features)."""
     truth: AnyArray
+    """Their classes or values; shape (n_rows,)."""
     known: BoolArray
+    """Which of these a method may see; shape (n_rows,)."""
     X_test: FloatArray
     y_test: AnyArray
+    """Rows to predict and their classes or values. They may be the unlabelled rows of the fit."""
     draw: int = 0
+    """Number of the draw, for seeds."""
     given: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """As of :class:`Data`."""
 
     @property
     def is_classes(self) -> bool:

@@ -42,20 +42,14 @@ class RowMade:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended.
-
-    Attributes
-    ----------
-    made, known, failures : int
-        Rows made now, rows that the store had, and rows made now that failed.
-    left : int
-        Rows not made, because of Ctrl-C.
-    """
+    """How a run ended."""
 
     made: int
     known: int
     failures: int
+    """Rows made now, rows that the store had, and rows made now that failed."""
     left: int
+    """Rows not made, because of Ctrl-C."""
 
 
 def run(

@@ -73,21 +73,14 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: what the rows of a group come to.
-
-    Attributes
-    ----------
-    title : str
-        Its head.
-    value : callable
-        ``value(group, rows)``, the rows of the group and all of them, returns a number, text or None.
-    form : str
-        How numbers are written.
-    """
+    """A column of a table: what the rows of a group come to."""
 
     title: str
+    """Its head."""
     value: Callable[[list[Row], list[Row]], Any]
+    """``value(group, rows)``, the rows of the group and all of them, returns a number, text or None."""
     form: str = ""
+    """How numbers are written."""
 
     def of(self, **values: Any) -> Column:
         """Return the column for those rows of a group alone that have these values."""
@@ -261,19 +254,6 @@ def combined(by: Sequence[str], compute: Callable[[list[Row]], Row]) -> Callable
 class GroupTable:
     """A line a group.
 
-    Attributes
-    ----------
-    by : mapping of str to str
-        Fields that groups agree in, with the heads of their columns.
-    columns : tuple of Column
-        The other columns.
-    title : str or callable
-        What stands above; a callable gets the rows.
-    rows : callable
-        Which rows count, from all rows of the specification; :func:`finished` ones if nothing is said.
-    order : tuple
-        Values of the first field, first to last; others follow as they come.
-
     Examples
     --------
     >>> table = GroupTable({"method": "method"}, (count("fits"), mean("accuracy", "accuracy", ".1%")))
@@ -283,10 +263,15 @@ class GroupTable:
     """
 
     by: Mapping[str, str]
+    """Fields that groups agree in, with the heads of their columns."""
     columns: tuple[Column, ...]
+    """The other columns."""
     title: str | Callable[[list[Row]], str] = ""
+    """What stands above; a callable gets the rows."""
     rows: Callable[[list[Row]], list[Row]] = finished
+    """Which rows count, from all rows of the specification; :func:`finished` ones if nothing is said."""
     order: tuple[Any, ...] = ()
+    """Values of the first field, first to last; others follow as they come."""
 
     def __call__(self, rows: list[Row]) -> TextTable:
         """Make the table."""
@@ -303,23 +288,6 @@ class GroupTable:
 class PivotTable:
     """A line a group, a column for each value of a field.
 
-    Attributes
-    ----------
-    by : tuple of (str, str)
-        Field of the lines and the head of their column.
-    across : tuple of (str, str)
-        Field of the columns and the form of its values in their heads, as ``"{:g} %"``.
-    cell : Column
-        What stands in the cells.
-    columns : tuple of Column
-        Columns at the end.
-    title, rows, order
-        As of :class:`GroupTable`.
-    everywhere : tuple
-        Lines whose cells are those of all their rows: what does not depend on the columns.
-    known : mapping of str to mapping
-        Further lines, their cells given for values of the field of the columns: published figures.
-
     Examples
     --------
     >>> rows = [{"method": "a", "share": s, "error": e} for s, e in ((1.0, 9.0), (10.0, 5.0), (10.0, 6.0))]
@@ -331,14 +299,21 @@ class PivotTable:
     """
 
     by: tuple[str, str]
+    """Field of the lines and the head of their column."""
     across: tuple[str, str]
+    """Field of the columns and the form of its values in their heads, as ``"{:g} %"``."""
     cell: Column
+    """What stands in the cells."""
     columns: tuple[Column, ...] = ()
+    """Columns at the end."""
     title: str = ""
     rows: Callable[[list[Row]], list[Row]] = finished
     order: tuple[Any, ...] = ()
+    """As of :class:`GroupTable`."""
     everywhere: tuple[Any, ...] = ()
+    """Lines whose cells are those of all their rows: what does not depend on the columns."""
     known: Mapping[str, Mapping[Any, float]] = field(default_factory=dict)
+    """Further lines, their cells given for values of the field of the columns: published figures."""
 
     def __call__(self, rows: list[Row]) -> TextTable:
         """Make the table."""

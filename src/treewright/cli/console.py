@@ -24,24 +24,16 @@ def finite(value: float) -> float | None:
 
 @dataclass
 class Console:
-    """Where the output of one command goes.
-
-    Attributes
-    ----------
-    json : bool
-        Whether stdout gets one JSON document and nothing else.
-    quiet : bool
-        Whether stdout gets nothing (unless `json`).
-    written : dict
-        Files written so far, by what they are.
-    warned : list of str
-        Warnings issued so far.
-    """
+    """Where the output of one command goes."""
 
     json: bool = False
+    """Whether stdout gets one JSON document and nothing else."""
     quiet: bool = False
+    """Whether stdout gets nothing (unless `json`)."""
     written: dict[str, str] = field(default_factory=dict)
+    """Files written so far, by what they are."""
     warned: list[str] = field(default_factory=list)
+    """Warnings issued so far."""
 
     def result(self, text: str, document: dict[str, Any]) -> None:
         """Print what the command found, as text or as JSON."""

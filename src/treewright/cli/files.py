@@ -25,24 +25,16 @@ __all__ = ["TableModel", "check_outputs"]
 
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted estimator, and how to make its features from a table.
-
-    Attributes
-    ----------
-    estimator : estimator
-        The fitted estimator.
-    encoder : TableEncoder or None
-        None for a model that was not fitted to a table.
-    target : str or None
-        Column that the model predicts, if it has a name.
-    na : tuple of str
-        Values of the table that mean missing, beside the usual ones.
-    """
+    """A fitted estimator, and how to make its features from a table."""
 
     estimator: Any
+    """The fitted estimator."""
     encoder: TableEncoder | None = None
+    """None for a model that was not fitted to a table."""
     target: str | None = None
+    """Column that the model predicts, if it has a name."""
     na: tuple[str, ...] = ()
+    """Values of the table that mean missing, beside the usual ones."""
 
     @classmethod
     def read(cls, path: str) -> TableModel:

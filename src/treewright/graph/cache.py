@@ -28,15 +28,6 @@ _PACKAGES = ("scikit-learn", "faiss-cpu")
 class FoundGraph(NamedTuple):
     """A graph of neighbours.
 
-    Attributes
-    ----------
-    W : csr_array of shape (n, n)
-        Symmetric affinities.
-    searched : float
-        Share of the points whose neighbours were searched for; the others have the edges that these have to them.
-    note : str
-        What a budget cut short, in words; empty if nothing.
-
     Examples
     --------
     >>> FoundGraph(sparse.csr_array([[0.0, 1.0], [1.0, 0.0]])).searched
@@ -44,8 +35,11 @@ class FoundGraph(NamedTuple):
     """
 
     W: Any
+    """Symmetric affinities; shape (n, n)."""
     searched: float = 1.0
+    """Share of the points whose neighbours were searched for; the others have the edges that these have to them."""
     note: str = ""
+    """What a budget cut short, in words; empty if nothing."""
 
 
 def cached_graph(folder: str | PathLike[str], X: Any, make: Callable[[], FoundGraph], **parameters: Any) -> FoundGraph:

@@ -44,25 +44,17 @@ _FEWEST = 50
 
 
 class Neighbors(NamedTuple):
-    """The nearest other points of every point.
-
-    Attributes
-    ----------
-    index : ndarray of int64 of shape (n, k)
-        Rows of the neighbours, nearest first, of equally near ones the smaller row first; never the row itself. A point
-        that a budget did not let be searched for has -1.
-    distance : ndarray of float64 of shape (n, k)
-        Their Euclidean distances, infinite where there is none.
-    recall : float
-        Share of the neighbours that were found where they were searched for, from a sample of points.
-    note : str
-        What a budget cut short, in words; empty if nothing.
-    """
+    """The nearest other points of every point."""
 
     index: IntArray  # type: ignore[assignment]  # hides tuple.index, which nobody asks neighbours for
+    """Rows of the neighbours, nearest first, of equally near ones the smaller row first; never the row itself. A point
+    that a budget did not let be searched for has -1; shape (n, k)."""
     distance: FloatArray
+    """Their Euclidean distances, infinite where there is none; shape (n, k)."""
     recall: float = 1.0
+    """Share of the neighbours that were found where they were searched for, from a sample of points."""
     note: str = ""
+    """What a budget cut short, in words; empty if nothing."""
 
     @property
     def searched(self) -> float:

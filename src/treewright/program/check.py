@@ -14,19 +14,13 @@ __all__ = ["Check", "check"]
 
 @dataclass(frozen=True)
 class Check:
-    """What :func:`check` found.
-
-    Attributes
-    ----------
-    objective : float
-        Objective of the point.
-    violations : dict of str to float
-        Largest absolute violation of each block of rows (``rows:name``), of the bounds, of integrality and of
-        the cones. Blocks without violation are listed with 0; rows that no block names are ``rows:``.
-    """
+    """What :func:`check` found."""
 
     objective: float
+    """Objective of the point."""
     violations: dict[str, float]
+    """Largest absolute violation of each block of rows (``rows:name``), of the bounds, of integrality and of the
+    cones. Blocks without violation are listed with 0; rows that no block names are ``rows:``."""
 
     @property
     def worst(self) -> float:

@@ -35,21 +35,14 @@ _inside = threading.local()
 
 
 class LinearSolution(NamedTuple):
-    """What a solve of a linear program ended with.
-
-    Attributes
-    ----------
-    status : Status
-        OPTIMAL, INFEASIBLE, UNBOUNDED, TIME_LIMIT, or LOCAL where the solver's tolerances settle nothing.
-    x : ndarray or None
-        The optimum, or a feasible point where the status is TIME_LIMIT or LOCAL and one is known.
-    objective : float
-        Its cost, ``inf`` without one.
-    """
+    """What a solve of a linear program ended with."""
 
     status: Status
+    """OPTIMAL, INFEASIBLE, UNBOUNDED, TIME_LIMIT, or LOCAL where the solver's tolerances settle nothing."""
     x: FloatArray | None = None
+    """The optimum, or a feasible point where the status is TIME_LIMIT or LOCAL and one is known."""
     objective: float = math.inf
+    """Its cost, ``inf`` without one."""
 
 
 class LinearProgram:

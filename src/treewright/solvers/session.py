@@ -61,27 +61,18 @@ HEARTBEAT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a solver ended with, in the common vocabulary but not yet checked.
-
-    Attributes
-    ----------
-    status : Status or None
-        None where the solver only knows "infeasible or unbounded".
-    x : ndarray or None
-        Its solution.
-    bound : float
-        Its lower bound, offset included.
-    nodes : int
-        Branch-and-bound nodes.
-    version : str
-        Name and version of the solver.
-    """
+    """What a solver ended with, in the common vocabulary but not yet checked."""
 
     status: Status | None
+    """None where the solver only knows "infeasible or unbounded"."""
     x: FloatArray | None = None
+    """Its solution."""
     bound: float = -math.inf
+    """Its lower bound, offset included."""
     nodes: int = 0
+    """Branch-and-bound nodes."""
     version: str = ""
+    """Name and version of the solver."""
 
 
 @dataclass

@@ -30,21 +30,14 @@ __all__ = ["Subset", "best_labels_subset", "best_mean_subset", "best_subset"]
 
 
 class Subset(NamedTuple):
-    """A split of a categorical feature.
-
-    Attributes
-    ----------
-    left : ndarray of bool, shape (n_levels,)
-        Levels that go left.
-    missing_left : bool
-        Whether missing values go left.
-    cost : float
-        What the split costs, ``inf`` if the sides cannot be large enough.
-    """
+    """A split of a categorical feature."""
 
     left: BoolArray
+    """Levels that go left; shape (n_levels,)."""
     missing_left: bool
+    """Whether missing values go left."""
     cost: float
+    """What the split costs, ``inf`` if the sides cannot be large enough."""
 
 
 def best_subset(

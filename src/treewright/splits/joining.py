@@ -16,18 +16,12 @@ S = TypeVar("S")
 
 
 class Joined(NamedTuple, Generic[S]):
-    """What a program ended with.
-
-    Attributes
-    ----------
-    solution : object or None
-        Its last solution, None if there is none.
-    complete : bool
-        Whether the solution misses no point outside of the program: it is then that of all points.
-    """
+    """What a program ended with."""
 
     solution: S | None
+    """Its last solution, None if there is none."""
     complete: bool
+    """Whether the solution misses no point outside of the program: it is then that of all points."""
 
 
 def solve_joining(

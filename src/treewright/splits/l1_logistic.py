@@ -25,24 +25,16 @@ _SUFFICIENT = 1e-4
 
 
 class L1Logistic(NamedTuple):
-    """A minimizer of the penalized logistic loss.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features,)
-        Normal; points at which ``x @ weights + intercept`` is negative go left.
-    intercept : float
-        Intercept, not penalized.
-    objective : float
-        Penalized loss.
-    n_steps : int
-        Newton steps taken.
-    """
+    """A minimizer of the penalized logistic loss."""
 
     weights: FloatArray
+    """Normal; points at which ``x @ weights + intercept`` is negative go left; shape (n_features,)."""
     intercept: float
+    """Intercept, not penalized."""
     objective: float
+    """Penalized loss."""
     n_steps: int
+    """Newton steps taken."""
 
 
 def l1_logistic(

@@ -52,55 +52,36 @@ class C2RFSettings:
 
 @dataclass(frozen=True)
 class C2RFFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    members : Members
-        The fitted ensemble.
-    weights : ndarray of shape (n_members,)
-        Weights of the members, of mean 1.
-    prices : dict
-        Prices of the classes by group; under the key None those for rows of unknown group.
-    numbers : ndarray of int, shape (n_rows,)
-        Class numbers of all rows: the given ones, and the weighted vote on the others.
-    record : FitRecord
-        How it went.
-    """
+    """What training ended with."""
 
     members: Members
+    """The fitted ensemble."""
     weights: FloatArray
+    """Weights of the members, of mean 1; shape (n_members,)."""
     prices: dict[Any, FloatArray]
+    """Prices of the classes by group; under the key None those for rows of unknown group."""
     numbers: IntArray
+    """Class numbers of all rows: the given ones, and the weighted vote on the others; shape (n_rows,)."""
     record: FitRecord
+    """How it went."""
 
 
 @dataclass(frozen=True)
 class Reweighting:
-    """What is to be weighted, and how.
-
-    Attributes
-    ----------
-    votes : ndarray of shape (n_unlabelled, n_members)
-        Class numbers.
-    totals : ClassTotals or None
-        What the counts shall be.
-    n_classes : int
-        Number of classes.
-    wished : ndarray of shape (n_members,)
-        Weights to be near to.
-    start : ndarray or None
-        Weights to begin with.
-    settings : C2RFSettings
-        Whether prices are free, bounds of the weights, parts of the program.
-    """
+    """What is to be weighted, and how."""
 
     votes: IntArray
+    """Class numbers; shape (n_unlabelled, n_members)."""
     totals: ClassTotals | None
+    """What the counts shall be."""
     n_classes: int
+    """Number of classes."""
     wished: FloatArray
+    """Weights to be near to; shape (n_members,)."""
     start: FloatArray | None = None
+    """Weights to begin with."""
     settings: C2RFSettings = C2RFSettings()
+    """Whether prices are free, bounds of the weights, parts of the program."""
 
 
 @dataclass(frozen=True)

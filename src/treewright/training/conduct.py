@@ -11,18 +11,11 @@ __all__ = ["Conduct"]
 
 @dataclass(frozen=True)
 class Conduct:
-    """Threads, seed, and who is told of progress.
-
-    Attributes
-    ----------
-    threads : int
-        Threads; what is found does not depend on them.
-    seed : int
-        Seed of all that is drawn.
-    told : callable or None
-        Told of each step of the method, in the method's own terms.
-    """
+    """Threads, seed, and who is told of progress."""
 
     threads: int = 1
+    """Threads; what is found does not depend on them."""
     seed: int = 0
+    """Seed of all that is drawn."""
     told: Callable[..., Any] | None = None
+    """Told of each step of the method, in the method's own terms."""

@@ -53,21 +53,14 @@ def seed_where_unset(estimator: Any, seed: int) -> None:
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted classifier that votes.
-
-    Attributes
-    ----------
-    classifier : classifier
-        The fitted classifier.
-    numbers : ndarray of int
-        Class number in the model of each of its own classes.
-    features : ndarray of int or None
-        Features it is fitted on, None for all.
-    """
+    """A fitted classifier that votes."""
 
     classifier: Any
+    """The fitted classifier."""
     numbers: IntArray
+    """Class number in the model of each of its own classes."""
     features: IntArray | None = None
+    """Features it is fitted on, None for all."""
 
     def votes(self, X: np.ndarray) -> IntArray:
         """Class number of each row."""
@@ -78,18 +71,12 @@ class Member:
 
 @dataclass(frozen=True)
 class Members:
-    """The members of a fitted ensemble.
-
-    Attributes
-    ----------
-    ensemble : classifier or None
-        The fitted ensemble; None for a plain list.
-    members : list of Member
-        Its members.
-    """
+    """The members of a fitted ensemble."""
 
     ensemble: Any
+    """The fitted ensemble; None for a plain list."""
     members: list[Member]
+    """Its members."""
 
     def votes(self, X: FloatArray) -> IntArray:
         """Class numbers, shape (n_rows, n_members), in the smallest type that holds them."""
@@ -105,21 +92,14 @@ class Members:
 
 @dataclass(frozen=True)
 class FittedEnsemble:
-    """Members, and the rows that they were fitted on.
-
-    Attributes
-    ----------
-    members : Members
-        The members.
-    labelled : Sample
-        The labelled rows, as the ensemble was given them.
-    unseen : ndarray of bool, shape (n_labelled, n_members), or None
-        Labelled rows that a member was not fitted on, where the ensemble tells.
-    """
+    """Members, and the rows that they were fitted on."""
 
     members: Members
+    """The members."""
     labelled: Sample
+    """The labelled rows, as the ensemble was given them."""
     unseen: BoolArray | None
+    """Labelled rows that a member was not fitted on, where the ensemble tells."""
 
 
 def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> FittedEnsemble:

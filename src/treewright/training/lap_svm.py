@@ -49,27 +49,18 @@ class LapSVMSettings:
 
 @dataclass(frozen=True)
 class Machines:
-    """Fitted machines, one for two classes, else one for each class.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points, n_features)
-        Scaled points that the coefficients belong to.
-    coefficients : ndarray of shape (n_points, n_machines)
-        Coefficients of the kernel.
-    intercept : ndarray of shape (n_machines,)
-        Biases.
-    kernel : str
-        Name of the kernel.
-    width : float
-        Factor of the squared distance in a Gaussian.
-    """
+    """Fitted machines, one for two classes, else one for each class."""
 
     points: FloatArray
+    """Scaled points that the coefficients belong to; shape (n_points, n_features)."""
     coefficients: FloatArray
+    """Coefficients of the kernel; shape (n_points, n_machines)."""
     intercept: FloatArray
+    """Biases; shape (n_machines,)."""
     kernel: str
+    """Name of the kernel."""
     width: float
+    """Factor of the squared distance in a Gaussian."""
 
     def values(self, rows: FloatArray, scaling: Scaling) -> FloatArray:
         """Values at rows, shape (n_rows, n_machines), in blocks."""

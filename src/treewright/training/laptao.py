@@ -98,37 +98,25 @@ class LapTAOSettings:
 
 @dataclass(frozen=True)
 class SmoothModel:
-    """What predicts, in the units of the data: a tree, trees, a regressor, or the points themselves.
-
-    Attributes
-    ----------
-    tree : Tree or None
-        One tree.
-    trees : list of Tree or None
-        A forest, which predicts the mean of its trees.
-    estimator : regressor or None
-        A regressor of scikit-learn, for scaled features and centred targets of unit spread.
-    points, values : ndarray or None
-        Scaled points and their values; other rows are averages of their neighbours.
-    scaling : Scaling or None
-        Scaling of the features.
-    mean : ndarray or None
-        Mean of the labels.
-    scale : float or None
-        Spread of the targets; None for classes.
-    dense : bool
-        Whether regressor or points know dense rows alone.
-    """
+    """What predicts, in the units of the data: a tree, trees, a regressor, or the points themselves."""
 
     tree: Tree | None = None
+    """One tree."""
     trees: list[Tree] | None = None
+    """A forest, which predicts the mean of its trees."""
     estimator: Any = None
+    """A regressor of scikit-learn, for scaled features and centred targets of unit spread."""
     points: Any = None
     values: FloatArray | None = None
+    """Scaled points and their values; other rows are averages of their neighbours."""
     scaling: Scaling | None = None
+    """Scaling of the features."""
     mean: FloatArray | None = None
+    """Mean of the labels."""
     scale: float | None = None
+    """Spread of the targets; None for classes."""
     dense: bool = True
+    """Whether regressor or points know dense rows alone."""
 
     def scores(self, rows: Any, n_neighbors: int = 10, perplexity: float = 5.0, threads: int = 1) -> FloatArray:
         """Values that are predicted for rows, in the units of the targets."""
@@ -152,28 +140,20 @@ class SmoothModel:
 
 @dataclass(frozen=True)
 class LapTAOFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    model : SmoothModel
-        What predicts.
-    smooth : ndarray of shape (n_rows, n_outputs)
-        Labels smoothed along the graph, in the units of the targets; predictions for rows of weight 0.
-    alpha : float
-        The price of a split that was used.
-    n_iter, best_iter : int
-        Rounds, and the best one.
-    record : FitRecord
-        How it went.
-    """
+    """What training ended with."""
 
     model: SmoothModel
+    """What predicts."""
     smooth: FloatArray
+    """Labels smoothed along the graph, in the units of the targets; predictions for rows of weight 0; shape (n_rows,
+    n_outputs)."""
     alpha: float
+    """The price of a split that was used."""
     n_iter: int
     best_iter: int
+    """Rounds, and the best one."""
     record: FitRecord
+    """How it went."""
 
 
 def train_laptao(

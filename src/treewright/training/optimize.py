@@ -31,25 +31,17 @@ _CELL_SECONDS = 3e-7
 
 @dataclass(frozen=True)
 class Solving:
-    """Who is to prove optimality, and how far.
-
-    Attributes
-    ----------
-    solver : Solver
-        Takes over where a search ends without proof; refused before the search if it cannot take the model.
-    gap : float
-        Relative gap that counts as optimal.
-    threads, seed : int
-        Of the solver; the seed is that of searches too.
-    on_progress : callable or None
-        Told of every improvement.
-    """
+    """Who is to prove optimality, and how far."""
 
     solver: Solver
+    """Takes over where a search ends without proof; refused before the search if it cannot take the model."""
     gap: float = 1e-4
+    """Relative gap that counts as optimal."""
     threads: int = 1
     seed: int = 0
+    """Of the solver; the seed is that of searches too."""
     on_progress: Callable[[Progress], None] | None = None
+    """Told of every improvement."""
 
     def told_in_units(self, unit: float) -> Solving:
         """The same, with an objective of 1 told as one of `unit`."""

@@ -50,24 +50,16 @@ class S2OCTSettings:
 
 @dataclass(frozen=True)
 class S2OCTFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    tree : Tree
-        The tree, in the units of the data.
-    others : list of Tree
-        The other members of the committee.
-    numbers : ndarray of int, shape (n_rows,)
-        Class numbers of all rows: the given ones, and those of the tree or the committee.
-    record : FitRecord
-        How it went.
-    """
+    """What training ended with."""
 
     tree: Tree
+    """The tree, in the units of the data."""
     others: list[Tree]
+    """The other members of the committee."""
     numbers: IntArray
+    """Class numbers of all rows: the given ones, and those of the tree or the committee; shape (n_rows,)."""
     record: FitRecord
+    """How it went."""
 
 
 @dataclass

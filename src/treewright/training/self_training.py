@@ -26,43 +26,28 @@ class SelfTrainingSettings:
 
 @dataclass(frozen=True)
 class SelfTrainingFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (n_rows, n_outputs)
-        The known targets, and predictions of the last fit where there is none.
-    n_iter : int
-        Fits, the first on the known targets included.
-    record : FitRecord
-        How it went; the trace has the change of the predictions.
-    """
+    """What training ended with."""
 
     targets: FloatArray
+    """The known targets, and predictions of the last fit where there is none; shape (n_rows, n_outputs)."""
     n_iter: int
+    """Fits, the first on the known targets included."""
     record: FitRecord
+    """How it went; the trace has the change of the predictions."""
 
 
 @dataclass(frozen=True)
 class Fitter:
-    """A regressor and how it is given rows.
-
-    Attributes
-    ----------
-    regressor : regressor
-        What is fitted, in place.
-    merged : bool
-        Whether it sees each distinct row once, with the sum of its weights.
-    weighted : bool
-        Whether it is given weights.
-    flat : bool
-        Whether it is given targets of one dimension.
-    """
+    """A regressor and how it is given rows."""
 
     regressor: Any
+    """What is fitted, in place."""
     merged: bool
+    """Whether it sees each distinct row once, with the sum of its weights."""
     weighted: bool
+    """Whether it is given weights."""
     flat: bool
+    """Whether it is given targets of one dimension."""
 
     def fit(self, rows: Sample) -> None:
         """Fit to rows with targets in columns."""

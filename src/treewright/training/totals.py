@@ -25,24 +25,16 @@ NO_SCORES = (
 
 @dataclass(frozen=True)
 class TotalsFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    scores : ClassScores
-        The fitted classifier, as scores of classes.
-    prices : dict
-        Prices of the classes by group; under the key None those for rows of unknown group.
-    numbers : ndarray of int, shape (n_rows,)
-        Class numbers of all rows, within the totals.
-    record : FitRecord
-        How it went.
-    """
+    """What training ended with."""
 
     scores: ClassScores
+    """The fitted classifier, as scores of classes."""
     prices: dict[Any, FloatArray]
+    """Prices of the classes by group; under the key None those for rows of unknown group."""
     numbers: IntArray
+    """Class numbers of all rows, within the totals; shape (n_rows,)."""
     record: FitRecord
+    """How it went."""
 
 
 def train_totals(

@@ -27,21 +27,14 @@ Pairs = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True)
 class VoteOrder:
-    """Covering pairs among patterns, each as two arrays of pattern numbers.
-
-    Attributes
-    ----------
-    implies : pair of ndarray
-        (k, i): where k is positive, so is i.
-    one_positive : pair of ndarray
-        (i, k): at least one is positive.
-    one_negative : pair of ndarray
-        (i, k): at least one is negative.
-    """
+    """Covering pairs among patterns, each as two arrays of pattern numbers."""
 
     implies: Pairs
+    """(k, i): where k is positive, so is i."""
     one_positive: Pairs
+    """(i, k): at least one is positive."""
     one_negative: Pairs
+    """(i, k): at least one is negative."""
 
 
 def vote_order(votes: IntArray) -> VoteOrder:

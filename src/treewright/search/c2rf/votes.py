@@ -44,21 +44,14 @@ _STARTS = 8
 
 @dataclass(frozen=True)
 class VoteCut:
-    """Weights and prices, and how well they meet the totals.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_members,)
-        Their mean is 1.
-    prices : ndarray of shape (n_groups, n_classes)
-        Added to the logarithms of the shares.
-    deviation : float
-        Rows that would have to change class.
-    """
+    """Weights and prices, and how well they meet the totals."""
 
     weights: FloatArray
+    """Their mean is 1; shape (n_members,)."""
     prices: FloatArray
+    """Added to the logarithms of the shares; shape (n_groups, n_classes)."""
     deviation: float
+    """Rows that would have to change class."""
 
 
 def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:

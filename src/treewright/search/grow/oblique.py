@@ -35,32 +35,22 @@ Cut = Callable[[FloatArray], tuple[float, float]]
 
 @dataclass(frozen=True)
 class GapPoints:
-    """Labelled points, and what splits between them must keep.
-
-    Attributes
-    ----------
-    X, y, weight : ndarray
-        Points, class numbers, weights.
-    n_classes : int
-        Number of classes.
-    gap : float
-        Distance between the sides of a split along its normal of 1-norm 1.
-    min_size : float
-        Smallest sum of `size` on each side of a split.
-    price : float
-        Cost of a feature in a split, in units of weight.
-    size : ndarray or None
-        How many rows each point stands for in `min_size`, 1 by default.
-    """
+    """Labelled points, and what splits between them must keep."""
 
     X: FloatArray
     y: IntArray
     weight: FloatArray
+    """Points, class numbers, weights."""
     n_classes: int
+    """Number of classes."""
     gap: float = 0.0
+    """Distance between the sides of a split along its normal of 1-norm 1."""
     min_size: float = 1.0
+    """Smallest sum of `size` on each side of a split."""
     price: float = 0.0
+    """Cost of a feature in a split, in units of weight."""
     size: FloatArray | None = None
+    """How many rows each point stands for in `min_size`, 1 by default."""
 
     def at(self, rows: IntArray) -> GapPoints:
         """Some of the points."""

@@ -34,27 +34,18 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows of positive weight.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Points.
-    y : ndarray of int, shape (n_rows,)
-        Class numbers, -1 for unlabelled rows.
-    weight : ndarray of shape (n_rows,)
-        Weights.
-    size : ndarray of shape (n_rows,)
-        How many rows each stands for, where leaves have a least size.
-    n_classes : int
-        Number of classes.
-    """
+    """Training rows of positive weight."""
 
     X: FloatArray
+    """Points; shape (n_rows, n_features)."""
     y: IntArray
+    """Class numbers, -1 for unlabelled rows; shape (n_rows,)."""
     weight: FloatArray
+    """Weights; shape (n_rows,)."""
     size: FloatArray
+    """How many rows each stands for, where leaves have a least size; shape (n_rows,)."""
     n_classes: int
+    """Number of classes."""
 
     def counts(self, at: IntArray) -> FloatArray:
         """Weights of the classes among some rows."""
@@ -71,24 +62,16 @@ class Rows:
 
 
 class SSCTResult(NamedTuple):
-    """What growing ended with.
-
-    Attributes
-    ----------
-    tree : Tree
-        The tree in the units of `X`, with labels; a node without labelled rows has that of its parent.
-    objective : float
-        Impurity of the leaves, weighted by their shares of the labelled and of all rows; 1 for a single leaf.
-    complete : bool
-        Whether time sufficed for all splits.
-    trace : ndarray of shape (n_levels, 3)
-        Seconds, objective and leaves after each level.
-    """
+    """What growing ended with."""
 
     tree: Tree
+    """The tree in the units of `X`, with labels; a node without labelled rows has that of its parent."""
     objective: float
+    """Impurity of the leaves, weighted by their shares of the labelled and of all rows; 1 for a single leaf."""
     complete: bool
+    """Whether time sufficed for all splits."""
     trace: FloatArray
+    """Seconds, objective and leaves after each level; shape (n_levels, 3)."""
 
 
 def grow_ssct(

@@ -19,21 +19,14 @@ __all__ = ["BoxSolution", "solve_box_qp"]
 
 
 class BoxSolution(NamedTuple):
-    """Solution of a program.
-
-    Attributes
-    ----------
-    x : ndarray of shape (n,)
-        The variables.
-    multiplier : float
-        Multiplier of the equation, the bias of a support vector machine.
-    converged : bool
-        Whether it is optimal to tolerance.
-    """
+    """Solution of a program."""
 
     x: FloatArray
+    """The variables; shape (n,)."""
     multiplier: float
+    """Multiplier of the equation, the bias of a support vector machine."""
     converged: bool
+    """Whether it is optimal to tolerance."""
 
 
 def solve_box_qp(

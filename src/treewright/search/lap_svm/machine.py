@@ -40,24 +40,16 @@ _MEDIAN_POINTS = 2000
 
 
 class LapSVMResult(NamedTuple):
-    """Machines, one a column of signs.
-
-    Attributes
-    ----------
-    alpha : ndarray of shape (n_points, n_machines)
-        Coefficients of the kernel at all points.
-    intercept : ndarray of shape (n_machines,)
-        Biases.
-    objective : ndarray of shape (n_machines,)
-        Values of the objective.
-    converged : bool
-        Whether all duals were solved to tolerance.
-    """
+    """Machines, one a column of signs."""
 
     alpha: FloatArray
+    """Coefficients of the kernel at all points; shape (n_points, n_machines)."""
     intercept: FloatArray
+    """Biases; shape (n_machines,)."""
     objective: FloatArray
+    """Values of the objective; shape (n_machines,)."""
     converged: bool
+    """Whether all duals were solved to tolerance."""
 
 
 def kernel_width(X: FloatArray, width: float | str) -> float:

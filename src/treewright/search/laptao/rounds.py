@@ -56,30 +56,21 @@ _DENSE_LEAVES = 2000
 
 @dataclass(frozen=True)
 class GraphTask:
-    """Points on a graph, some of them labelled.
-
-    Attributes
-    ----------
-    X : ndarray (C order) or csr_array of shape (n_points, n_features)
-        Points with features of about unit size.
-    W : csr_array of shape (n_points, n_points)
-        Affinities, symmetric, with a zero diagonal.
-    Y : ndarray of shape (n_points, n_outputs)
-        Mean of the labels of each point less the mean of all labels, 0 where there is none.
-    label_weight : ndarray of shape (n_points,)
-        J, the weight of the labels of each point, 0 where there is none.
-    weight : ndarray of shape (n_points,)
-        m, the weight of each point, positive.
-    gamma : float
-        Price of differences along edges.
-    """
+    """Points on a graph, some of them labelled."""
 
     X: Any
+    """Points with features of about unit size, an array in C order or a csr_array of shape (n_points, n_features)."""
     W: Any
+    """Affinities, symmetric, with a zero diagonal; shape (n_points, n_points)."""
     Y: FloatArray
+    """Mean of the labels of each point less the mean of all labels, 0 where there is none; shape (n_points,
+    n_outputs)."""
     label_weight: FloatArray
+    """J, the weight of the labels of each point, 0 where there is none; shape (n_points,)."""
     weight: FloatArray
+    """m, the weight of each point, positive; shape (n_points,)."""
     gamma: float
+    """Price of differences along edges."""
 
     def objective(self, values: FloatArray) -> tuple[float, float]:
         """Return loss at the labels and price of differences along edges, for values of the points."""
@@ -90,46 +81,30 @@ class GraphTask:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the penalty grows.
-
-    Attributes
-    ----------
-    rounds : int
-        Most rounds; with 0, the model is fitted to the smoothed labels and that is all.
-    mu, factor : float
-        Penalty of the first round, and what it is multiplied by after each.
-    full : bool
-        Whether multipliers take the textbook's step, twice the paper's.
-    tol : float
-        Two rounds in which less than this share of the points changes leaves end the work.
-    """
+    """How the penalty grows."""
 
     rounds: int = 20
+    """Most rounds; with 0, the model is fitted to the smoothed labels and that is all."""
     mu: float = 0.002
     factor: float = 1.3
+    """Penalty of the first round, and what it is multiplied by after each."""
     full: bool = False
+    """Whether multipliers take the textbook's step, twice the paper's."""
     tol: float = 1e-3
+    """Two rounds in which less than this share of the points changes leaves end the work."""
 
 
 class Fitted(NamedTuple):
-    """A model after a tree step.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_points, n_outputs)
-        What it predicts for the points.
-    price : float
-        What its splits cost.
-    leaf : ndarray of int, shape (n_points,) or (n_points, n_estimators), or None
-        Leaf of each point, in each tree of a forest; None where the model has no trees.
-    model : object
-        The model itself, which a later step does not change.
-    """
+    """A model after a tree step."""
 
     values: FloatArray
+    """What it predicts for the points; shape (n_points, n_outputs)."""
     price: float
+    """What its splits cost."""
     leaf: IntArray | None
+    """Leaf of each point, (n_points,), or in each tree of a forest, (n_points, n_estimators); None without trees."""
     model: Any
+    """The model itself, which a later step does not change."""
 
 
 class TreeStep(Protocol):
@@ -163,33 +138,22 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class LapResult:
-    """What the rounds ended with.
-
-    Attributes
-    ----------
-    model : object
-        Model of the best round, or the finished one; the trees of a forest have the best values of their leaves.
-    values : ndarray of shape (n_points, n_outputs)
-        What it predicts for the points, with the best values of its leaves, centred.
-    smooth : ndarray of shape (n_points, n_outputs)
-        Labels smoothed along the graph alone, centred.
-    rounds : list of Round
-        The course of the fit, the finished model the last one.
-    best : int
-        Number of the round of the model, or of that which it was finished from.
-    finished : bool
-        Whether the tree step had anything to finish.
-    reason : {"rounds", "settled", "stopped"}
-        Why it ended: all rounds done, the tree did not change any more, or the budget was over.
-    """
+    """What the rounds ended with."""
 
     model: Any
+    """Model of the best round, or the finished one; the trees of a forest have the best values of their leaves."""
     values: FloatArray
+    """What it predicts for the points, with the best values of its leaves, centred; shape (n_points, n_outputs)."""
     smooth: FloatArray
+    """Labels smoothed along the graph alone, centred; shape (n_points, n_outputs)."""
     rounds: list[Round]
+    """The course of the fit, the finished model the last one."""
     best: int
+    """Number of the round of the model, or of that which it was finished from."""
     finished: bool
+    """Whether the tree step had anything to finish."""
     reason: str
+    """Why it ended: "rounds" are done, "settled" as the tree did not change any more, or "stopped" by the budget."""
 
     @property
     def n_rounds(self) -> int:

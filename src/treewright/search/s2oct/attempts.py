@@ -170,32 +170,22 @@ def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What an attempt is to do.
-
-    Attributes
-    ----------
-    guided : ndarray of int
-        Labels of the unlabelled points.
-    guidance : float
-        Weight of the guide.
-    random_root : bool
-        Whether to begin with a random root.
-    shallow : bool
-        Whether to grow no deeper than two splits: where points need margins of 1 there is little room, and fewer and
-        higher nodes find it more often.
-    simplify, alone : bool
-        Whether to do with fewer hyperplanes, or with a single one, for the same reason.
-    seed : int
-        Seed.
-    """
+    """What an attempt is to do."""
 
     guided: IntArray
+    """Labels of the unlabelled points."""
     guidance: float
+    """Weight of the guide."""
     random_root: bool
+    """Whether to begin with a random root."""
     shallow: bool
+    """Whether to grow no deeper than two splits: where points need margins of 1 there is little room, and fewer and
+    higher nodes find it more often."""
     simplify: bool
     alone: bool
+    """Whether to do with fewer hyperplanes, or with a single one, for the same reason."""
     seed: int
+    """Seed."""
 
 
 def _task(guide: Guide, number: int, seed: int, rng: np.random.Generator) -> _Task:

@@ -17,24 +17,16 @@ __all__ = ["Pool", "choose", "committee", "members", "vote_shares"]
 
 @dataclass
 class Pool:
-    """Equally good trees, with the labels that each gives to the unlabelled points.
-
-    Attributes
-    ----------
-    objective : float
-        Objective of all of them.
-    trees : list of Tree
-        The trees.
-    labels : list of ndarray
-        Their labels of the unlabelled points.
-    guide : ndarray or None
-        Labels that the guide gives.
-    """
+    """Equally good trees, with the labels that each gives to the unlabelled points."""
 
     objective: float = np.inf
+    """Objective of all of them."""
     trees: list[Tree] = field(default_factory=list)
+    """The trees."""
     labels: list[IntArray] = field(default_factory=list)
+    """Their labels of the unlabelled points."""
     guide: IntArray | None = None
+    """Labels that the guide gives."""
 
     def add(self, model: S2OCT, tree: Tree, objective: float) -> None:
         """Add a feasible tree of this objective if it is as good as the others; a better one drops them."""

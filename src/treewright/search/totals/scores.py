@@ -62,29 +62,20 @@ class ClassScores:
     0 counts as half the smallest one above 0 of the rows to be labelled, so that no row is impossible. A class
     without labels scores by novelty, below what the other classes score: it gets the rows farthest from all labelled
     ones, and no more of them than the totals ask for.
-
-    Attributes
-    ----------
-    classifier : object or None
-        The fitted classifier; None where labels have one class only, whose score is then 0.
-    columns : ndarray of int
-        Class numbers of the columns that the classifier gives.
-    n_classes : int
-        Number of classes, those without labels included.
-    novelty : Novelty or None
-        Of classes without labels.
-    floor : float
-        Least probability.
-    level : float
-        Score that a class without labels has for the farthest training row.
     """
 
     classifier: Any
+    """The fitted classifier; None where labels have one class only, whose score is then 0."""
     columns: IntArray
+    """Class numbers of the columns that the classifier gives."""
     n_classes: int
+    """Number of classes, those without labels included."""
     novelty: Novelty | None = None
+    """Of classes without labels."""
     floor: float = float(np.finfo(np.float64).tiny)
+    """Least probability."""
     level: float = 0.0
+    """Score that a class without labels has for the farthest training row."""
 
     def adapt(self, X: FloatArray) -> FloatArray:
         """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
