@@ -10,7 +10,7 @@ from treewright.search.improve.leaves import LinearLeaves, MeanLeaves
 from treewright.search.improve.ridge import CentredRows
 from treewright.search.improve.tao import alternate_nodes
 from treewright.tree import Tree, passing, predict_values, route
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 
 def table(n=300, p=5, outputs=2, seed=0):

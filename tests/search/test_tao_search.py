@@ -14,7 +14,7 @@ from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
 from treewright.search.improve.tao import alternate_nodes, normal_price
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.tree import Tree, passing, predict_labels, predict_values, route
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 # ---------------------------------------------------------------------- the node solver
 

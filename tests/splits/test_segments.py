@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.data import PointTotals
-from treewright.splits.segments import Segment
+from treewright.splits.thresholds import Segment
 
 
 def way_of(seed):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from treewright.splits.separation import Separation, separate
+from treewright.splits.directions import Separation, separate
 
 
 def test_separation_keeps_hard_points_and_the_bound():

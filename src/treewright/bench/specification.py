@@ -61,27 +61,18 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set and how to get it.
-
-    Attributes
-    ----------
-    name : str
-        Its name in rows.
-    load : callable
-        ``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`.
-    parameters : mapping
-        Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row.
-    paths : tuple of Path
-        Files to load; not part of the key, but their hashes should be among the parameters.
-    keep : bool
-        Whether what was loaded is kept on disk for the next row: for what takes long to make.
-    """
+    """A data set and how to get it."""
 
     name: str
+    """Its name in rows."""
     load: Callable[..., Data]
+    """``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row."""
     paths: tuple[Path, ...] = ()
+    """Files to load; not part of the key, but their hashes should be among the parameters."""
     keep: bool = False
+    """Whether what was loaded is kept on disk for the next row: for what takes long to make."""
 
     def sets(self, folder: Path | None) -> tuple[DataSet, ...]:
         """Return the data set alone; it needs no folder."""
@@ -90,44 +81,29 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Sample:
-    """A protocol of sampling.
-
-    Attributes
-    ----------
-    name : str
-        Its name in rows.
-    take : callable
-        ``take(data, draw, **parameters)`` returns an :class:`~treewright.bench.Instance`; `draw` is the seed.
-    parameters : mapping
-        Plain values; part of the key of a row.
-    draws : int
-        How many are taken: 0, 1, ... up to this number.
-    """
+    """A protocol of sampling."""
 
     name: str
+    """Its name in rows."""
     take: Callable[..., Instance]
+    """``take(data, draw, **parameters)`` returns an :class:`~treewright.bench.Instance`; `draw` is the seed."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values; part of the key of a row."""
     draws: int = 1
+    """How many are taken: 0, 1, ... up to this number."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """What a method is run on; None is everything.
-
-    Attributes
-    ----------
-    sets, samples : tuple of str or None
-        Names.
-    draws : int or None
-        Only draws below this number.
-    spread : int or None
-        So many data sets, evenly spread over all of the specification.
-    """
+    """What a method is run on; None is everything."""
 
     sets: tuple[str, ...] | None = None
     samples: tuple[str, ...] | None = None
+    """Names."""
     draws: int | None = None
+    """Only draws below this number."""
     spread: int | None = None
+    """So many data sets, evenly spread over all of the specification."""
 
     def allows(self, data: str, sample: str, draw: int, names: Sequence[str]) -> bool:
         """Whether the method is run there; `names` are all data sets of the specification."""
@@ -145,40 +121,27 @@ class Where:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to fit a model. Only the call of ``fit`` is timed.
-
-    Attributes
-    ----------
-    name : str
-        Its name in rows.
-    model : callable
-        ``model(**parameters)`` returns what has ``fit(X, y, **given)``: an estimator's class, or a function.
-    parameters : mapping
-        Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row.
-    setting : str
-        Tells rows of the same method apart.
-    per_instance : mapping of str to callable
-        Further parameters, computed from the instance.
-    on : callable
-        What the fit sees of the instance: all of it, :func:`~treewright.bench.labelled_rows`, ... It may raise
-        :class:`~treewright.bench.SkipRow`.
-    given : tuple of str
-        What else goes to ``fit``, from the instance: "totals", ...
-    answer : callable
-        ``answer(model, instance)`` returns predictions for the test rows; not timed.
-    where : Where
-        Where it is run.
-    """
+    """A way to fit a model. Only the call of ``fit`` is timed."""
 
     name: str
+    """Its name in rows."""
     model: Callable[..., Any]
+    """``model(**parameters)`` returns what has ``fit(X, y, **given)``: an estimator's class, or a function."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row."""
     setting: str = ""
+    """Tells rows of the same method apart."""
     per_instance: Mapping[str, Callable[[Instance], Any]] = field(default_factory=dict)
+    """Further parameters, computed from the instance."""
     on: Callable[[Instance], Instance] = everything
+    """What the fit sees of the instance: all of it, :func:`~treewright.bench.labelled_rows`, ... It may raise
+    :class:`~treewright.bench.SkipRow`."""
     given: tuple[str, ...] = ()
+    """What else goes to ``fit``, from the instance: "totals", ..."""
     answer: Callable[[Any, Instance], AnyArray] = predictions
+    """``answer(model, instance)`` returns predictions for the test rows; not timed."""
     where: Where = Where()
+    """Where it is run."""
 
 
 @dataclass(frozen=True)
@@ -196,27 +159,6 @@ Metric = Callable[[Instance, Outcome], Mapping[str, Any]]
 @dataclass(frozen=True)
 class Specification:
     """An experiment.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the store, and on the command line of a script with several.
-    data : tuple of Source
-        Data sets, and tables of a folder.
-    samples : tuple of Sample
-        How labels and test rows are drawn.
-    methods : tuple of Method
-        What is compared.
-    metrics : tuple of callable
-        What is measured besides time, memory and what a fit says of itself.
-    summary : tuple of callable
-        Each makes a table or text of all rows.
-    time_limit : float or None
-        Seconds of a fit, for parameters that are :data:`TIME_LIMIT`.
-    threads : int
-        Cores of a fit, for parameters that are :data:`THREADS` and for numerical libraries.
-    quick : Specification or None
-        A small one that tells in seconds whether everything runs.
 
     Examples
     --------
@@ -237,14 +179,23 @@ class Specification:
     """
 
     name: str
+    """Its name in the store, and on the command line of a script with several."""
     data: tuple[Source, ...]
+    """Data sets, and tables of a folder."""
     samples: tuple[Sample, ...]
+    """How labels and test rows are drawn."""
     methods: tuple[Method, ...]
+    """What is compared."""
     metrics: tuple[Metric, ...] = ()
+    """What is measured besides time, memory and what a fit says of itself."""
     summary: tuple[Callable[[list[Row]], Any], ...] = ()
+    """Each makes a table or text of all rows."""
     time_limit: float | None = None
+    """Seconds of a fit, for parameters that are :data:`TIME_LIMIT`."""
     threads: int = 1
+    """Cores of a fit, for parameters that are :data:`THREADS` and for numerical libraries."""
     quick: Specification | None = None
+    """A small one that tells in seconds whether everything runs."""
 
     def __post_init__(self) -> None:
         samples = [f"sample {sample.name!r}" for sample in self.samples]

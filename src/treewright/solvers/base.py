@@ -60,24 +60,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """One progress event of a solve.
-
-    Attributes
-    ----------
-    seconds : float
-        Time since the solve began.
-    objective : float
-        Best objective so far, ``inf`` before the first solution.
-    bound : float
-        Best proven lower bound so far, ``-inf`` before the first.
-    nodes : int
-        Nodes of the branch-and-bound tree so far.
-    """
+    """One progress event of a solve."""
 
     seconds: float
+    """Time since the solve began."""
     objective: float
+    """Best objective so far, ``inf`` before the first solution."""
     bound: float
+    """Best proven lower bound so far, ``-inf`` before the first."""
     nodes: int = 0
+    """Nodes of the branch-and-bound tree so far."""
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -85,37 +77,25 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Result:
-    """What a solver returns: a dataclass, never an exception for a limit that was reached.
-
-    Attributes
-    ----------
-    status : Status
-        How the solve ended.
-    x : ndarray or None
-        Best solution found, None if there is none. Integer variables are rounded. For ``Status.UNBOUNDED``
-        some feasible point.
-    objective : float
-        Objective of `x` (offset included), ``inf`` without one.
-    bound : float
-        Proven lower bound of the optimum, ``-inf`` without one, ``inf`` for an infeasible program.
-    seconds : float
-        Duration, building the solver's own model included.
-    nodes : int
-        Branch-and-bound nodes.
-    trace : tuple of Progress
-        Every improvement of objective or bound that was reported.
-    solver : str
-        Name and version of the solver.
-    """
+    """What a solver returns: a dataclass, never an exception for a limit that was reached."""
 
     status: Status
+    """How the solve ended."""
     x: FloatArray | None
+    """Best solution found, None if there is none. Integer variables are rounded. For ``Status.UNBOUNDED`` some
+    feasible point."""
     objective: float
+    """Objective of `x` (offset included), ``inf`` without one."""
     bound: float
+    """Proven lower bound of the optimum, ``-inf`` without one, ``inf`` for an infeasible program."""
     seconds: float
+    """Duration, building the solver's own model included."""
     nodes: int = 0
+    """Branch-and-bound nodes."""
     trace: tuple[Progress, ...] = ()
+    """Every improvement of objective or bound that was reported."""
     solver: str = ""
+    """Name and version of the solver."""
 
     @property
     def gap(self) -> float:

@@ -63,33 +63,22 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class SolverInfo:
-    """What is known about a solver on this machine.
-
-    Attributes
-    ----------
-    name : str
-        Name for the ``solver`` parameter.
-    installed : bool
-        Whether its Python package is there.
-    version : str
-        Version of the package, empty if missing.
-    licence : str
-        "open source", "full", "size-limited (...)", "missing: ..." or "unknown" where the package is missing.
-    capabilities : list of str
-        What it can do.
-    problem : str
-        What keeps it from being used, empty if nothing does.
-    remedy : str
-        What to do about the problem.
-    """
+    """What is known about a solver on this machine."""
 
     name: str
+    """Name for the ``solver`` parameter."""
     installed: bool
+    """Whether its Python package is there."""
     version: str
+    """Version of the package, empty if missing."""
     licence: str
+    """"open source", "full", "size-limited (...)", "missing: ..." or "unknown" where the package is missing."""
     capabilities: list[str]
+    """What it can do."""
     problem: str = ""
+    """What keeps it from being used, empty if nothing does."""
     remedy: str = ""
+    """What to do about the problem."""
 
 
 def solvers_with(capability: Capability) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["LEAST_GAP", "Points"]
 

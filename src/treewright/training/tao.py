@@ -32,7 +32,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, averaged, predict_values, relabelled, route, visited
 from treewright.tree.measure import weighted_error
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]
 

@@ -1,5 +1,5 @@
-"""S2OCT: the model, its printed program, its repair and its constants."""
+"""S2OCT: the model, its printed program and its repair."""
 
-from treewright.formulations.s2oct.model import S2OCT, default_depth, default_max_coefficient, largest_distance
+from treewright.formulations.s2oct.model import S2OCT
 
-__all__ = ["S2OCT", "default_max_coefficient", "default_depth", "largest_distance"]
+__all__ = ["S2OCT"]

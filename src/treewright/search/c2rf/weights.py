@@ -30,7 +30,7 @@ from treewright.search.incumbent import Incumbent
 from treewright.solvers.base import Status
 from treewright.solvers.linear import LinearProgram
 from treewright.splits.joining import solve_joining
-from treewright.splits.segments import Segment
+from treewright.splits.thresholds import Segment
 
 __all__ = ["cut_without_threshold", "mimicking_weights", "near_optimum", "nearest_weights", "search_c2rf"]
 

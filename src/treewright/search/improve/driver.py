@@ -19,7 +19,7 @@ from treewright.budget import Budget
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.points import Points
 from treewright.tree import Tree
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["Alternation", "Node", "NodeSolver"]
 

@@ -24,15 +24,10 @@ __all__ = ["GapNodes", "alternate"]
 
 @dataclass(frozen=True)
 class GapNodes:
-    """Splits whose sides are a gap apart, at a price for each feature.
-
-    Attributes
-    ----------
-    points : GapPoints
-        Points, and what splits must keep.
-    """
+    """Splits whose sides are a gap apart, at a price for each feature."""
 
     points: GapPoints
+    """Points, and what splits must keep."""
 
     def price(self, normals: FloatArray) -> float:
         """Features that splits use, times their price."""

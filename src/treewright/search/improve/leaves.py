@@ -10,7 +10,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.search.improve.ridge import CentredRows, blocks
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["ClassLeaves", "Leaves", "LinearLeaves", "MeanLeaves"]
 

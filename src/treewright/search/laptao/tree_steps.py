@@ -22,7 +22,7 @@ from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
 from treewright.splits.points import Points
 from treewright.tree import Tree, route
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["AlternatingStep", "CartStep", "ForestStep", "NoStep", "RegressorStep"]
 

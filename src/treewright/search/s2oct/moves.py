@@ -11,9 +11,9 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
+from treewright.splits.directions import Separation, separate
 from treewright.splits.joining import solve_joining
-from treewright.splits.segments import Segment
-from treewright.splits.separation import Separation, separate
+from treewright.splits.thresholds import Segment
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["Moves", "shrunk"]

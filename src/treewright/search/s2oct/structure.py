@@ -12,8 +12,7 @@ from treewright.budget import Budget
 from treewright.search.grow.oblique import GapPoints, grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.s2oct.survey import SAMPLED, Survey
-from treewright.splits.directions import logistic_direction
-from treewright.splits.separation import separate
+from treewright.splits.directions import logistic_direction, separate
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
 from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes, planes_errors
