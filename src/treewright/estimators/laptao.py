@@ -15,6 +15,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.model import settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
@@ -31,7 +32,7 @@ from treewright.tree import Tree
 __all__ = ["LapTAOClassifier", "LapTAORegressor"]
 
 _PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
-_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
+_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense", "design": "_design"}
 """Fitted attributes that hold what predicts."""
 
 
@@ -70,6 +71,10 @@ class LapTAOModel(GraphModel, TAOModel):
         closer together.
     tol : float
         Two rounds in which less than this share of the rows changes leaves end the fit.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str
+        Categorical features, as for :class:`TAOClassifier`. The graph, and regressors other than trees, see a column
+        for each level, scaled so that two levels are as far apart as the ends of a number, and means in the place of
+        missing numbers; trees take categories and gaps as they are.
     time_limit : float or None
         Seconds for the whole fit. The search for neighbours takes half of it at most: where that is too little, it is
         less thorough, or covers a part of the rows, or is left out, and only labelled rows are used; a warning says so
@@ -144,10 +149,11 @@ class LapTAOModel(GraphModel, TAOModel):
             )
 
     def _found_by(
-        self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget
+        self, given: Given, Y: FloatArray, weight: FloatArray, labelled: BoolArray, budget: Budget
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
-        start = self._given_start(rows.X.shape[1]) if self.estimator == "tao" else None
+        rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
+        start = self._given_start(given.noted) if self.estimator == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_print_round), is_classifier(self)
         with budget.stop_on_interrupt():
@@ -156,10 +162,10 @@ class LapTAOModel(GraphModel, TAOModel):
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
         return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
 
-    def _given_start(self, n_features: int) -> Tree | None:
+    def _given_start(self, noted: dict[str, Any]) -> Tree | None:
         if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
             self.warm_start._need_tree()
-        given = self._given_numerical_tree(n_features, self.splits)
+        given = self._given_mixed_tree(noted, self.splits)
         if given is not None and self.n_estimators > 1:
             raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
         return given
@@ -218,8 +224,8 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
         output alone.
     splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
-    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, unlabeled, time_limit, n_jobs
-    random_state, verbose, warm_start
+    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features, unlabeled
+    time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
@@ -228,7 +234,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
         are often more accurate than the tree.
     objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also
     --------
@@ -258,8 +264,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        rows = Sample.of(given.X, Y, problem.weight)
-        found, fitted = self._found_by(rows, problem.labelled, given.graph, budget)
+        found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget)
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
         return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 
@@ -288,7 +293,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each output if it knows one
         output alone.
     splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
-    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache
+    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features
     unlabeled : float or None
         Mark of missing targets in y; NaN and None are marks too.
     time_limit, n_jobs, random_state, verbose, warm_start
@@ -301,7 +306,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     objective_ : float
         Objective of the model, its leaves at their best values, in units of the variance of the known targets.
     alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_, scale_
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also
     --------
@@ -342,8 +347,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
                 "or fit an estimator for each output"
             )
         labelled = np.asarray(~missing.any(axis=1))
-        rows = Sample.of(given.X, Y, given.checked_weight())
-        found, fitted = self._found_by(rows, labelled, given.graph, budget)
+        found, fitted = self._found_by(given, Y, given.checked_weight(), labelled, budget)
         filled = np.where(labelled[:, None], Y, found.smooth)
         return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}
 

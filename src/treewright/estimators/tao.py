@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
+from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import TimedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
@@ -28,7 +30,7 @@ __all__ = ["TAOClassifier", "TAORegressor"]
 
 
 @parameters
-class TAOModel(TimedModel, TreeModel):
+class TAOModel(MixedModel, TimedModel):
     r"""What both share: parameters, the start, the course of a fit.
 
     Parameters
@@ -85,13 +87,14 @@ class TAOModel(TimedModel, TreeModel):
         return tags
 
     def _trained_on(
-        self, rows: Sample, n_classes: int | None, budget: Budget, fitted: dict[str, Any]
+        self, given: Given, y: Any, weight: FloatArray, n_classes: int | None, budget: Budget
     ) -> tuple[FitRecord, dict[str, Any]]:
-        start = self._given_numerical_tree(rows.X.shape[1], self.splits)
+        rows = Sample.of(given.X, y, weight, levels_of(given.noted))
+        start = self._given_mixed_tree(given.noted, self.splits)
         settings = settings_of(self, TAOSettings)
         with budget.stop_on_interrupt():
             found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
-        return found.record, fitted | {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
+        return found.record, {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
@@ -123,7 +126,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Price of a split, in rows of weight 1: one on a single feature must save rows of a total weight of more than
         this, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is
         an eightieth of the root of the number of rows, at least 1, times the weight of one row (see Notes).
-    splits, init, stretch, max_iter
+    splits, init, stretch, max_iter, categorical_features
     class_weight : dict, "balanced" or None
         Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
     time_limit, n_jobs, random_state, verbose, warm_start
@@ -131,7 +134,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
     Attributes
     ----------
     tree_, classes_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_, categories_, has_missing_
 
     Notes
     -----
@@ -139,6 +142,14 @@ class TAOClassifier(TAOModel, TreeClassifier):
     for the weight of one row. Other weights (of AdaBoost, of a survey) make a row weigh
     :math:`\sum c_i^2 / \sum c_i`, and the rows :math:`(\sum c_i)^2 / \sum c_i^2` in number. So with ``alpha="auto"``
     weights that are all multiplied by a number give the same tree.
+
+    *Categories.* A split is a hyperplane over numerical features or a subset of the levels of one categorical feature
+    (``colour in {red, blue}``), which costs alpha however many levels it lists. Levels are strings, numbers or bools.
+    At prediction a level that a split has not seen goes where more training rows went: the else of the rule.
+
+    *Missing values* (NaN, None, pandas' NA). Every split has a side for rows that lack a value it uses, learned with
+    the split; where no training row lacks one, it is that of more training rows. A split can also part rows that have
+    a value from those that have none: its threshold lies beyond all values then. Sparse X has no missing values.
 
     Examples
     --------
@@ -148,6 +159,18 @@ class TAOClassifier(TAOModel, TreeClassifier):
     >>> model = TAOClassifier(max_depth=3, alpha=0.1, random_state=0).fit(X, y)
     >>> model.status_, model.score(X, y) > 0.97
     ('local', True)
+
+    A table with a category and gaps:
+
+    >>> colour = np.array(["red", "blue", "green", None] * 25, dtype=object)
+    >>> size = np.where(np.arange(100) % 10 == 0, np.nan, np.arange(100))
+    >>> X = np.column_stack([colour, size])
+    >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
+    >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
+    if x0 in {blue} or missing:
+        no  (50 points: 100% no)
+    else:
+        yes  (50 points: 100% yes)
     """
 
     class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
@@ -155,8 +178,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = make_problem(given.without_features().X, given.y, given.sample_weight)
         weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
-        rows = Sample.of(given.X, problem.y, weight)
-        return self._trained_on(rows, problem.n_classes, budget, {"classes_": problem.classes})
+        record, fitted = self._trained_on(given, problem.y, weight, problem.n_classes, budget)
+        return record, fitted | {"classes_": problem.classes}
 
 
 @estimator
@@ -181,18 +204,21 @@ class TAORegressor(TAOModel, TreeRegressor):
         is an eightieth of the root of the number of rows, at least 1, times the weight of one row, see
         :class:`TAOClassifier`.
     leaves : {"constant", "linear"}
-        What a leaf predicts: the mean of its rows, or a linear function of all features; there `stretch` has no
-        meaning, as copies with the target of their row would flatten it.
+        What a leaf predicts: the mean of its rows, or a linear function of all numerical features, which must not have
+        missing values then; there `stretch` has no meaning, as copies with the target of their row would flatten it.
     leaf_ridge : float
         The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
         end of a feature's range to the other by s costs as much as this many such rows, whatever unit weights have.
         Larger is flatter; a leaf with few rows is nearly constant. Above 0; without meaning for constant leaves.
-    splits, init, stretch, max_iter, time_limit, n_jobs, random_state, verbose, warm_start
+    splits, init, stretch, max_iter
+    categorical_features
+        Categorical features, as for :class:`TAOClassifier`. Linear leaves have no slope along them.
+    time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
     tree_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_, n_features_in_
-    feature_names_in_
+    feature_names_in_, categories_, has_missing_
 
     Examples
     --------
@@ -218,14 +244,15 @@ class TAORegressor(TAOModel, TreeRegressor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.input_tags.allow_nan = self.leaves != "linear"
         return tags
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         refuse_dates(given.y, "y")
         targets = check_array(given.y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(given.X, targets)
-        rows = Sample.of(given.X, targets.reshape(given.X.shape[0], -1), given.checked_weight())
-        return self._trained_on(rows, None, budget, {})
+        targets = targets.reshape(given.X.shape[0], -1)
+        return self._trained_on(given, targets, given.checked_weight(), None, budget)
 
 
 def _print_pass(seconds: float, objective: float, loss: float, after: str = "") -> None:

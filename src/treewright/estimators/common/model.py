@@ -147,13 +147,17 @@ class Model:
         if self.n_jobs == 0:
             raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
         prepared = self._prepared(given.sample_weight is not None)
-        given, noted = fit_rows(self, given)
+        given = self._checked_rows(given)
         record, fitted = self._trained(given, prepared, budget)
-        self._publish(record.closed(budget), noted | fitted)
+        self._publish(record.closed(budget), given.noted | fitted)
         return self
 
     def _prepared(self, weighted: bool) -> Any:
         """Check what can be checked before the data, and return what training needs of it."""
+
+    def _checked_rows(self, given: Given) -> Given:
+        """Validate the rows of a fit."""
+        return fit_rows(self, given)
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit to checked rows, and the fitted attributes."""

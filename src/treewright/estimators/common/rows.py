@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ NOTED = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True)
 class Given:
-    """What ``fit`` was given."""
+    """What ``fit`` was given, and once its rows are checked, what is noted of them: to be set when all went well."""
 
     X: Any
     y: Any
@@ -42,6 +42,7 @@ class Given:
     totals: Any = None
     groups: ArrayLike | None = None
     graph: Any = None
+    noted: dict[str, Any] = field(default_factory=dict)
 
     def without_features(self) -> Given:
         """The same with one constant feature: labels and weights are checked apart from rows that may be sparse."""
@@ -52,14 +53,14 @@ class Given:
         return np.asarray(_check_sample_weight(self.sample_weight, self.X, dtype=np.float64, ensure_non_negative=True))
 
 
-def fit_rows(estimator: Any, given: Given) -> tuple[Given, dict[str, Any]]:
-    """Validate the rows of a fit; return it, and their number and names of features, to be set when all went well."""
+def fit_rows(estimator: Any, given: Given) -> Given:
+    """Validate the rows of a fit, and note number and names of their features."""
     if given.y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
     other = copy(estimator)
     rows = _checked(other, given.X, ensure_min_samples=2)
-    return replace(given, X=rows), {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+    return replace(given, X=rows, noted={name: getattr(other, name) for name in NOTED if hasattr(other, name)})
 
 
 def new_rows(estimator: Any, X: ArrayLike) -> Any:

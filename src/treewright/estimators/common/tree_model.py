@@ -43,7 +43,7 @@ class TreeModel(BaseEstimator):
             Leaves.
         """
         self._need_tree()
-        return route(self.tree_, new_rows(self, X))
+        return route(self.tree_, self._check_rows(X))
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_array:
         """Return the nodes that each row visits.
@@ -59,7 +59,7 @@ class TreeModel(BaseEstimator):
             1 where the row visits the node.
         """
         self._need_tree()
-        return decision_path(self.tree_, new_rows(self, X))
+        return decision_path(self.tree_, self._check_rows(X))
 
     def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
@@ -79,12 +79,15 @@ class TreeModel(BaseEstimator):
         self._need_tree()
         names = getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
+        levels = getattr(self, "categories_", None)
         return export_text(
             self.tree_,
             feature_names=None if names is None else [str(n) for n in names],
             class_names=None if classes is None else [str(c) for c in classes],
+            category_names=None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
             precision=precision,
             max_depth=max_depth,
+            show_missing=getattr(self, "has_missing_", False),
         )
 
     def save(self, path: str | Path) -> None:
@@ -118,7 +121,10 @@ class TreeModel(BaseEstimator):
         """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
         check_is_fitted(self)
 
-    def _given_tree(self, n_features: int) -> Tree | None:
+    def _check_rows(self, X: ArrayLike) -> Any:
+        return new_rows(self, X)
+
+    def _named_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
         given = self.warm_start
         if isinstance(given, TreeModel):
@@ -134,16 +140,12 @@ class TreeModel(BaseEstimator):
             return None
         if given.n_features != n_features:
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
-        return given.numerical()
-
-    def _given_numerical_tree(self, n_features: int, splits: str) -> Tree | None:
-        """Return the tree that ``warm_start`` names, in the units of the data; refuse what TAO cannot start from."""
-        given = self._given_tree(n_features)
-        if given is None:
-            return None
-        if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
-            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
         return given
+
+    def _given_tree(self, n_features: int) -> Tree | None:
+        """Return the tree that ``warm_start`` names; refuse one with categorical splits."""
+        given = self._named_tree(n_features)
+        return None if given is None else given.numerical()
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
@@ -171,7 +173,7 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        numbers = self._class_numbers(new_rows(self, X))  # says so if there is no fit
+        numbers = self._class_numbers(self._check_rows(X))  # says so if there is no fit
         return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -187,7 +189,7 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         ndarray of shape (n_samples, n_classes)
             Shares, columns in the order of ``classes_``.
         """
-        return self._class_shares(new_rows(self, X))
+        return self._class_shares(self._check_rows(X))
 
     def _class_numbers(self, rows: Any) -> IntArray:
         assert self.tree_.labels is not None
@@ -213,7 +215,7 @@ class TreeRegressor(RegressorMixin, TreeModel):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions, one column an output if there are several.
         """
-        values = self._values(new_rows(self, X))
+        values = self._values(self._check_rows(X))
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
     def _values(self, rows: Any) -> FloatArray:
