@@ -167,10 +167,10 @@ class TAOClassifier(TAOModel, TreeClassifier):
     >>> X = np.column_stack([colour, size])
     >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
     >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
-    if x0 in {blue} or missing:
-        no  (50 points: 100% no)
-    else:
+    if x0 in {green, red}:
         yes  (50 points: 100% yes)
+    else:
+        no  (50 points: 100% no)
     """
 
     class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
