@@ -1,7 +1,15 @@
 """Experiments as data: a specification, a runner, a store that only grows, a summary; see docs/benchmarks.md."""
 
 from treewright.bench.command import main
-from treewright.bench.data import FileSet, PaperSets, read_classes, read_one_class, read_table_of_numbers, read_values
+from treewright.bench.data import (
+    FileSet,
+    PaperSets,
+    read_classes,
+    read_coded_classes,
+    read_one_class,
+    read_table_of_numbers,
+    read_values,
+)
 from treewright.bench.instance import (
     Data,
     Instance,
@@ -115,6 +123,7 @@ __all__ = [
     "plan",
     "predictions",
     "read_classes",
+    "read_coded_classes",
     "read_one_class",
     "read_table_of_numbers",
     "read_values",
