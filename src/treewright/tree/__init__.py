@@ -13,6 +13,7 @@ from treewright.tree.routing import (
     route,
     side,
     visited,
+    without_idle_splits,
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
 from treewright.tree.structure import Tree
@@ -35,6 +36,7 @@ __all__ = [
     "route",
     "side",
     "visited",
+    "without_idle_splits",
     "tree_from_dict",
     "tree_to_dict",
     "write_json",
