@@ -8,7 +8,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.tree import Tree, route
-from treewright.tree.shape import Shape
+from treewright.tree.structure import Shape
 
 __all__ = ["hinge_errors", "members", "split_norm", "split_values"]
 
