@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
 
 from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, standard_scaling, unit_scaling
-from treewright.data.merge import distinct_rows, sorted_distinct_rows
 from treewright.data.mixed import Features, check_finite
 from treewright.data.problem import make_problem
-from treewright.data.reduction import labelled_sample
+from treewright.data.reduction import distinct_rows, labelled_sample, sorted_distinct_rows
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import Tree, route
 

@@ -1,6 +1,5 @@
 """What a model is given: validated rows, class totals, scalings, and the papers' sampling protocols."""
 
-from treewright.data.merge import distinct_rows
 from treewright.data.mixed import Features
 from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
@@ -12,6 +11,7 @@ from treewright.data.reduction import (
     Sample,
     Scale,
     Weighted,
+    distinct_rows,
     labelled_sample,
     reduced,
 )

@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.model import SolvedModel, new_rows, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.c2rf.votes import vote_shares

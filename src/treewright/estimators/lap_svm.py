@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.model import Given, new_rows, semi_supervised_problem, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.rows import Given, new_rows, semi_supervised_problem
 from treewright.graph import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
 from treewright.training.record import FitRecord

@@ -16,10 +16,9 @@ from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.mixed import levels_of
-from treewright.estimators.common.model import settings_of
+from treewright.estimators.common.model import Given, partly_known_targets, semi_supervised_problem, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
-from treewright.estimators.common.rows import Given, partly_known_targets, semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError

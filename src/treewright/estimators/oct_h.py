@@ -9,9 +9,8 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from treewright.budget import Budget
 from treewright.data import make_problem
-from treewright.estimators.common.model import SolvedModel, settings_of
+from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.rows import Given
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.oct_h import LEAST_MARGIN, OCTHSettings, train_oct_h
 from treewright.training.optimize import Solving

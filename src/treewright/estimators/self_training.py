@@ -16,9 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.model import Model, settings_of
+from treewright.estimators.common.model import Given, Model, new_rows, partly_known_targets, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.rows import Given, new_rows, partly_known_targets
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord

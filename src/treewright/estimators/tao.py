@@ -15,10 +15,9 @@ from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
 from treewright.estimators.common.mixed import MixedModel, levels_of
-from treewright.estimators.common.model import TimedModel, settings_of
+from treewright.estimators.common.model import Given, TimedModel, class_weighted, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
-from treewright.estimators.common.rows import Given, class_weighted
 from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS

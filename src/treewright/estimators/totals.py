@@ -16,8 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
+from treewright.estimators.common.model import new_rows
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.rows import new_rows
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import response_of

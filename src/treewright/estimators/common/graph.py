@@ -9,9 +9,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.estimators.common.model import Model
+from treewright.estimators.common.model import Given, Model
 from treewright.estimators.common.parameters import parameter, parameters
-from treewright.estimators.common.rows import Given
 from treewright.graph.neighbors import METHODS
 
 __all__ = ["GraphModel"]

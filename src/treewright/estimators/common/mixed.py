@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import listing, missing_mask, refuse_dates
 from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
+from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
-from treewright.estimators.common.rows import NOTED, Given
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree

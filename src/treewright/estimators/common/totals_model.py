@@ -12,8 +12,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.data._checks import as_column, listing, missing_mask, show, uniform
-from treewright.estimators.common.model import Model
-from treewright.estimators.common.rows import Given, semi_supervised_problem
+from treewright.estimators.common.model import Given, Model, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.training.record import FitRecord
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
-from treewright.estimators.common.rows import new_rows
+from treewright.estimators.common.model import new_rows
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
