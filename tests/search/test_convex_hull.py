@@ -35,6 +35,9 @@ def cluster(kind, d, n, seed):
     elif kind == "collinear":
         # Lines of points through one another: many between two others.
         X = rng.integers(0, 4, (n, 3)) @ rng.normal(size=(3, d))
+    elif kind == "tailed":
+        # Most points are near one corner of their box, at scales far below its size.
+        X = np.exp(3 * rng.normal(size=(n, d)))
     else:
         X = np.repeat(rng.normal(size=(n // 2 + 1, d)), 2, axis=0)
     # Shuffled: sorted rows begin and end with a corner, which can hide what goes wrong with the first row.
@@ -56,7 +59,7 @@ def test_fast_hull_selects_the_points_of_the_programs(kind, d, n, seed):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(KINDS), st.integers(1, 6), st.integers(1, 60), st.integers(0, 10**6))
+@given(st.sampled_from([*KINDS, "tailed"]), st.integers(1, 9), st.integers(1, 120), st.integers(0, 10**6))
 def test_points_inside_are_few_corners_combined(kind, d, n, seed):
     X = cluster(kind, d, n, seed)
     hull = convex_hull(X)

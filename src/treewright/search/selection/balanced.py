@@ -80,13 +80,9 @@ def balanced_points(
 
 def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
     """Points that Algorithm 2 selects from one block; without time none."""
-    hull = convex_hull(X, budget)
-    made = np.flatnonzero(hull.inside)  # corners have b = 0, and no shares
-    selected = np.zeros(len(X), dtype=bool)
-    if not len(made):
-        return selected
-    solver, fixed = get_solver("highs"), np.full(len(made), np.nan)
-    for integer in (False, True):
+    made = np.flatnonzero(convex_hull(X, budget).inside)  # corners have b = 0, and no shares
+    selected, solver, fixed = np.zeros(len(X), dtype=bool), get_solver("highs"), np.full(len(made), np.nan)
+    for integer in (False, True) if len(made) else ():
         program = balanced_program(X, made, fixed, integer)
         seconds = None if budget.seconds is None else budget.remaining
         found = solver.solve(program, time_limit=seconds, gap=1e-6, stop=lambda: budget.over)
@@ -94,9 +90,10 @@ def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
             return selected
         b = program.value(found.x, "b")
         fixed = np.where(b <= _WHOLE, 0.0, np.where(b >= 1 - _WHOLE, 1.0, np.nan))
-    # What the relaxation fixes may cost more than it is worth; nothing is feasible too.
-    assert found.x is not None
-    return selected if found.objective > 0 else program.value(found.x, "a") > 0.5
+        # What the relaxation fixes may cost more than it is worth, and to select nothing is feasible too.
+        if integer and found.objective < 0:
+            selected = program.value(found.x, "a") > 0.5
+    return selected
 
 
 def balanced_program(X: FloatArray, made: IntArray, fixed: FloatArray, integer: bool) -> Program:

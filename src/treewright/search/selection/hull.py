@@ -79,7 +79,7 @@ class Hull:
         Returns
         -------
         csr_array of shape (len(rows), n) or None
-            Shares of all points, those of corners alone are not 0; None if time was over.
+            Shares of all points, those of corners alone are not 0; None if time was over, or HiGHS failed.
 
         Examples
         --------
@@ -93,24 +93,17 @@ class Hull:
         budget, space, d = budget or Budget(), self._space, self._space.n_dimensions
         used, share = np.zeros((len(rows), d + 1), dtype=np.int64), np.ones((len(rows), d + 1))
         tour = _round_trip(space.points[rows])
+        order = rows[tour]
         if d and len(rows):
             table, place = _Table(space, self.corners), 0
             while place < len(rows):
                 if budget.over:
                     return None
                 place = combine(
-                    space.points,
-                    rows[tour],
-                    place,
-                    table.corners,
-                    table.limit,
-                    table.n,
-                    space.noise,
-                    used,
-                    share,
-                    _WORK,
+                    space.points, order, place, table.corners, table.limit, table.n, space.noise, used, share, _WORK
                 )
-        self._repair(rows[tour], used, share)
+        if not self._repaired(order, used, share):
+            return None
         shares = sparse.csr_array(
             (share.ravel(), (np.repeat(tour, d + 1), self.corners[used.ravel()])), shape=(len(rows), len(self._X))
         )
@@ -118,22 +111,26 @@ class Hull:
         shares.eliminate_zeros()
         return shares
 
-    def _repair(self, rows: IntArray, used: IntArray, share: FloatArray) -> None:
-        """Let HiGHS write the points that the kernel could not."""
+    def _repaired(self, rows: IntArray, used: IntArray, share: FloatArray) -> bool:
+        """Let HiGHS write the points that the kernel could not; whether it did."""
         np.maximum(share, 0.0, out=share)
-        missed = np.abs(np.einsum("rk,rkd->rd", share, self._X[self.corners[used]]) - self._X[rows]).max(axis=1)
+        rest = self._X[rows]
+        for column in range(used.shape[1]):
+            rest -= share[:, column, None] * self._X[self.corners[used[:, column]]]
+        missed = np.abs(rest).max(axis=1, initial=0.0)
         bad = np.flatnonzero((used[:, 0] < 0) | (missed > TOLERANCE) | (np.abs(share.sum(axis=1) - 1.0) > TOLERANCE))
         if not len(bad):
-            return
+            return True
         program = Corners(self._X[self.corners])
         width = used.shape[1]
         for k in bad:
-            found = program.shares(self._X[rows[k]])
-            if found is None:  # at the edge of the tolerance
-                continue
+            found = program.sure_shares(self._X[rows[k]])
+            if found is None:
+                return False
             largest = np.argsort(-found, kind="stable")[:width]
             used[k, : len(largest)], share[k] = largest, 0.0
             share[k, : len(largest)] = found[largest]
+        return True
 
 
 class _Table:
@@ -275,5 +272,9 @@ def _settled(
             if program.shares(X[corners[k]], without=int(k), seconds=budget.remaining) is not None:
                 inside[corners[k]] = True
                 program.leave_out(int(k))
+        for k in doubtful[inside[corners[doubtful]]]:  # points that lean on one another must not all go
+            if program.shares(X[corners[k]], seconds=budget.remaining) is None:
+                inside[corners[k]] = False
+                program.let_in(int(k))
         corners = corners[~inside[corners]]
     return inside, corners, not budget.over

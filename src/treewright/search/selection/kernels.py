@@ -26,7 +26,8 @@ OPEN, INSIDE, CORNER, UNSURE = 0, 1, 2, 3
 """States of points."""
 
 _OUTSIDE = 4
-_TOLERANCE = 1e-9
+# Half of what HiGHS is given, so that what is inside here is inside there.
+_TOLERANCE = 5e-10
 _NEGATIVE = 1e-11
 _PIVOT = 1e-9
 _REFRESH = 40
@@ -154,6 +155,23 @@ def _crash(
 
 
 @njit(cache=True, nogil=True)
+def _is_made(corners: Any, basis: Any, share: Any, q: Any) -> bool:
+    """Whether the shares do write the point, whatever rounding has done to the inverse."""
+    total = 0.0
+    for i in range(len(basis)):
+        total += share[i]
+    if total > 1.0 + _TOLERANCE:
+        return False
+    for k in range(len(q)):
+        rest = q[k]
+        for i in range(len(basis)):
+            rest -= share[i] * corners[k, basis[i]]
+        if abs(rest) > 1e-10:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _climb(
     corners: Any,
     limit: Any,
@@ -170,12 +188,18 @@ def _climb(
     """Walk from facet to facet until one proves q outside, or until q is between 0 and a facet."""
     d = len(basis)
     step, row = np.empty(d), np.empty(d)
+    fresh = False
     for _ in range(200 + 40 * d):
         value = 0.0
         for k in range(d):
             value += a[k] * q[k]
         if value > 1.0 + _TOLERANCE:
-            return _OUTSIDE
+            if fresh:
+                return _OUTSIDE
+            if not _refresh(corners, limit, m, basis, inverse, a, slack, slope):
+                return UNSURE
+            fresh = True
+            continue
         least, leaves = -_NEGATIVE, -1
         for i in range(d):
             share[i] = 0.0
@@ -184,7 +208,13 @@ def _climb(
             if share[i] < least:
                 least, leaves = share[i], i
         if leaves < 0:
-            return INSIDE
+            if _is_made(corners, basis, share, q):
+                return INSIDE
+            if fresh or not _refresh(corners, limit, m, basis, inverse, a, slack, slope):
+                return UNSURE
+            fresh = True
+            continue
+        fresh = False
         for k in range(d):
             step[k] = -inverse[k, leaves]
         _along(corners, m, step, slope)

@@ -44,19 +44,14 @@ class WithRoom:
         budget, kept = budget or Budget(), np.flatnonzero(~self.inside)
         program, made = Corners(self._X[kept]), []
         for row in rows:
-            found = program.shares(self._X[row], self._epsilon, seconds=budget.remaining)
-            if budget.over:
+            found = program.sure_shares(self._X[row], self._epsilon, budget.remaining)
+            if budget.over or found is None:
                 return None
-            # At the edge of the tolerance a point may be refused that was just let in: the nearest one makes it.
-            made.append(self._nearest(kept, row) if found is None else sparse.csr_array(found[None, :]))
+            made.append(sparse.csr_array(found[None, :]))
         shares = sparse.vstack(made, format="csr") if made else sparse.csr_array((0, len(kept)))
         wide = sparse.csr_array((shares.data, kept[shares.indices], shares.indptr), shape=(len(rows), len(self._X)))
         wide.eliminate_zeros()
         return wide
-
-    def _nearest(self, kept: IntArray, row: int) -> sparse.csr_array:
-        nearest = int(np.abs(self._X[kept] - self._X[row]).max(axis=1).argmin())
-        return sparse.csr_array(([1.0], ([0], [nearest])), shape=(1, len(kept)))
 
 
 def selected_with_room(X: FloatArray, hull: Hull, epsilon: float, budget: Budget | None = None) -> WithRoom | None:
