@@ -23,7 +23,7 @@ TAO = (TAOClassifier, TAORegressor)
 LAPTAO = (LapTAOClassifier, LapTAORegressor)
 
 
-def register(n=240, seed=0, gaps=0.1):
+def register(n=150, seed=0, gaps=0.1):
     """Labels follow colour in {red, green} where income is low or missing, and age else."""
     rng = np.random.default_rng(seed)
     colour = rng.choice(["red", "blue", "green", "black"], n).astype(object)
