@@ -23,7 +23,7 @@ TAO = (TAOClassifier, TAORegressor)
 LAPTAO = (LapTAOClassifier, LapTAORegressor)
 
 
-def register(n=240, seed=0, gaps=0.1):
+def register(n=150, seed=0, gaps=0.1):
     """Labels follow colour in {red, green} where income is low or missing, and age else."""
     rng = np.random.default_rng(seed)
     colour = rng.choice(["red", "blue", "green", "black"], n).astype(object)
@@ -168,8 +168,9 @@ def test_order_weights_and_threads_change_nothing(splits, n_jobs):
 def test_names_of_levels_change_nothing_but_names():
     names = {"red": "zinnober", "blue": "azur", "green": "moss", "black": "ink"}
     y = target(TAOClassifier)
-    first = model(TAOClassifier).fit(FRAME, y)
-    other = model(TAOClassifier).fit(FRAME.assign(colour=FRAME["colour"].map(names)), y)
+    # Without copies of rows, whose partners are drawn in the order of the points, which is that of the codes.
+    first = model(TAOClassifier, splits="axis", stretch=0).fit(FRAME, y)
+    other = model(TAOClassifier, splits="axis", stretch=0).fit(FRAME.assign(colour=FRAME["colour"].map(names)), y)
     assert other.objective_ == pytest.approx(first.objective_)
     assert np.array_equal(other.predict(FRAME.assign(colour=FRAME["colour"].map(names))), first.predict(FRAME))
 
@@ -314,7 +315,7 @@ def test_a_category_of_200_levels():
     found = TAOClassifier(2, categorical_features="from_dtype", random_state=0).fit(X, y)
     assert found.score(X, y) == 1.0 and found.tree_.n_leaves == 2
     assert found.objective_ == pytest.approx(found.alpha_)
-    assert found.export_text().count("city 0") == 33 + 1 or "coast" in found.export_text()
+    assert "coast" in found.export_text() and "city in {city 000, city 003, city 006," in found.export_text()
 
 
 def test_the_best_stump_of_a_tiny_table_is_found():

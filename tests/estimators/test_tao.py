@@ -356,6 +356,11 @@ def test_data_that_cannot_be_used():
     X, y = WINE
     with pytest.raises(InvalidInputError, match="only one class"):
         TAOClassifier().fit(X, np.zeros(len(X)))
+    gaps = np.where(X > 1000, np.nan, X)  # which dense tables may have
+    with pytest.raises(ValueError, match="NaN"):
+        TAOClassifier().fit(sparse.csr_array(gaps), y)
+    with pytest.raises(ValueError, match="NaN"):
+        TAORegressor(leaves="linear").fit(gaps, y)
     with pytest.raises(ValueError, match="infinit"):
         TAOClassifier().fit(np.where(X > 1000, np.inf, X), y)
     with pytest.raises(ValueError, match="Negative values"):

@@ -41,7 +41,8 @@ class TAOModel(MixedModel, TimedModel):
     init : {"auto", "balanced", "cart", "random"}
         Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
         complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
-        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones.
+        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones; on tables with categories or missing
+        values it is the best after a few passes of both and, up to depth 4, of trees below random subsets.
     stretch : float
         After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
         leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They

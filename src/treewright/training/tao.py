@@ -24,10 +24,11 @@ from treewright.data import (
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
-from treewright.search.grow.starts import starting_tree
+from treewright.search.grow.starts import several_starts, starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited
@@ -35,6 +36,9 @@ from treewright.tree.measure import weighted_error
 from treewright.tree.structure import Shape
 
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]
+
+_TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
+"""Points and passes with which starts on mixed tables are compared."""
 
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
@@ -129,7 +133,7 @@ def train_tao(
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with threadpool_limits(limits=1):
-        first = _start(reduction, n_classes, alpha, settings, conduct, budget, start)
+        first = _start(reduction, n_classes, goal, alpha, settings, conduct, budget, start)
         result = alternate_nodes(
             first,
             points.X,
@@ -171,6 +175,7 @@ def _told_in_units(conduct: Conduct, unit: float) -> Conduct:
 def _start(
     reduction: Reduction,
     n_classes: int | None,
+    goal: _Goal,
     alpha: float,
     settings: TAOSettings,
     conduct: Conduct,
@@ -181,6 +186,8 @@ def _start(
         return reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     points = reduction.points
     assert points.y is not None
+    if settings.init == "auto" and Points(points.X, points.n_levels).mixed:
+        return _best_start(points, n_classes, goal, alpha, settings, conduct, budget)
     return starting_tree(
         points.X,
         points.y,
@@ -195,6 +202,56 @@ def _start(
         n_jobs=conduct.threads,
         n_levels=points.n_levels,
     )
+
+
+def _best_start(
+    points: Sample,
+    n_classes: int | None,
+    goal: _Goal,
+    alpha: float,
+    settings: TAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+) -> Tree:
+    """The start on a mixed table that is best after a few passes, over some of the points if there are many."""
+    if len(points) > _TRIAL_ROWS:
+        rng = np.random.default_rng(conduct.seed)
+        points = points.taken(np.sort(rng.choice(len(points), _TRIAL_ROWS, replace=False)))
+    assert points.y is not None
+    starts = several_starts(
+        points.X,
+        points.y,
+        points.weight,
+        settings.max_depth,
+        alpha,
+        axis=settings.splits == "axis",
+        classify=n_classes is not None,
+        seed=conduct.seed,
+        budget=budget.share(0.5),
+        n_levels=points.n_levels,
+    )
+    best: TAOResult | None = None
+
+    def passes(tree: Tree, features: dict[int, str] | None = None) -> TAOResult:
+        return alternate_nodes(
+            tree,
+            points.X,
+            goal.leaves(points.X, points.y, points.weight),
+            alpha,
+            splits=settings.splits,
+            max_iter=_TRIAL_PASSES,
+            budget=budget,
+            n_jobs=conduct.threads,
+            n_levels=points.n_levels,
+            features=features,
+        )
+
+    for tree, features in starts:
+        tried = passes(passes(tree, features).tree if features else tree)
+        if best is None or tried.objective < best.objective - 1e-9 * max(1.0, best.objective):
+            best = tried
+    assert best is not None
+    return best.tree
 
 
 def _stretched(

@@ -18,7 +18,7 @@ from treewright.splits.rules import SplitRule, Splits
 from treewright.splits.thresholds import halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["grown_tree", "mixed_tree", "random_mixed_tree"]
+__all__ = ["grown_tree", "mixed_tree", "random_mixed_tree", "random_subset"]
 
 
 def mixed_tree(
@@ -32,6 +32,9 @@ def mixed_tree(
     n_jobs: int = 1,
     most: int = 200_000,
     seed: int = 0,
+    splits: str = "oblique",
+    root: SplitRule | None = None,
+    features: dict[int, str] | None = None,
 ) -> Tree:
     """Grow a tree from the root down, whose splits part points by their stakes at the price of alpha.
 
@@ -61,19 +64,27 @@ def mixed_tree(
         Points that a split looks at, at most.
     seed : int
         Seed of the choice of these.
+    splits : {"oblique", "axis"}
+        Hyperplanes, or thresholds of single features.
+    root : SplitRule or None
+        Split of the root, None for the best one.
+    features : dict of int to str, or None
+        Kind of features that the splits of some nodes may have.
     """
     design = Design.of(points.X, weight, points.n_levels)
     rng = np.random.default_rng(seed)
 
-    def split(rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
+    solver = SparseNodes(alpha, splits, features=features or {})
+
+    def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
         if budget.over or len(some) < 2:
             return None
         stake = stakes(design.apply(points.X[some]), some)
         if stake is None:
             return None
         rule = SplitRule(np.zeros(points.X.shape[1]), -1.0)  # all go right
-        node = Node(0, rule.normal, rule.threshold, some, stake, np.zeros(len(some), dtype=bool), False, rule)
-        found = SparseNodes(alpha).better(points, node, budget)
+        node = Node(number, rule.normal, rule.threshold, some, stake, np.zeros(len(some), dtype=bool), False, rule)
+        found = solver.better(points, node, budget)
         if found is None or not np.any(found.normal):
             return None
         if found.category < 0 and halves(len(rows), leaves):
@@ -86,8 +97,11 @@ def mixed_tree(
     with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
 
         def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
+            if root is not None and len(parts) == 1:
+                return [root]
             seen = [np.sort(rng.choice(p, most, replace=False)) if len(p) > most else p for p in parts]
-            return list(parallel(delayed(split)(*pair, leaves) for pair in zip(parts, seen, strict=True)))
+            jobs = enumerate(zip(parts, seen, strict=True), start=len(parts) - 1)
+            return list(parallel(delayed(split)(number, *pair, leaves) for number, pair in jobs))
 
         return grown_tree(points, depth, split_all)
 
@@ -118,12 +132,7 @@ def random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axis
         if not len(rows):
             return None
         if points.n_levels is not None and points.n_levels[feature]:
-            codes = points.codes(rows, feature)
-            mass = np.bincount(codes + 1, weight[rows], int(points.n_levels[feature]) + 1)[1:]
-            order = rng.permutation(len(mass))
-            listed = np.zeros(len(mass), dtype=bool)
-            listed[order[np.cumsum(mass[order]) <= mass.sum() / 2]] = True
-            return SplitRule.subset(feature, listed, missing_left, p)
+            return random_subset(points, rows, weight, feature, missing_left, rng)
         normal = np.zeros(p)
         number = np.array([feature]) if axis else points.numerical
         normal[number] = 1.0 if axis else rng.standard_normal(len(number))
@@ -135,6 +144,22 @@ def random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axis
         return SplitRule(normal, threshold, missing_left=missing_left)
 
     return grown_tree(points, depth, lambda parts, leaves: [split(rows) for rows in parts])
+
+
+def random_subset(
+    points: Points, rows: IntArray, weight: FloatArray, feature: int, missing_left: bool, rng: np.random.Generator
+) -> SplitRule:
+    """Make a split that lists levels of a category at random until half of the points go left."""
+    assert points.n_levels is not None
+    codes, n_cells = points.codes(rows, feature) + 1, int(points.n_levels[feature]) + 1
+    mass = np.bincount(codes, weight[rows], n_cells)[1:]
+    # Levels are drawn by what their points are: other names of the levels give the same split.
+    numbers = np.nan_to_num(points.X[np.ix_(rows, points.numerical)]).sum(axis=1, dtype=np.float64)
+    order = np.lexsort((np.bincount(codes, weight[rows] * numbers, n_cells)[1:], mass))
+    order = order[rng.permutation(len(mass))]
+    listed = np.zeros(len(mass), dtype=bool)
+    listed[order[np.cumsum(mass[order]) <= mass.sum() / 2]] = True
+    return SplitRule.subset(feature, listed, missing_left, points.X.shape[1])
 
 
 def grown_tree(points: Points, depth: int, split_all: Callable[[list[IntArray], int], list[SplitRule | None]]) -> Tree:

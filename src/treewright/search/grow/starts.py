@@ -8,6 +8,7 @@ these peel off one class after the other and leave half of the nodes without wor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from scipy import sparse
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.grow.cart import cart_start, hasty_cart
-from treewright.search.grow.mixed import mixed_tree, random_mixed_tree
+from treewright.search.grow.mixed import mixed_tree, random_mixed_tree, random_subset
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.points import Points
+from treewright.splits.rules import SplitRule
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["STARTS", "balanced_tree", "random_tree", "starting_tree"]
+__all__ = ["STARTS", "balanced_tree", "random_tree", "several_starts", "starting_tree"]
 
 STARTS = ("balanced", "cart", "random")
 """Kinds of starts by name."""
@@ -37,6 +39,12 @@ than a good cut above it, and splits part the targets as well as they can."""
 
 _TURNS = 20
 """Steps of power iteration for the contrast of the targets; its leading direction need not be exact."""
+
+_SHALLOW, _ROOTS = 4, 4
+"""Trees up to this depth are also started from random subsets at the root, of so many categories."""
+
+_BELOW = (("all", "all"), *[("numbers", "categories")] * 2, *[("numbers", "numbers")] * 2)
+"""Kinds of features on the two sides of such roots, one start each."""
 
 _TIE = 1e-3
 """Entries of that direction that differ by less than this share are equal in size."""
@@ -90,6 +98,92 @@ def starting_tree(
         if tree is not None:
             return tree
     return random_tree(X, depth, np.random.default_rng(seed), axis, weight, n_levels)
+
+
+def several_starts(
+    X: Any,
+    targets: FloatArray,
+    weight: FloatArray,
+    depth: int,
+    alpha: float,
+    *,
+    axis: bool,
+    classify: bool,
+    seed: int,
+    budget: Budget,
+    n_levels: IntArray | None,
+) -> Iterator[tuple[Tree, dict[int, str]]]:
+    """Starts to choose from on points with categories or gaps, one after the other until the budget is over.
+
+    A category that matters only together with what lies below it does not show to a tree that is grown split by split:
+    shallow trees are also grown below random subsets of their categories, which passes then turn into better ones. So
+    that the two sides differ, most of these have numbers on one side and categories on the other.
+
+    Parameters
+    ----------
+    X, targets, weight, depth, alpha, axis, classify, seed, budget, n_levels
+        As for :func:`starting_tree`.
+
+    Yields
+    ------
+    Tree
+        A start.
+    dict of int to str
+        Kinds of features that the splits of some of its nodes should keep in the first passes.
+    """
+    more: dict[str, Any] = dict(axis=axis, classify=classify, seed=seed, budget=budget, n_levels=n_levels)
+    yield starting_tree(X, targets, weight, depth, alpha, "auto", **more), {}
+    if not axis and not budget.over:
+        yield starting_tree(X, targets, weight, depth, alpha, "cart", **more), {}
+    points, rng, everyone = Points(X, n_levels), np.random.default_rng(seed), np.arange(X.shape[0])
+    outputs = _one_hot(targets) if classify else targets
+    for feature in points.categorical[:_ROOTS].tolist() if depth <= _SHALLOW else []:
+        for below in _BELOW if len(points.numerical) else _BELOW[:1]:
+            if budget.over:
+                return
+            root = random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
+            splits, kinds = "axis" if axis else "oblique", _kinds_below(depth, below)
+            yield _balanced_mixed(points, outputs, weight, depth, alpha, budget, 1, seed, splits, root, kinds), kinds
+
+
+def _kinds_below(depth: int, below: tuple[str, str]) -> dict[int, str]:
+    """Kinds of features of the nodes on the left and on the right of the root of a complete tree."""
+    kinds: dict[int, str] = {}
+    for level in range(1, depth):
+        first, half = 2**level - 1, 2 ** (level - 1)
+        kinds |= {first + k: below[0 if k < half else 1] for k in range(2 * half)}
+    return {node: kind for node, kind in kinds.items() if kind != "all"}
+
+
+def _balanced_mixed(
+    points: Points,
+    targets: Any,
+    weight: FloatArray,
+    depth: int,
+    alpha: float,
+    budget: Budget,
+    n_jobs: int,
+    seed: int,
+    splits: str = "oblique",
+    root: SplitRule | None = None,
+    features: dict[int, str] | None = None,
+) -> Tree:
+    """A balanced tree on points with categories or gaps, below a root that may be given."""
+    return mixed_tree(
+        points,
+        depth,
+        alpha,
+        lambda numbers, some: _stakes(numbers, targets[some], weight[some]),
+        lambda n_rows, leaves: n_rows >= _ROOM * leaves,
+        weight,
+        budget,
+        n_jobs,
+        _BALANCED_ROWS,
+        seed,
+        splits,
+        root,
+        features,
+    )
 
 
 def _one_hot(codes: FloatArray) -> Any:
@@ -146,18 +240,7 @@ def balanced_tree(
     """
     points = Points(X, n_levels)
     if points.mixed:
-        return mixed_tree(
-            points,
-            depth,
-            alpha,
-            lambda numbers, some: _stakes(numbers, targets[some], weight[some]),
-            lambda n_rows, leaves: n_rows >= _ROOM * leaves,
-            weight,
-            budget,
-            n_jobs,
-            _BALANCED_ROWS,
-            seed,
-        )
+        return _balanced_mixed(points, targets, weight, depth, alpha, budget, n_jobs, seed)
     n, p = X.shape
     branches = 2**depth - 1
     normals, threshold = np.zeros((branches, p)), np.ones(branches)

@@ -153,6 +153,8 @@ class SparseNodes:
         Finds the direction of a hyperplane.
     starts : dict
         What the directions of the nodes start from: those of their last regressions.
+    features : dict of int to {"numbers", "categories"}
+        Kind of features that the splits of some nodes may have, on points with categories; others may have any.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class SparseNodes:
     splits: str = "oblique"
     direction: Direction = logistic_node
     starts: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
+    features: dict[int, str] = field(default_factory=dict)
 
     def price(self, normals: FloatArray) -> float:
         """Alpha times the sum of the ratios."""
@@ -198,8 +201,11 @@ class SparseNodes:
             return [
                 self._cut(points, normal, rows, stake) for normal in self._directions(points, node, rows, stake, sided)
             ]
-        found = [best_category(points, rows, stake) if points.n_levels is not None else None]
-        if len(points.numerical):
+        found: list[PricedRule | None] = []
+        kind = self.features.get(node.number)
+        if points.n_levels is not None and kind != "numbers":
+            found.append(best_category(points, rows, stake))
+        if len(points.numerical) and kind != "categories":
             if self.splits == "axis" or points.gaps:
                 found.append(best_single(points, rows, stake))
             if self.splits == "oblique":
@@ -318,6 +324,7 @@ def alternate_nodes(
     direction: Direction = logistic_node,
     on_pass: Callable[[float, float, float], None] | None = None,
     n_levels: IntArray | None = None,
+    features: dict[int, str] | None = None,
 ) -> TAOResult:
     """Improve the splits and leaves of a tree until a pass changes nothing.
 
@@ -345,6 +352,8 @@ def alternate_nodes(
         Told seconds, objective and loss at the start and after each pass.
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, 0 for a numerical one.
+    features : dict of int to str, or None
+        Kind of features that the splits of some nodes may have, see :class:`SparseNodes`.
 
     Examples
     --------
@@ -358,7 +367,8 @@ def alternate_nodes(
     >>> result.trace[-1, 2] < 10 < result.trace[0, 2]
     np.True_
     """
-    state = Alternation(tree, X, leaves, SparseNodes(alpha, splits, direction), n_jobs, n_levels)
+    solver = SparseNodes(alpha, splits, direction, features=features or {})
+    state = Alternation(tree, X, leaves, solver, n_jobs, n_levels)
     budget = Budget() if budget is None else budget
     trace: list[tuple[float, float, float]] = []
 
