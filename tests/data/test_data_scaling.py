@@ -93,8 +93,8 @@ def test_scalings_that_are_refused(scale, shift, words):
 
 @pytest.mark.parametrize("make", SCALINGS)
 def test_points_that_are_refused(make):
-    with pytest.raises(InvalidInputError, match="nan in row 1, feature 0"):
-        make([[1.0], [np.nan]])
+    with pytest.raises(InvalidInputError, match="inf in row 2, feature 0"):
+        make([[1.0], [np.nan], [np.inf]])
     with pytest.raises(InvalidInputError, match="at least one row"):
         make(np.zeros((0, 2)))
     with pytest.raises(InvalidInputError, match="shape"):

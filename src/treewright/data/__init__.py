@@ -1,6 +1,7 @@
 """What a model is given: validated rows, class totals, scalings, and the papers' sampling protocols."""
 
 from treewright.data.merge import distinct_rows
+from treewright.data.mixed import Features
 from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
 from treewright.data.reduction import (
@@ -20,6 +21,7 @@ from treewright.data.totals import ClassTotals, parse_totals
 __all__ = [
     "ClassTotals",
     "Compact",
+    "Features",
     "Merge",
     "PointTotals",
     "Problem",

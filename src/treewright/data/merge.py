@@ -1,4 +1,7 @@
-"""Equal rows found, in an order that depends on their content and not on how they are listed."""
+"""Equal rows found, in an order that depends on their content and not on how they are listed.
+
+Missing values (NaN) are equal to one another here, and come after all numbers.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,7 @@ def sorted_distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArr
     >>> first.tolist(), inverse.tolist()
     ([1, 0], [1, 0, 1])
     """
-    # Adding 0 turns -0.0 into 0.0, which are equal numbers but not equal bytes.
-    _, first, inverse = np.unique(X + X.dtype.type(0), axis=0, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(_comparable(X), axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
 
 
@@ -32,7 +34,7 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Rows, float64 or float32, without NaN.
+        Rows, float64 or float32, without infinite values.
 
     Returns
     -------
@@ -47,8 +49,9 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     >>> len(first), bool(inverse[0] == inverse[2] != inverse[1])
     (2, True)
     """
-    # Whole numbers add up alike in any order; adding 0 turns -0.0 into 0.0.
-    bits = np.ascontiguousarray(X + X.dtype.type(0)).view(np.uint32 if X.dtype.itemsize == 4 else np.uint64)
+    X = _comparable(X)
+    # Whole numbers add up alike in any order.
+    bits = np.ascontiguousarray(X).view(np.uint32 if X.dtype.itemsize == 4 else np.uint64)
     odd: Any = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
     key = np.zeros(len(X), dtype=np.uint64)
     for j in range(bits.shape[1]):
@@ -59,3 +62,11 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     if not np.array_equal(X[first[inverse]], X):  # two different rows with one key: as good as impossible
         return sorted_distinct_rows(X)
     return first, inverse.reshape(-1)
+
+
+def _comparable(X: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """The table with equal bytes where values are equal: no -0.0, and infinity, which no value is, for all NaN."""
+    table = X + X.dtype.type(0)
+    if np.isnan(table.min(initial=0.0)):
+        table[np.isnan(table)] = np.inf
+    return table

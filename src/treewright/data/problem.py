@@ -53,6 +53,9 @@ class Problem:
         Names of the features, if they have any.
     totals : ClassTotals or None
         What is known about the classes of the unlabelled rows.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one (:class:`~treewright.data.mixed.Features`); None where
+        all are numerical. A value of a mixed table may be missing, NaN.
 
     See Also
     --------
@@ -71,6 +74,7 @@ class Problem:
     classes: AnyArray
     feature_names: tuple[str, ...] | None = None
     totals: ClassTotals | None = None
+    n_levels: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", freeze(np.ascontiguousarray(self.X, dtype=np.float64)))
@@ -145,6 +149,7 @@ def make_problem(
     groups: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     min_classes: int = 2,
+    n_levels: IntArray | None = None,
 ) -> Problem:
     """Check what a user passed to ``fit`` and make a :class:`Problem` of it.
 
@@ -172,6 +177,9 @@ def make_problem(
         Names of the features. By default the columns of a frame, if they are strings.
     min_classes : int
         Fewest classes that make sense.
+    n_levels : ndarray of int, shape (n_features,), or None
+        With levels, X is what :class:`~treewright.data.mixed.Features` made of a mixed table: codes of categorical
+        features, NaN for missing values. Zeros throughout allow missing values alone.
 
     Returns
     -------
@@ -198,7 +206,8 @@ def make_problem(
     """
     names = _feature_names(X, feature_names)
     refuse_dates(X, "X")
-    points = check_array(X, dtype=np.float64, order="C", input_name="X")
+    finite: Any = True if n_levels is None else "allow-nan"
+    points = check_array(X, dtype=np.float64, order="C", input_name="X", ensure_all_finite=finite)
     if names is not None and len(names) != points.shape[1]:
         raise InvalidInputError(f"feature_names has {len(names)} names, X has {points.shape[1]} features")
     if y is None:
@@ -225,7 +234,9 @@ def make_problem(
     if totals is not None:
         chosen = None if groups is None else as_column(groups, "groups")[hidden]
         asked = parse_totals(totals, classes, int(np.count_nonzero(hidden)), chosen)
-    return Problem(X=points, y=code, weight=weight, classes=classes, feature_names=names, totals=asked)
+    return Problem(
+        X=points, y=code, weight=weight, classes=classes, feature_names=names, totals=asked, n_levels=n_levels
+    )
 
 
 # ---------------------------------------------------------------------- features

@@ -26,7 +26,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data.merge import distinct_rows, sorted_distinct_rows
 from treewright.data.problem import Problem
 from treewright.data.scaling import Scaling
@@ -64,26 +64,42 @@ class Sample:
         Weights.
     size : ndarray of shape (n,)
         How many rows each stands for.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, whose values are codes, and 0 for a numerical one
+        (:class:`~treewright.data.mixed.Features`); None where all are numerical. Values may be missing, NaN.
     """
 
     X: Any
     y: np.ndarray | None
     weight: FloatArray
     size: FloatArray
+    n_levels: IntArray | None = None
 
     @classmethod
-    def of(cls, X: Any, y: np.ndarray | None = None, weight: FloatArray | None = None) -> Self:
-        """Rows that stand for themselves; without weights all count once."""
+    def of(
+        cls,
+        X: Any,
+        y: np.ndarray | None = None,
+        weight: FloatArray | None = None,
+        n_levels: IntArray | None = None,
+    ) -> Self:
+        """Rows that stand for themselves; without weights all count once, without levels all features are numbers."""
         ones = np.ones(X.shape[0])
-        return cls(X, y, ones if weight is None else weight, ones)
+        levels = None if n_levels is None or not np.any(n_levels) else n_levels
+        return cls(X, y, ones if weight is None else weight, ones, levels)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    @property
+    def categorical(self) -> BoolArray | None:
+        """Mask of the categorical features, None where there is none."""
+        return None if self.n_levels is None else np.asarray(self.n_levels > 0)
+
     def taken(self, rows: IntArray) -> Sample:
         """Some of them, in the order of `rows`."""
         y = None if self.y is None else self.y[rows]
-        return Sample(self.X[rows], y, self.weight[rows], self.size[rows])
+        return Sample(self.X[rows], y, self.weight[rows], self.size[rows], self.n_levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +196,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale the features.
+    """Scale the numerical features; codes of categories stay as they are.
 
     Attributes
     ----------
@@ -192,7 +208,7 @@ class Scale:
 
     def apply(self, sample: Sample) -> Reduction:
         """Take the step."""
-        scaling = self.make(sample.X)
+        scaling = self.make(sample.X).sparing(sample.categorical)
         return Reduction(replace(sample, X=scaling.apply(sample.X)), np.arange(len(sample)), scaling)
 
 
@@ -214,7 +230,7 @@ class Compact:
 
 @dataclass(frozen=True)
 class Merge:
-    """Make one point of equal rows, which has the sum of their weights.
+    """Make one point of equal rows, which has the sum of their weights. Missing values are equal to one another.
 
     A weight of 2 is then the same as listing a row twice, and any order of the rows gives the same points. Those of
     small tables are sorted by content, those of large ones are in an order that depends on their content alone. Rows of
@@ -239,7 +255,8 @@ class Merge:
             return Reduction(replace(sample, y=y), np.arange(len(sample)))
         table = X if y is None else np.column_stack([X, y])
         first, place = sorted_distinct_rows(table) if small else distinct_rows(table)
-        points = Sample(
+        points = replace(
+            sample,
             X=_without_negative_zeros(X[first]),
             y=None if y is None else _without_negative_zeros(y[first]),
             weight=_summed(sample.weight, place, len(first)),
@@ -262,7 +279,7 @@ def labelled_sample(problem: Problem, merged: bool, rng: np.random.Generator) ->
     """
     X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
     order = np.lexsort((weight, y, *X.T[::-1]))
-    sample = Sample.of(X, y, weight).taken(order[weight[order] > 0])
+    sample = Sample.of(X, y, weight, problem.n_levels).taken(order[weight[order] > 0])
     if merged:
         sample = reduced(sample, Merge()).points
     return sample.taken(rng.permutation(len(sample)))

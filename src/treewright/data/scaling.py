@@ -78,6 +78,23 @@ class Scaling:
         """Number of features."""
         return len(self.scale)
 
+    def sparing(self, features: BoolArray | None) -> Scaling:
+        """Return the same scaling with some features left as they are: codes of categories mean nothing as numbers.
+
+        Parameters
+        ----------
+        features : ndarray of bool, shape (n_features,), or None
+            Features to leave alone; None for none.
+
+        Examples
+        --------
+        >>> unit_scaling([[10.0, 2.0], [30.0, 0.0]]).sparing(np.array([False, True])).apply([[20.0, 2.0]]).tolist()
+        [[0.5, 2.0]]
+        """
+        if features is None or not features.any():
+            return self
+        return Scaling(np.where(features, 1.0, self.scale), np.where(features, 0.0, self.shift))
+
     def apply(self, X: Any) -> Any:
         """Return scaled points; finite for finite points, NaN where a value is NaN. Sparse ones stay sparse."""
         if sparse.issparse(X):
@@ -194,12 +211,13 @@ def unit_scaling(X: Any) -> Scaling:
 
     ``(x - l) / (u - l)`` with the smallest value l and the largest u. A feature that is constant, or whose
     range is too small for floating point to invert, becomes 0. Sparse points are not shifted, so that zeros stay
-    zeros: ``x / (u - l)``.
+    zeros: ``x / (u - l)``. Missing values (NaN) do not count, and stay; a constant feature that has some keeps its
+    unit, as a split can tell what is there from what is missing.
 
     Parameters
     ----------
     X : array-like or scipy sparse array of shape (n_rows, n_features)
-        Finite values.
+        Finite values, or NaN.
 
     Returns
     -------
@@ -214,8 +232,9 @@ def unit_scaling(X: Any) -> Scaling:
     if sparse.issparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
         return Scaling(scale=0.5 * _inverse(high / 2 - low / 2), shift=np.zeros(len(low)))
-    low, _, half = _extent(X)
-    return Scaling(scale=0.5 * _inverse(half), shift=low)
+    low, _, half, gaps = _extent(X)
+    scale = 0.5 * _inverse(half)
+    return Scaling(scale=np.where(gaps & (scale == 0), 1.0, scale), shift=low)
 
 
 def s2oct_scaling(X: ArrayLike) -> Scaling:
@@ -228,7 +247,7 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        Finite values of all rows, labelled or not.
+        Finite values of all rows, labelled or not, or NaN.
 
     Returns
     -------
@@ -241,9 +260,9 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
     >>> s2oct_scaling(X).apply(X).tolist()
     [[-5.0, -100.0], [5.0, 100.0]]
     """
-    _, middle, half = _extent(X)
+    _, middle, half, gaps = _extent(X)
     large = half > S2OCT_BOX
-    scale = np.where(large, S2OCT_BOX / np.where(large, half, 1.0), np.where(half > 0, 1.0, 0.0))
+    scale = np.where(large, S2OCT_BOX / np.where(large, half, 1.0), np.where((half > 0) | gaps, 1.0, 0.0))
     return Scaling(scale=scale, shift=middle)
 
 
@@ -253,7 +272,7 @@ def standard_scaling(X: ArrayLike) -> Scaling:
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        Finite values.
+        Finite values, or NaN.
 
     Returns
     -------
@@ -266,14 +285,15 @@ def standard_scaling(X: ArrayLike) -> Scaling:
     [-1.0, 0.0, 1.0]
     """
     points = np.asarray(X, dtype=np.float64)
-    low, middle, half = _extent(points)
+    low, middle, half, gaps = _extent(points)
     varied = half >= _SMALLEST
     # Moments of values in [-1, 1], so that neither squares nor sums overflow.
     with np.errstate(under="ignore"):
         z = np.where(varied, (points - middle) / np.where(varied, half, 1.0), 0.0)
-        mean, deviation = middle + half * z.mean(axis=0), half * z.std(axis=0)
-    scale = np.where(varied, _inverse(deviation), 0.0)
-    return Scaling(scale=scale, shift=np.where(varied, mean, low))
+        mean, deviation = (np.nanmean, np.nanstd) if gaps.any() else (np.mean, np.std)
+        centre, spread = middle + half * mean(z, axis=0), half * deviation(z, axis=0)
+    scale = np.where(varied, _inverse(spread), np.where(gaps, 1.0, 0.0))
+    return Scaling(scale=scale, shift=np.where(varied, centre, low))
 
 
 def target_spread(Y: FloatArray, weight: FloatArray) -> float:
@@ -365,22 +385,31 @@ def _within_range(tree: Tree, exponent: IntArray, used: BoolArray) -> Tree:
     return replace(tree, weights=weights, threshold=threshold)
 
 
-def _extent(X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return smallest value, middle and half of the range of each feature, none of which overflows."""
+def _extent(X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Return smallest value, middle and half of the range of each feature, none of which overflows; and where gaps are.
+
+    Missing values do not count; a feature without any value is 0 throughout.
+    """
     points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or len(points) == 0:
         raise InvalidInputError(f"points have shape {points.shape}, a scaling needs at least one row of features")
-    if not np.all(np.isfinite(points)):
-        row, feature = np.argwhere(~np.isfinite(points))[0]
-        raise InvalidInputError(
-            f"X has {points[row, feature]} in row {row}, feature {feature}; a scaling needs numbers"
-        )
     low, high = points.min(axis=0), points.max(axis=0)
+    gaps = np.isnan(low)
+    if gaps.any():
+        holes = np.isnan(points)
+        low = np.where(holes, np.inf, points).min(axis=0)
+        high = np.where(holes, -np.inf, points).max(axis=0)
+        low, high = (np.where(holes.all(axis=0), 0.0, end) for end in (low, high))
+    if not np.all(np.isfinite(low) & np.isfinite(high)):
+        row, feature = np.argwhere(np.isinf(points))[0]
+        raise InvalidInputError(
+            f"X has {points[row, feature]} in row {row}, feature {feature}; a scaling needs finite numbers"
+        )
     with np.errstate(over="ignore"):
         total, width = low + high, high - low
     middle = np.where(np.isfinite(total), total / 2, low / 2 + high / 2)
     half = np.where(np.isfinite(width), width / 2, high / 2 - low / 2)
-    return low, middle, half
+    return low, middle, half, gaps
 
 
 def _inverse(width: FloatArray) -> FloatArray:

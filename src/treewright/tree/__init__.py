@@ -17,6 +17,7 @@ from treewright.tree.routing import (
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
 from treewright.tree.structure import Tree
 from treewright.tree.text import export_text
+from treewright.tree.unseen import settled
 
 __all__ = [
     "Tree",
@@ -33,9 +34,10 @@ __all__ = [
     "read_json",
     "relabelled",
     "route",
+    "settled",
     "side",
-    "visited",
     "tree_from_dict",
     "tree_to_dict",
+    "visited",
     "write_json",
 ]
