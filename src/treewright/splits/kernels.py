@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["descend", "levels_dense", "levels_sparse", "walk_dense", "walk_sparse"]
+__all__ = ["descend", "levels_dense", "levels_sparse", "walk_dense", "walk_mixed", "walk_sparse"]
 
 
 @njit(cache=True, nogil=True)
@@ -30,6 +30,40 @@ def walk_dense(
             for position in range(starts[at], starts[at + 1]):
                 level += weight[position] * X[row, used[position]]
             at = left[at] if level <= cut[at] else right[at]
+        node[k] = at
+
+
+@njit(cache=True, nogil=True)
+def walk_mixed(
+    X: Any,
+    rows: Any,
+    node: Any,
+    left: Any,
+    right: Any,
+    starts: Any,
+    used: Any,
+    weight: Any,
+    cut: Any,
+    category: Any,
+    listed: Any,
+    missing_left: Any,
+) -> None:
+    """As :func:`walk_dense`, where nodes may have subsets of categories and points may lack values, which are NaN."""
+    for k in range(len(rows)):
+        row, at = rows[k], node[k]
+        while left[at] >= 0:
+            if category[at] >= 0:
+                level = X[row, category[at]]
+                code = int(level) if level == level else -1
+                goes_left = 0 <= code < listed.shape[1] and listed[at, code]
+            else:
+                level = 0.0
+                for position in range(starts[at], starts[at + 1]):
+                    level += weight[position] * X[row, used[position]]
+                goes_left = level <= cut[at]
+            if level != level:  # a value that the split uses is missing
+                goes_left = missing_left[at]
+            at = left[at] if goes_left else right[at]
         node[k] = at
 
 

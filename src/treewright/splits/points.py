@@ -1,14 +1,16 @@
-"""Dense and sparse points behind the same few operations."""
+"""Dense and sparse points behind the same few operations; dense ones may have categories and gaps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.splits.rules import SplitRule, Splits
 from treewright.tree.shape import Shape
 
 __all__ = ["LEAST_GAP", "Points"]
@@ -19,12 +21,40 @@ otherwise when features are turned back to their units."""
 
 
 class Points:
-    """Dense or sparse points behind the same few operations."""
+    """Dense or sparse points behind the same few operations.
 
-    def __init__(self, X: Any) -> None:
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points, float64 or float32. Dense ones may lack values, which are NaN.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, whose values are codes, 0 for a numerical one; None where all are numerical.
+
+    Attributes
+    ----------
+    gaps : bool
+        Whether a value is missing.
+    mixed : bool
+        Whether there are categories or gaps.
+    """
+
+    def __init__(self, X: Any, n_levels: IntArray | None = None) -> None:
         self.X = X
         self.sparse = sparse.issparse(X)
         self.least_gap = LEAST_GAP[X.dtype.itemsize]
+        self.n_levels = n_levels
+        self.gaps = not self.sparse and bool(np.isnan(X.min(initial=0.0)))
+        self.mixed = self.gaps or n_levels is not None
+
+    @cached_property
+    def numerical(self) -> IntArray:
+        """Numbers of the numerical features."""
+        return np.arange(self.X.shape[1]) if self.n_levels is None else np.flatnonzero(self.n_levels == 0)
+
+    @cached_property
+    def categorical(self) -> IntArray:
+        """Numbers of the categorical features."""
+        return np.zeros(0, dtype=np.int64) if self.n_levels is None else np.flatnonzero(self.n_levels)
 
     def take(self, rows: IntArray) -> Any:
         """Some of the points."""
@@ -39,8 +69,24 @@ class Points:
             block = part[:, first:last].toarray() if self.sparse else part[rows, first:last]
             yield first, np.asarray(block, dtype=np.float64)
 
+    def codes(self, rows: IntArray, feature: int) -> IntArray:
+        """Codes of some points in a categorical feature, -1 where the value is missing."""
+        values = self.X[rows, feature]
+        return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+    def sides(self, rows: IntArray, rule: SplitRule) -> BoolArray:
+        """Which of some points go left."""
+        if rule.category >= 0:
+            assert rule.listed is not None
+            codes = self.codes(rows, rule.category)
+            known = np.append(rule.listed, [False, rule.missing_left])  # beyond the last level; missing, the code -1
+            return np.asarray(known[np.minimum(codes, len(rule.listed))])
+        level = self.levels(rows, rule.normal)
+        left = level <= rule.threshold
+        return np.where(np.isnan(level), rule.missing_left, left) if self.gaps else left
+
     def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
-        """Positions of some points along a normal."""
+        """Positions of some points along a normal; NaN where a value that it uses is missing."""
         from treewright.splits.kernels import levels_dense, levels_sparse  # numba takes a while to import
 
         if self.sparse:
@@ -48,18 +94,20 @@ class Points:
         used = np.flatnonzero(normal)
         return np.asarray(levels_dense(self.X, rows, used, normal[used]))
 
-    def walk(
-        self, shape: Shape, normals: FloatArray, threshold: FloatArray, rows: IntArray, start: IntArray
-    ) -> IntArray:
+    def walk(self, shape: Shape, splits: Splits, rows: IntArray, start: IntArray) -> IntArray:
         """Leaf that each of some points reaches from where it starts."""
-        from treewright.splits.kernels import walk_dense, walk_sparse  # numba takes a while to import
+        from treewright.splits.kernels import walk_dense, walk_mixed, walk_sparse  # numba takes a while to import
 
-        at = start.copy()
+        at, left, right, threshold = start.copy(), shape.left, shape.right, splits.threshold
         if self.sparse:
             X = self.X
-            walk_sparse(X.data, X.indices, X.indptr, rows, at, shape.left, shape.right, normals, threshold)
+            walk_sparse(X.data, X.indices, X.indptr, rows, at, left, right, splits.normals, threshold)
+            return at
+        used = sparse.csr_array(splits.normals)
+        starts, features = used.indptr.astype(np.int64), used.indices.astype(np.int64)
+        if self.mixed:
+            other = splits.category, splits.listed, splits.missing_left
+            walk_mixed(self.X, rows, at, left, right, starts, features, used.data, threshold, *other)
         else:
-            used = sparse.csr_array(normals)
-            starts, features = used.indptr.astype(np.int64), used.indices.astype(np.int64)
-            walk_dense(self.X, rows, at, shape.left, shape.right, starts, features, used.data, threshold)
+            walk_dense(self.X, rows, at, left, right, starts, features, used.data, threshold)
         return at

@@ -27,10 +27,10 @@ from treewright.exceptions import InvalidInputError
 from treewright.search.grow.starts import starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
-from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, normal_price
+from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.tree import Tree, averaged, predict_values, relabelled, route, visited
+from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited
 from treewright.tree.measure import weighted_error
 from treewright.tree.shape import Shape
 
@@ -126,7 +126,7 @@ def train_tao(
         goal = _Lines(rows, settings.leaf_ridge)
     else:
         goal = _Means(rows)
-    work = Sample.of(rows.X, goal.targets, rows.weight)
+    work = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
     reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
     points = reduction.points
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
@@ -143,12 +143,13 @@ def train_tao(
             budget=budget,
             n_jobs=conduct.threads,
             on_pass=conduct.told,
+            n_levels=points.n_levels,
         )
         found, reached = _stretched(result, points, goal, alpha, settings, conduct, budget)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
-    objective = loss + alpha * float(normal_price(found.collapsed(kept).weights).sum())
+    tree, objective = settled(tree, rows.X, rows.weight), loss + alpha * split_price(found.collapsed(kept))
     status, reason = _ended(result, settings, budget)
     trace = named_trace(result.trace, "seconds", "objective", "loss")
     record = FitRecord(status, reason, budget.elapsed, objective, None, trace).times(unit)
@@ -194,6 +195,7 @@ def _start(
         seed=conduct.seed,
         budget=budget,
         n_jobs=conduct.threads,
+        n_levels=points.n_levels,
     )
 
 
@@ -221,6 +223,7 @@ def _stretched(
         budget,
         splits=settings.splits,
         n_jobs=conduct.threads,
+        n_levels=points.n_levels,
     )
     if conduct.told is not None:
         conduct.told(budget.elapsed, state.objective, state.loss, "  after passes over stretched rows")
@@ -305,12 +308,16 @@ class _Lines(_Means):
         self.ridge = float(ridge)
 
     def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
-        return LinearLeaves(X, targets, weight, self.ridge)
+        return LinearLeaves(self.sloped(X), targets, weight, self.ridge)
+
+    def sloped(self, X: Any) -> Any:
+        """Points with zeros in the place of codes, along which there is no slope."""
+        return X if self.rows.categorical is None else np.where(self.rows.categorical, X.dtype.type(0), X)
 
     def finished(self, tree: Tree) -> tuple[Tree, float]:
         """Linear functions at all nodes, in the units of the data; the price of those at the leaves is in the loss."""
-        X = self.rows.X
-        scaling, shape, leaf = unit_scaling(X), Shape.of(tree), route(tree, X)
+        X, leaf = self.sloped(self.rows.X), route(tree, self.rows.X)
+        scaling, shape = unit_scaling(X), Shape.of(tree)
         leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
         with threadpool_limits(limits=1):
             leaves.refit(shape, leaf)

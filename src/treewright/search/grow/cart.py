@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.search.grow.ranked import RankedLevels
 from treewright.tree import Tree
 
 __all__ = ["cart_rows", "cart_start", "cart_tree", "hasty_cart", "tree_from_sklearn"]
@@ -25,8 +27,16 @@ _FEWEST_ROWS = 1000
 """Rows that CART as the model has at least, however little time is left."""
 
 
-def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> Tree:
+def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor, points: Any = None) -> Tree:
     """Copy a fitted scikit-learn decision tree.
+
+    Parameters
+    ----------
+    model : DecisionTreeClassifier or DecisionTreeRegressor
+        A fitted tree.
+    points : ndarray of shape (n_points, n_features), or None
+        What it was fitted to, if values were missing there: then the sides of missing values are copied too. A split
+        that parts values from gaps, at infinity, gets a threshold beyond the largest value.
 
     Examples
     --------
@@ -40,6 +50,14 @@ def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> 
     weights = np.zeros((arrays.node_count, model.n_features_in_))
     branch = np.flatnonzero(arrays.children_left >= 0)
     weights[branch, arrays.feature[branch]] = 1.0
+    threshold = np.where(arrays.children_left >= 0, arrays.threshold, 0.0)
+    missing_left = None
+    if points is not None:
+        missing_left = arrays.missing_go_to_left.astype(bool)
+        for node in branch[np.isinf(threshold[branch])].tolist():
+            column = points[:, arrays.feature[node]]
+            end = np.nanmax(column) if threshold[node] > 0 else np.nanmin(column)
+            threshold[node] = float(end) + np.sign(threshold[node])
     classifies = isinstance(model, DecisionTreeClassifier)
     # scikit-learn stores class shares; times the node's weight they are class weights again.
     values = arrays.value[:, 0, :] * arrays.weighted_n_node_samples[:, None] if classifies else arrays.value[:, :, 0]
@@ -47,9 +65,10 @@ def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor) -> 
         left=arrays.children_left,
         right=arrays.children_right,
         weights=weights,
-        threshold=np.where(arrays.children_left >= 0, arrays.threshold, 0.0),
+        threshold=threshold,
         values=values,
         labels=values.argmax(axis=1) if classifies else None,
+        missing_left=missing_left,  # type: ignore[arg-type]
     )
 
 
@@ -62,13 +81,14 @@ def cart_tree(
     min_size: int = 1,
     seed: int = 0,
     max_features: int | None = None,
+    n_levels: IntArray | None = None,
 ) -> Tree:
     """Grow a tree by CART.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
+        Points; dense ones may lack values (NaN), which scikit-learn sends where they are better.
     targets : ndarray of shape (n_points,) or (n_points, n_outputs)
         Class numbers, or outputs of a regression.
     weight : ndarray of shape (n_points,)
@@ -83,6 +103,9 @@ def cart_tree(
         Seed of CART, which it needs for ties.
     max_features : int or None
         Features that a split looks at, None for all.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one. Categories are ranked by their mean targets, see
+        :class:`~treewright.search.grow.ranked.RankedLevels`.
 
     Examples
     --------
@@ -92,7 +115,15 @@ def cart_tree(
     """
     kind = DecisionTreeRegressor if n_classes is None else DecisionTreeClassifier
     model = kind(max_depth=depth, min_samples_leaf=max(1, min_size), max_features=max_features, random_state=seed)
-    tree = tree_from_sklearn(model.fit(X, targets, sample_weight=weight))
+    ranked = None
+    if n_levels is not None:
+        outputs = targets.reshape(len(targets), -1) if n_classes is None else np.eye(n_classes)[targets]
+        ranked = RankedLevels.of(X, np.asarray(outputs, dtype=np.float64), weight, n_levels)
+        X = ranked.apply(X)
+    gaps = not sparse.issparse(X) and bool(np.isnan(X.min(initial=0.0)))
+    tree = tree_from_sklearn(model.fit(X, targets, sample_weight=weight), X if gaps else None)
+    if ranked is not None:
+        tree = ranked.invert_tree(tree)
     if n_classes is None:
         return tree
     values = np.zeros((tree.n_nodes, n_classes))
@@ -101,7 +132,14 @@ def cart_tree(
 
 
 def cart_start(
-    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, budget: Budget
+    X: Any,
+    targets: FloatArray,
+    weight: FloatArray,
+    depth: int,
+    classify: bool,
+    seed: int,
+    budget: Budget,
+    n_levels: IntArray | None = None,
 ) -> Tree | None:
     """CART as a start of other methods; None where it would take more than half of the time.
 
@@ -121,15 +159,17 @@ def cart_start(
         Seed of the rows and features that CART looks at, which in large tables are not all.
     budget : Budget
         Time.
+    n_levels : ndarray of int, shape (n_features,), or None
+        As for :func:`cart_tree`.
     """
     n, p = X.shape
     if n > _CART_ROWS:  # a start need not be the best tree
         some = _some_rows(n, _CART_ROWS, seed)
-        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget)
+        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget, n_levels)
     looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
     if _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
         return None
-    return _on_features(X, targets, weight, depth, classify, seed, looked_at)
+    return _on_features(X, targets, weight, depth, classify, seed, looked_at, n_levels)
 
 
 def cart_rows(X: Any, depth: int, seed: int, budget: Budget) -> IntArray:
@@ -151,10 +191,18 @@ def cart_rows(X: Any, depth: int, seed: int, budget: Budget) -> IntArray:
     return _some_rows(n, max(_FEWEST_ROWS, int(min(n, most))), seed)
 
 
-def hasty_cart(X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int) -> Tree:
+def hasty_cart(
+    X: Any,
+    targets: FloatArray,
+    weight: FloatArray,
+    depth: int,
+    classify: bool,
+    seed: int,
+    n_levels: IntArray | None = None,
+) -> Tree:
     """CART on a few rows and features, as a start once time is over; parameters as for :func:`cart_start`."""
-    some = _some_rows(X.shape[0], _LAST_ROWS, seed)
-    return _on_features(X[some], targets[some], weight[some], depth, classify, seed, min(X.shape[1], _LAST_FEATURES))
+    some, looked_at = _some_rows(X.shape[0], _LAST_ROWS, seed), min(X.shape[1], _LAST_FEATURES)
+    return _on_features(X[some], targets[some], weight[some], depth, classify, seed, looked_at, n_levels)
 
 
 def _some_rows(n: int, most: int, seed: int) -> IntArray:
@@ -163,9 +211,16 @@ def _some_rows(n: int, most: int, seed: int) -> IntArray:
 
 
 def _on_features(
-    X: Any, targets: FloatArray, weight: FloatArray, depth: int, classify: bool, seed: int, looked_at: int
+    X: Any,
+    targets: FloatArray,
+    weight: FloatArray,
+    depth: int,
+    classify: bool,
+    seed: int,
+    looked_at: int,
+    n_levels: IntArray | None,
 ) -> Tree:
     if not classify:
-        return cart_tree(X, targets, weight, None, depth, seed=seed, max_features=looked_at)
+        return cart_tree(X, targets, weight, None, depth, 1, seed, looked_at, n_levels)
     codes = targets[:, 0].astype(np.int64)
-    return cart_tree(X, codes, weight, int(codes.max()) + 1, depth, seed=seed, max_features=looked_at)
+    return cart_tree(X, codes, weight, int(codes.max()) + 1, depth, 1, seed, looked_at, n_levels)

@@ -17,6 +17,7 @@ from scipy import sparse
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.grow.cart import cart_start, hasty_cart
+from treewright.search.grow.mixed import mixed_tree, random_mixed_tree
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.points import Points
 from treewright.splits.thresholds import best_threshold, halving_threshold
@@ -54,10 +55,13 @@ def starting_tree(
     seed: int,
     budget: Budget,
     n_jobs: int = 1,
+    n_levels: IntArray | None = None,
 ) -> Tree:
     """Make a start by its name; "auto" is balanced for oblique splits, CART for axis-aligned ones.
 
-    Once the budget is over, it is CART on a few rows, unless a random tree is asked for.
+    Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
+    balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do
+    (:func:`~treewright.search.grow.mixed.mixed_tree`), CART has its categories ranked, and random trees list levels.
 
     Parameters
     ----------
@@ -71,18 +75,21 @@ def starting_tree(
         Whether a split has one feature only.
     classify : bool
         Whether targets are classes.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
     """
     if kind in ("auto", "balanced"):
         kind = "cart" if axis else "balanced"
     if budget.over and kind != "random":
-        return hasty_cart(X, targets, weight, depth, classify, seed)
+        return hasty_cart(X, targets, weight, depth, classify, seed, n_levels)
     if kind == "balanced":
-        return balanced_tree(X, _one_hot(targets) if classify else targets, weight, depth, alpha, budget, n_jobs, seed)
+        outputs = _one_hot(targets) if classify else targets
+        return balanced_tree(X, outputs, weight, depth, alpha, budget, n_jobs, seed, n_levels)
     if kind == "cart":
-        tree = cart_start(X, targets, weight, depth, classify, seed, budget)
+        tree = cart_start(X, targets, weight, depth, classify, seed, budget, n_levels)
         if tree is not None:
             return tree
-    return random_tree(X, depth, np.random.default_rng(seed), axis, weight)
+    return random_tree(X, depth, np.random.default_rng(seed), axis, weight, n_levels)
 
 
 def _one_hot(codes: FloatArray) -> Any:
@@ -99,6 +106,7 @@ def balanced_tree(
     budget: Budget,
     n_jobs: int = 1,
     seed: int = 0,
+    n_levels: IntArray | None = None,
 ) -> Tree:
     r"""Grow a tree from the root down whose splits halve their points, if these are many.
 
@@ -125,6 +133,8 @@ def balanced_tree(
         Threads.
     seed : int
         Seed of the points that large nodes look at.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
 
     Examples
     --------
@@ -134,7 +144,20 @@ def balanced_tree(
     >>> bool(0.8 < normal[1] < 1.2), round(float(tree.threshold[0] / tree.weights[0, 0]), 1)
     (True, 1.0)
     """
-    points = Points(X)
+    points = Points(X, n_levels)
+    if points.mixed:
+        return mixed_tree(
+            points,
+            depth,
+            alpha,
+            lambda numbers, some: _stakes(numbers, targets[some], weight[some]),
+            lambda n_rows, leaves: n_rows >= _ROOM * leaves,
+            weight,
+            budget,
+            n_jobs,
+            _BALANCED_ROWS,
+            seed,
+        )
     n, p = X.shape
     branches = 2**depth - 1
     normals, threshold = np.zeros((branches, p)), np.ones(branches)
@@ -211,7 +234,12 @@ def _leading(table: FloatArray) -> FloatArray | None:
 
 
 def random_tree(
-    X: Any, depth: int, rng: np.random.Generator, axis: bool = False, weight: FloatArray | None = None
+    X: Any,
+    depth: int,
+    rng: np.random.Generator,
+    axis: bool = False,
+    weight: FloatArray | None = None,
+    n_levels: IntArray | None = None,
 ) -> Tree:
     """Make a complete tree with random normals; each split halves the points that reach it.
 
@@ -227,12 +255,17 @@ def random_tree(
         Whether a split has one feature only.
     weight : ndarray of shape (n_points,) or None
         Weights, None for ones.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
     """
     n, p = X.shape
     weight = np.ones(n) if weight is None else weight
+    points = Points(X, n_levels)
+    if points.mixed:
+        return random_mixed_tree(points, depth, rng, axis, weight)
     branches = 2**depth - 1
     normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
-    points, threshold = Points(X), np.zeros(branches)
+    threshold = np.zeros(branches)
     node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
     for depth_of_nodes in range(depth):
         for k, rows in enumerate(_points_of(node, depth_of_nodes), start=2**depth_of_nodes - 1):

@@ -18,6 +18,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.points import Points
+from treewright.splits.rules import SplitRule, Splits
 from treewright.tree import Tree
 from treewright.tree.shape import Shape
 
@@ -32,7 +33,7 @@ class Node(NamedTuple):
     number : int
         Its number in the tree.
     normal, threshold
-        The split that it has.
+        The hyperplane that it has; the normal of a subset of a category has a 1 at its feature.
     rows : ndarray of int
         The points that pass it.
     stake : ndarray
@@ -41,6 +42,8 @@ class Node(NamedTuple):
         Where they go now.
     lowest : bool
         Whether both children are leaves, which are refitted afterwards.
+    rule : SplitRule
+        The split that it has, of any kind.
     """
 
     number: int
@@ -50,24 +53,27 @@ class Node(NamedTuple):
     stake: FloatArray
     goes_left: BoolArray
     lowest: bool
+    rule: SplitRule
 
 
 class NodeSolver(Protocol):
     """What finds the split of a node, and what it charges for normals."""
 
     def price(self, normals: FloatArray) -> float:
-        """What the normals of all nodes cost together; a row of zeros costs nothing."""
+        """What the normals of all nodes cost together; a row of zeros costs nothing, that of a subset has a 1."""
 
-    def better(self, points: Points, node: Node, budget: Budget) -> tuple[FloatArray, float] | None:
-        """Normal and threshold of lower loss plus price than the node has; None where none is found."""
+    def better(self, points: Points, node: Node, budget: Budget) -> SplitRule | tuple[FloatArray, float] | None:
+        """A split of lower loss plus price than the node has; None where none is found.
+
+        Normal and threshold are enough for a hyperplane on points without gaps.
+        """
 
 
 class _Change(NamedTuple):
     """A better split for a node."""
 
     node: int
-    normal: FloatArray
-    threshold: float
+    rule: SplitRule
     goes_left: BoolArray
 
 
@@ -77,15 +83,17 @@ class Alternation:
     Parameters
     ----------
     tree : Tree
-        Where to start; its splits are numerical. Its values do not matter.
+        Where to start; without `n_levels` its splits are numerical. Its values do not matter.
     X : ndarray (C order) or csr_array of shape (n_points, n_features)
-        Points, float64 or float32.
+        Points, float64 or float32; values of dense ones may be missing, NaN.
     leaves : Leaves
         Targets, weights and the loss.
     solver : NodeSolver
         Finds splits, and charges for them.
     n_jobs : int
         Threads.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, see :class:`~treewright.splits.points.Points`.
 
     Attributes
     ----------
@@ -108,16 +116,25 @@ class Alternation:
     (True, [1, 2, 2, 2])
     """
 
-    def __init__(self, tree: Tree, X: Any, leaves: Leaves, solver: NodeSolver, n_jobs: int = 1) -> None:
-        tree = tree.numerical()
-        self.shape, self.points, self.leaves = Shape.of(tree), Points(X), leaves
+    def __init__(
+        self,
+        tree: Tree,
+        X: Any,
+        leaves: Leaves,
+        solver: NodeSolver,
+        n_jobs: int = 1,
+        n_levels: IntArray | None = None,
+    ) -> None:
+        tree = tree.numerical() if n_levels is None else tree
+        self.shape, self.points, self.leaves = Shape.of(tree), Points(X, n_levels), leaves
         self.solver, self.n_jobs = solver, n_jobs
-        long = np.sqrt(np.einsum("ij,ij->i", tree.weights, tree.weights))
+        self.splits = splits = Splits.of(tree, n_levels)
+        long = np.sqrt(np.einsum("ij,ij->i", splits.normals, splits.normals))
         still = long == 0
         long = np.where(still, 1.0, long)
-        self.normals, self.threshold = tree.weights / long[:, None], tree.threshold / long
+        splits.normals, splits.threshold = splits.normals / long[:, None], splits.threshold / long
         # What a zero normal is compared with: all points go one way.
-        self.threshold[still] = np.where(tree.threshold[still] >= 0, 1.0, -1.0)
+        splits.threshold[still] = np.where(tree.threshold[still] >= 0, 1.0, -1.0)
         n = X.shape[0]
         self.everyone = np.arange(n)
         self.leaf = self._walk(self.everyone, np.zeros(n, dtype=np.int64))
@@ -129,11 +146,20 @@ class Alternation:
         """Loss plus price."""
         return self.loss + self.price
 
+    @property
+    def normals(self) -> FloatArray:
+        """Normals of the splits."""
+        return self.splits.normals
+
+    @property
+    def threshold(self) -> FloatArray:
+        """Thresholds of the splits."""
+        return self.splits.threshold
+
     def tree(self) -> Tree:
         """The tree as it is now."""
         values, labels = self.leaves.table()
-        slopes = self.leaves.slopes
-        return Tree(self.shape.left, self.shape.right, self.normals, self.threshold, values, labels, slopes=slopes)
+        return self.splits.tree(self.shape.left, self.shape.right, values, labels, self.leaves.slopes)
 
     def _refit(self) -> None:
         """Refit the leaves and sum up the objective, which must not have risen."""
@@ -161,7 +187,7 @@ class Alternation:
         return changed
 
     def _walk(self, rows: IntArray, start: IntArray) -> IntArray:
-        return self.points.walk(self.shape, self.normals, self.threshold, rows, start)
+        return self.points.walk(self.shape, self.splits, rows, start)
 
     def _improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
         """Improve the branches of one level; whether any changed."""
@@ -184,7 +210,7 @@ class Alternation:
         for change, part in zip(found, parts, strict=True):
             if change is not None:
                 moved = True
-                self.normals[change.node], self.threshold[change.node] = change.normal, change.threshold
+                self.splits.put(change.node, change.rule)
                 crossed = change.goes_left != goes_left[part]
                 self.leaf[order[part][crossed]] = other[part][crossed]
         if moved:
@@ -197,6 +223,10 @@ class Alternation:
         """What the solver would change at a node, and where its points go then."""
         children = [self.shape.left[number], self.shape.right[number]]
         lowest = bool(np.all(self.shape.left[children] < 0))
-        here = self.normals[number], float(self.threshold[number])
-        found = self.solver.better(self.points, Node(number, *here, rows, stake, goes_left, lowest), budget)
-        return None if found is None else _Change(number, *found, self.points.levels(rows, found[0]) <= found[1])
+        rule = self.splits.rule(number)
+        node = Node(number, rule.normal, rule.threshold, rows, stake, goes_left, lowest, rule)
+        found = self.solver.better(self.points, node, budget)
+        if found is None:
+            return None
+        rule = SplitRule(*found)
+        return _Change(number, rule, self.points.sides(rows, rule))

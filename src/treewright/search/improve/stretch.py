@@ -56,7 +56,9 @@ class Stretch(NamedTuple):
     most: int = _MOST
 
 
-def stretched(X: Any, leaf: IntArray, push: float, most: int, rng: np.random.Generator) -> tuple[Any, IntArray]:
+def stretched(
+    X: Any, leaf: IntArray, push: float, most: int, rng: np.random.Generator, n_levels: IntArray | None = None
+) -> tuple[Any, IntArray]:
     """Copies of points, pushed away from points of their leaf, and whose copies they are.
 
     Parameters
@@ -71,6 +73,9 @@ def stretched(X: Any, leaf: IntArray, push: float, most: int, rng: np.random.Gen
         Most copies.
     rng : numpy Generator
         Where partners come from.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one. Copies have the level of their point, and its value
+        too where the partner has none.
 
     Examples
     --------
@@ -91,6 +96,10 @@ def stretched(X: Any, leaf: IntArray, push: float, most: int, rng: np.random.Gen
     origin, partner = order[paired], partner[paired]
     share = X.dtype.type(push)
     copies = X[origin] * (1 + share) - X[partner] * share
+    if not sparse.issparse(X):
+        kept = np.isnan(copies) if n_levels is None else np.isnan(copies) | (n_levels > 0)
+        if kept.any():
+            copies = np.where(kept, X[origin], copies)
     return copies, origin
 
 
@@ -107,6 +116,7 @@ def improve_stretched(
     splits: str = "oblique",
     n_jobs: int = 1,
     starts: dict[int, tuple[FloatArray, float]] | None = None,
+    n_levels: IntArray | None = None,
 ) -> Alternation:
     """Improve a fitted tree on its points and stretched copies of them.
 
@@ -129,7 +139,7 @@ def improve_stretched(
         How far copies go, and how often.
     budget : Budget
         Ends the work early.
-    splits, n_jobs
+    splits, n_jobs, n_levels
         As for :func:`~treewright.search.improve.tao.alternate_nodes`.
     starts : dict or None
         What the node solver remembers of trees like this one, None for nothing.
@@ -154,7 +164,7 @@ def improve_stretched(
 
     def on(X: Any, targets: FloatArray, weight: FloatArray, tree: Tree, alpha: float) -> Alternation:
         leaves = make_leaves(X, targets, weight)
-        return Alternation(tree, X, leaves, SparseNodes(alpha, splits, starts=memory), n_jobs)
+        return Alternation(tree, X, leaves, SparseNodes(alpha, splits, starts=memory), n_jobs, n_levels)
 
     memory = {} if starts is None else dict(starts)
     n, rng = len(weight), np.random.default_rng(stretch.seed)
@@ -163,7 +173,7 @@ def improve_stretched(
     for _ in range(stretch.passes):
         if budget.over:
             break
-        copies, origin = stretched(X, leaf, stretch.push, stretch.most, rng)
+        copies, origin = stretched(X, leaf, stretch.push, stretch.most, rng, n_levels)
         whose = np.concatenate([np.arange(n), origin])
         share = float(weight.sum() / weight[whose].sum())
         state = on(join(copies), targets[whose], weight[whose] * share, tree, alpha * float(np.sqrt(share)))

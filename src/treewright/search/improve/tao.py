@@ -6,12 +6,19 @@ The objective is that of a tree whose shape is given,
 
 A split does not change when its normal and threshold are multiplied by a number, so a 1-norm alone could be made as
 small as one likes; normals have Euclidean norm 1 here. A split on one feature costs alpha then, one on k equal features
-alpha times the root of k, and a node that sends all points one way nothing. Leaves may have a price of their own, which
-is added: see :class:`~treewright.search.improve.leaves.LinearLeaves`.
+alpha times the root of k, and a node that sends all points one way nothing. A subset of the levels of a category costs
+alpha too, however many levels it lists. Leaves may have a price of their own, which is added: see
+:class:`~treewright.search.improve.leaves.LinearLeaves`.
 
 At a node (:mod:`~treewright.search.improve.driver`) only the points with a stake matter. A direction comes from
 l1-logistic regression on these points, the threshold along it is exact, and the split is replaced only if the objective
 falls. The method is that of Carreira-Perpinan and Tavallali (2018).
+
+Points may have categories and gaps. A level of a category goes where its points are cheaper together, which is the best
+subset. Points that lack a value which a hyperplane uses go where they are cheaper together. As that depends on which
+features it uses, several hyperplanes are tried: that of a regression with means in the place of what is missing, the
+same without features that many points lack, that of a regression on the points which have all the features of the best
+of these, and the best single feature. Each is measured with its gaps before it is taken, so the objective never rises.
 """
 
 from __future__ import annotations
@@ -27,7 +34,9 @@ from treewright.budget import Budget
 from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.l1_logistic import l1_logistic
+from treewright.splits.mixed import PricedRule, best_category, best_single, cut_along
 from treewright.splits.points import Points
+from treewright.splits.rules import SplitRule
 from treewright.splits.thresholds import best_feature, best_threshold
 from treewright.tree import Tree
 
@@ -39,11 +48,15 @@ __all__ = [
     "automatic_alpha",
     "logistic_node",
     "normal_price",
+    "split_price",
 ]
 
 _IDLE, _FEW = 0.02, 1000
 """Points that have this share of the stakes at a node together, the smallest ones, are left out of its regression if
 there are more than so many points: often half of the points, as both sides predict about the same for them."""
+
+_GAPPY = (0.3, 0.1, 0.0)
+"""Hyperplanes without the features that more than these shares of the stakes lack are tried."""
 
 _ALPHA = 0.0125
 """The automatic alpha of large tables, divided by the root of the number of points."""
@@ -115,6 +128,17 @@ def normal_price(normals: FloatArray) -> FloatArray:
     return np.asarray(np.abs(normals).sum(axis=1) / np.where(long > 0, long, 1.0))
 
 
+def split_price(tree: Tree) -> float:
+    """What the splits of a tree cost at a price of 1: ratios of the norms, and 1 for a subset of a category.
+
+    Examples
+    --------
+    >>> split_price(Tree.stump([3.0, 4.0], 0.0, np.eye(2)))
+    1.4
+    """
+    return float(normal_price(tree.weights).sum()) + int(np.count_nonzero(tree.category >= 0))
+
+
 @dataclass
 class SparseNodes:
     r"""Splits by l1-logistic regression, or on single features, at a price of alpha times the ratio of the norms.
@@ -145,7 +169,7 @@ class SparseNodes:
         """Alpha times the sum of the ratios."""
         return self.alpha * float(normal_price(normals).sum())
 
-    def better(self, points: Points, node: Node, budget: Budget) -> tuple[FloatArray, float] | None:
+    def better(self, points: Points, node: Node, budget: Budget) -> SplitRule | None:
         """A split of lower cost than the node has, or None.
 
         The cost of sides is the sum of the stakes of the points on the left, plus the price of the normal.
@@ -157,26 +181,44 @@ class SparseNodes:
         worth = np.abs(stake)
         care = np.flatnonzero(worth > 1e-12 * worth.max(initial=0.0))
         whole = float(stake.sum())
-        best = (min(0.0, whole), np.zeros(len(node.normal)), 1.0 if whole < 0 else -1.0)
+        best = PricedRule(min(0.0, whole), SplitRule(np.zeros(len(node.normal)), 1.0 if whole < 0 else -1.0))
         rows, stake = node.rows[care], stake[care]
         sided = stake > 0  # should go right
         if len(care) and sided.any() and not sided.all():
-            for candidate in self._directions(points, node, rows, stake, sided):
-                found = self._cut(points, candidate, rows, stake)
-                if found[0] < best[0]:
+            for found in self._candidates(points, node, rows, stake, sided):
+                if found.cost < best.cost:
                     best = found
-        return None if now - best[0] <= 1e-10 * max(1.0, float(worth.sum())) else best[1:]
+        return None if now - best.cost <= 1e-10 * max(1.0, float(worth.sum())) else best.rule
 
-    def _cut(
-        self, points: Points, normal: FloatArray, rows: IntArray, stake: FloatArray
-    ) -> tuple[float, FloatArray, float]:
+    def _candidates(
+        self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
+    ) -> list[PricedRule]:
+        """Splits to choose from, with their prices; points have stakes on both sides."""
+        if not points.mixed:
+            return [
+                self._cut(points, normal, rows, stake) for normal in self._directions(points, node, rows, stake, sided)
+            ]
+        found = [best_category(points, rows, stake) if points.n_levels is not None else None]
+        if len(points.numerical):
+            if self.splits == "axis" or points.gaps:
+                found.append(best_single(points, rows, stake))
+            if self.splits == "oblique":
+                found += self._hyperplanes(points, node, rows, stake, sided)
+        return [self._priced(priced) for priced in found if priced is not None]
+
+    def _priced(self, found: PricedRule) -> PricedRule:
+        """The split with the price of its normal, of 2-norm 1, added."""
+        return PricedRule(found.cost + self.alpha * float(np.abs(found.rule.normal).sum()), found.rule)
+
+    def _cut(self, points: Points, normal: FloatArray, rows: IntArray, stake: FloatArray) -> PricedRule:
         """Cost, normal and best threshold along a direction."""
         level = points.levels(rows, normal)
         right, left = np.maximum(stake, 0.0), np.maximum(-stake, 0.0)
         threshold, cost = best_threshold(level, right, left, points.least_gap)
         if not np.isfinite(threshold):  # all go one way, which is cheaper without a normal
-            return np.inf, normal, 0.0
-        return cost - float(left.sum()) + self.alpha * float(np.abs(normal).sum()), normal, threshold
+            return PricedRule(np.inf, SplitRule(normal, 0.0))
+        cost = cost - float(left.sum()) + self.alpha * float(np.abs(normal).sum())
+        return PricedRule(cost, SplitRule(normal, threshold))
 
     def _directions(
         self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
@@ -195,6 +237,65 @@ class SparseNodes:
         self.starts[node.number] = weights, intercept
         long = float(np.sqrt(weights @ weights))
         return [*found, weights / long] if long > 0 else found
+
+    def _hyperplanes(
+        self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
+    ) -> list[PricedRule]:
+        """Hyperplanes over the numerical features of points with categories or gaps, prices not added."""
+        number, own = points.numerical, node.normal
+        start = self.starts.get(node.number)
+        found = []
+        if node.rule.category < 0 and np.any(own):
+            found.append(cut_along(points, rows, stake, own))
+            start = (5.0 * own[number], -5.0 * node.threshold) if start is None else start
+        some = _busy(stake, sided)
+        table = _Numbers(points, rows[some], np.abs(stake[some]))
+
+        def cut(weights: FloatArray) -> PricedRule:
+            normal = np.zeros(len(own))
+            normal[number] = weights / np.sqrt(weights @ weights)
+            return cut_along(points, rows, stake, normal)
+
+        weights, intercept = self.direction(table.filled, sided[some], table.worth, self.alpha, start)
+        self.starts[node.number] = weights, intercept
+        thinned = [cut(w) for w in table.thinned(weights)]
+        if thinned and points.gaps:
+            used = np.flatnonzero(min(thinned, key=lambda p: self._priced(p).cost).rule.normal[number])
+            there = table.complete(used)
+            wish = sided[some][there]
+            if len(there) < len(some) and wish.any() and not wish.all():
+                part = np.ascontiguousarray(table.filled[np.ix_(there, used)])
+                weights = np.zeros(len(number))
+                weights[used] = self.direction(part, wish, table.worth[there], self.alpha, None)[0]
+                thinned += [cut(weights)] if np.any(weights) else []
+        return found + thinned
+
+
+class _Numbers:
+    """The numerical features of some points, gaps filled with means, for regressions."""
+
+    def __init__(self, points: Points, rows: IntArray, worth: FloatArray) -> None:
+        self.worth = worth
+        self.filled = np.ascontiguousarray(points.X[np.ix_(rows, points.numerical)])
+        self.holes = np.isnan(self.filled) if points.gaps else None
+        if self.holes is not None:
+            known = np.where(self.holes, 0.0, self.filled)
+            mass = worth @ ~self.holes
+            mean = (worth @ known) / np.where(mass > 0, mass, 1.0)
+            self.filled = np.where(self.holes, mean.astype(self.filled.dtype), self.filled)
+
+    def thinned(self, weights: FloatArray) -> list[FloatArray]:
+        """The weights, and those without the features that many points lack, which are not zero throughout."""
+        found = [weights]
+        if self.holes is not None:
+            lacking = self.worth @ self.holes / self.worth.sum()
+            found += [np.where(lacking > share, 0.0, weights) for share in _GAPPY]
+        different = [w for k, w in enumerate(found) if np.any(w) and not (k and np.array_equal(w, found[k - 1]))]
+        return different
+
+    def complete(self, used: IntArray) -> IntArray:
+        """Points that lack none of some features."""
+        return np.arange(len(self.worth)) if self.holes is None else np.flatnonzero(~self.holes[:, used].any(axis=1))
 
 
 def _best_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArray:
@@ -216,15 +317,16 @@ def alternate_nodes(
     n_jobs: int = 1,
     direction: Direction = logistic_node,
     on_pass: Callable[[float, float, float], None] | None = None,
+    n_levels: IntArray | None = None,
 ) -> TAOResult:
     """Improve the splits and leaves of a tree until a pass changes nothing.
 
     Parameters
     ----------
     tree : Tree
-        Where to start; its splits are numerical. Its values do not matter.
+        Where to start; without `n_levels` its splits are numerical. Its values do not matter.
     X : ndarray (C order) or csr_array of shape (n_points, n_features)
-        Points with features of about unit size, float64 or float32.
+        Points with numerical features of about unit size, float64 or float32; NaN where a value is missing.
     leaves : Leaves
         Targets, weights and the loss.
     alpha : float
@@ -241,6 +343,8 @@ def alternate_nodes(
         Solver of a node.
     on_pass : callable or None
         Told seconds, objective and loss at the start and after each pass.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
 
     Examples
     --------
@@ -254,7 +358,7 @@ def alternate_nodes(
     >>> result.trace[-1, 2] < 10 < result.trace[0, 2]
     np.True_
     """
-    state = Alternation(tree, X, leaves, SparseNodes(alpha, splits, direction), n_jobs)
+    state = Alternation(tree, X, leaves, SparseNodes(alpha, splits, direction), n_jobs, n_levels)
     budget = Budget() if budget is None else budget
     trace: list[tuple[float, float, float]] = []
 

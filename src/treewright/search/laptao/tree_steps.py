@@ -21,6 +21,7 @@ from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
 from treewright.splits.points import Points
+from treewright.splits.rules import Splits
 from treewright.tree import Tree, route
 from treewright.tree.shape import Shape
 
@@ -189,7 +190,7 @@ class ForestStep:
                 return None
             tree = self._whole(done.model, self.features[number])
             shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
-            leaf = self.points.walk(shape, tree.weights, tree.threshold, everyone, np.zeros_like(everyone))
+            leaf = self.points.walk(shape, Splits.of(tree), everyone, np.zeros_like(everyone))
             return tree, leaf, done.price
 
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
