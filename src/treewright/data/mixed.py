@@ -20,7 +20,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
 from treewright.exceptions import InvalidInputError, ModelFileError
 
-__all__ = ["Features", "Level", "check_finite", "is_frame"]
+__all__ = ["Features", "Level", "check_finite", "has_other_than_numbers", "is_frame", "refuse_text"]
 
 Level = str | bool | int | float
 """What a level of a category may be."""
@@ -165,6 +165,36 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def has_other_than_numbers(X: Any) -> bool:
+    """Whether X is a frame with a column whose dtype is not one of numbers or bools."""
+    return is_frame(X) and not all(_is_numeric(dtype) for dtype in X.dtypes)
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return bool(dtype.kind in "biuf")
+
+
+def refuse_text(X: AnyArray) -> None:
+    """Refuse text in an array of objects or strings, naming all columns that have some; text of a number is none.
+
+    Examples
+    --------
+    >>> refuse_text(np.array([["red", 1.5, "low"], ["blue", "2", "high"]], dtype=object))
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: X has text in columns 0 (such as 'red'), 2 (such as 'low'); name them ...
+    """
+    refused = _Refused(range(X.shape[1]))
+    for j, column in enumerate(X.T):
+        text = (value for value in column if isinstance(value, str) and not _is_number_like(value))
+        example = next(text, None)
+        if example is not None:
+            refused.add("text", j, f"such as {show(example)}")
+    refused.say()
+
+
 def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
     """Refuse infinite values, naming all columns that have some; NaN is a missing value.
 
@@ -175,6 +205,9 @@ def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
     ...
     treewright.exceptions.InvalidInputError: X has infinite values in column 'income' (first in row 0); numbers must ...
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(matrix.sum()):
+            return
     refused = _Refused(labels)
     for j in np.flatnonzero(np.isinf(matrix).any(axis=0)).tolist():
         refused.infinite(j, matrix[:, j])

@@ -161,7 +161,13 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+        self,
+        rows: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        graph: Any,
+        budget: Budget,
+        noted: dict[str, Any],
     ) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(rows, y, sample_weight, self.unlabeled, None, None)
         settings, neighbours = settings_of(self, LapSVMSettings), settings_of(self, GraphSettings)

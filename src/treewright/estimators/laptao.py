@@ -13,6 +13,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
+from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.rows import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.record import FitRecord
@@ -90,6 +91,10 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         Whether edges need both rows to be neighbours of each other.
     graph_cache : path or None, default=None
         Folder that keeps graphs for the next fit on the same rows.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str, default=None
+        Categorical features, as for :class:`TAOClassifier`. The graph, and regressors other than trees, see a column
+        for each level, scaled so that two levels are as far apart as the ends of a number, and means in the place of
+        missing numbers; trees take categories and gaps as they are.
     unlabeled : label, default=-1
         Mark of unlabelled rows in y; NaN and None are marks too.
     time_limit : float or None, default=None
@@ -147,6 +152,10 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+    categories_ : list of (tuple of levels or None), or None
+        Levels of each categorical feature, None for a numerical one; None where all are numerical.
+    has_missing_ : ndarray of bool, shape (n_features_in_,)
+        Which features had missing values.
 
     See Also
     --------
@@ -201,6 +210,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         neighbors: str = "auto",
         mutual: bool = False,
         graph_cache: Any = None,
+        categorical_features: Any = None,
         unlabeled: Any = -1,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -232,6 +242,7 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.neighbors = neighbors
         self.mutual = mutual
         self.graph_cache = graph_cache
+        self.categorical_features = categorical_features
         self.unlabeled = unlabeled
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -240,12 +251,19 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         self.warm_start = warm_start
 
     def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+        self,
+        rows: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        graph: Any,
+        budget: Budget,
+        noted: dict[str, Any],
     ) -> tuple[FitRecord, dict[str, Any]]:
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = semi_supervised_problem(np.zeros((rows.shape[0], 1)), y, sample_weight, self.unlabeled, None, None)
         Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        found, fitted = self._found_by(Sample.of(rows, Y, problem.weight), problem.labelled, graph, budget)
+        sample = Sample.of(rows, Y, problem.weight, levels_of(noted))
+        found, fitted = self._found_by(sample, problem.labelled, graph, budget, noted)
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
         return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 

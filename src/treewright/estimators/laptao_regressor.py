@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.laptao_model import LapTAOModel
+from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.rows import partly_known_targets
 from treewright.estimators.common.tree_model import TreeRegressor
 from treewright.exceptions import InvalidInputError
@@ -77,6 +78,10 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Whether edges need both rows to be neighbours of each other.
     graph_cache : path or None, default=None
         Folder that keeps graphs for the next fit on the same rows.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str, default=None
+        Categorical features, as for :class:`TAOClassifier`. The graph, and regressors other than trees, see a column
+        for each level, scaled so that two levels are as far apart as the ends of a number, and means in the place of
+        missing numbers; trees take categories and gaps as they are.
     unlabeled : float or None, default=nan
         Mark of unlabelled rows in y; NaN and None are marks too.
     time_limit : float or None, default=None
@@ -131,6 +136,10 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+    categories_ : list of (tuple of levels or None), or None
+        Levels of each categorical feature, None for a numerical one; None where all are numerical.
+    has_missing_ : ndarray of bool, shape (n_features_in_,)
+        Which features had missing values.
 
     See Also
     --------
@@ -182,6 +191,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         neighbors: str = "auto",
         mutual: bool = False,
         graph_cache: Any = None,
+        categorical_features: Any = None,
         unlabeled: Any = np.nan,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -211,6 +221,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         self.neighbors = neighbors
         self.mutual = mutual
         self.graph_cache = graph_cache
+        self.categorical_features = categorical_features
         self.unlabeled = unlabeled
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -224,7 +235,13 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         return tags
 
     def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+        self,
+        rows: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        graph: Any,
+        budget: Budget,
+        noted: dict[str, Any],
     ) -> tuple[FitRecord, dict[str, Any]]:
         Y, missing, _ = partly_known_targets(self, y, rows.shape[0], self.unlabeled)
         if missing.all():
@@ -237,6 +254,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
             )
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         labelled = np.asarray(~missing.any(axis=1))
-        found, fitted = self._found_by(Sample.of(rows, Y, weight), labelled, graph, budget)
+        sample = Sample.of(rows, Y, weight, levels_of(noted))
+        found, fitted = self._found_by(sample, labelled, graph, budget, noted)
         filled = np.where(labelled[:, None], Y, found.smooth)
         return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}

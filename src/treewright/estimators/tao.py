@@ -13,7 +13,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
-from treewright.estimators.common.rows import class_weighted, fit_rows
+from treewright.estimators.common.mixed import levels_of
+from treewright.estimators.common.rows import class_weighted
 from treewright.estimators.common.tao_model import TAOModel
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 
@@ -52,6 +53,9 @@ class TAOClassifier(TAOModel, TreeClassifier):
         do not lower the objective of the rows, and mostly predict better; 0 leaves them out.
     max_iter : int, default=20
         Most passes over the tree.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str, default=None
+        Categorical features, as in scikit-learn's ``HistGradientBoostingClassifier``: a mask, column numbers, or names
+        of columns of a frame; "from_dtype" takes the columns of a frame that are categories or text (see Notes).
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
     time_limit : float or None, default=None
@@ -92,6 +96,10 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+    categories_ : list of (tuple of levels or None), or None
+        Levels of each categorical feature, None for a numerical one; None where all are numerical.
+    has_missing_ : ndarray of bool, shape (n_features_in_,)
+        Which features had missing values.
 
     Notes
     -----
@@ -99,6 +107,14 @@ class TAOClassifier(TAOModel, TreeClassifier):
     for the weight of one row. Other weights (of AdaBoost, of a survey) make a row weigh
     :math:`\sum c_i^2 / \sum c_i`, and the rows :math:`(\sum c_i)^2 / \sum c_i^2` in number. So with ``alpha="auto"``
     weights that are all multiplied by a number give the same tree.
+
+    *Categories.* A split is a hyperplane over numerical features or a subset of the levels of one categorical feature
+    (``colour in {red, blue}``), which costs alpha however many levels it lists. Levels are strings, numbers or bools.
+    At prediction a level that a split has not seen goes where more training rows went: the else of the rule.
+
+    *Missing values* (NaN, None, pandas' NA). Every split has a side for rows that lack a value it uses, learned with
+    the split; where no training row lacks one, it is that of more training rows. A split can also part rows that have
+    a value from those that have none: its threshold lies beyond all values then. Sparse X has no missing values.
 
     Examples
     --------
@@ -108,6 +124,18 @@ class TAOClassifier(TAOModel, TreeClassifier):
     >>> model = TAOClassifier(max_depth=3, alpha=0.1, random_state=0).fit(X, y)
     >>> model.status_, model.score(X, y) > 0.97
     ('local', True)
+
+    A table with a category and gaps:
+
+    >>> colour = np.array(["red", "blue", "green", None] * 25, dtype=object)
+    >>> size = np.where(np.arange(100) % 10 == 0, np.nan, np.arange(100))
+    >>> X = np.column_stack([colour, size])
+    >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
+    >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
+    if x0 in {blue} or missing:
+        no  (50 points: 100% no)
+    else:
+        yes  (50 points: 100% yes)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -124,6 +152,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         init: str = "auto",
         stretch: float = 0.25,
         max_iter: int = 20,
+        categorical_features: Any = None,
         class_weight: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -137,6 +166,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         self.init = init
         self.stretch = stretch
         self.max_iter = max_iter
+        self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -149,8 +179,8 @@ class TAOClassifier(TAOModel, TreeClassifier):
 
         Parameters
         ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
+        X : array-like, frame or scipy sparse array of shape (n_samples, n_features)
+            Rows. Values of dense ones may be missing; text needs ``categorical_features``.
         y : array-like of shape (n_samples,)
             Labels, at least two different ones.
         sample_weight : array-like of shape (n_samples,) or None
@@ -162,12 +192,12 @@ class TAOClassifier(TAOModel, TreeClassifier):
             The fitted estimator.
         """
         budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
+        rows, noted = self._fit_rows(X, y)
         # Labels and weights are checked apart from the rows, which may be sparse.
         problem = make_problem(np.zeros((rows.shape[0], 1)), y, sample_weight)
         weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
         fitted = noted | {"classes_": problem.classes}
-        self._fit(Sample.of(rows, problem.y, weight), problem.n_classes, budget, fitted)
+        self._fit(Sample.of(rows, problem.y, weight, levels_of(noted)), problem.n_classes, budget, fitted)
         return self
 
 
@@ -193,7 +223,8 @@ class TAORegressor(TAOModel, TreeRegressor):
         is an eightieth of the root of the number of rows, at least 1, times the weight of one row, see
         :class:`TAOClassifier`.
     leaves : {"constant", "linear"}, default="constant"
-        What a leaf predicts: the mean of its rows, or a linear function of all features.
+        What a leaf predicts: the mean of its rows, or a linear function of all numerical features, which must not have
+        missing values then.
     leaf_ridge : float, default=0.1
         The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
         end of a feature's range to the other by s costs as much as this many such rows, whatever unit weights have.
@@ -211,6 +242,8 @@ class TAORegressor(TAOModel, TreeRegressor):
         Without meaning for linear leaves, which a copy with the target of its row would flatten.
     max_iter : int, default=20
         Most passes over the tree.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str, default=None
+        Categorical features, as for :class:`TAOClassifier`. Linear leaves have no slope along them.
     time_limit : float or None, default=None
         Seconds for the whole fit.
     n_jobs : int or None, default=None
@@ -247,6 +280,10 @@ class TAORegressor(TAOModel, TreeRegressor):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+    categories_ : list of (tuple of levels or None), or None
+        Levels of each categorical feature, None for a numerical one; None where all are numerical.
+    has_missing_ : ndarray of bool, shape (n_features_in_,)
+        Which features had missing values.
 
     Examples
     --------
@@ -283,6 +320,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         init: str = "auto",
         stretch: float = 0.25,
         max_iter: int = 20,
+        categorical_features: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -297,6 +335,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         self.init = init
         self.stretch = stretch
         self.max_iter = max_iter
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -306,6 +345,7 @@ class TAORegressor(TAOModel, TreeRegressor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.input_tags.allow_nan = self.leaves != "linear"
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -313,8 +353,8 @@ class TAORegressor(TAOModel, TreeRegressor):
 
         Parameters
         ----------
-        X : array-like or scipy sparse array of shape (n_samples, n_features)
-            Rows.
+        X : array-like, frame or scipy sparse array of shape (n_samples, n_features)
+            Rows. Values of dense ones may be missing; text needs ``categorical_features``.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,) or None
@@ -326,10 +366,10 @@ class TAORegressor(TAOModel, TreeRegressor):
             The fitted estimator.
         """
         budget = self._start_clock()
-        rows, noted = fit_rows(self, X, y, accept_sparse="csr")
+        rows, noted = self._fit_rows(X, y)
         refuse_dates(y, "y")
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows, targets)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        self._fit(Sample.of(rows, targets.reshape(rows.shape[0], -1), weight), None, budget, noted)
+        self._fit(Sample.of(rows, targets.reshape(rows.shape[0], -1), weight, levels_of(noted)), None, budget, noted)
         return self

@@ -29,6 +29,7 @@ from treewright.data import (
     unit_scaling,
     weight_unit,
 )
+from treewright.data.design import Design
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, affordable_points, check_graph, nearest_mean
 from treewright.search.grow.starts import starting_tree
@@ -40,7 +41,7 @@ from treewright.training.affinities import GraphSettings
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.tree import Tree, averaged, leaf_counts, predict_values, visited
+from treewright.tree import Tree, averaged, leaf_counts, predict_values, settled, visited
 
 __all__ = ["LapTAOFit", "LapTAOSettings", "SmoothModel", "train_laptao"]
 
@@ -119,6 +120,8 @@ class SmoothModel:
         Spread of the targets; None for classes.
     dense : bool
         Whether regressor or points know dense rows alone.
+    design : Design or None
+        What makes numbers of scaled rows with categories or gaps, for regressor and points.
     """
 
     tree: Tree | None = None
@@ -130,6 +133,7 @@ class SmoothModel:
     mean: FloatArray | None = None
     scale: float | None = None
     dense: bool = True
+    design: Design | None = None
 
     def scores(self, rows: Any, n_neighbors: int = 10, perplexity: float = 5.0, threads: int = 1) -> FloatArray:
         """Values that are predicted for rows, in the units of the targets."""
@@ -143,6 +147,8 @@ class SmoothModel:
             return np.concatenate([self.scores(block, n_neighbors, perplexity, threads) for block in blocks])
         assert self.scaling is not None and self.mean is not None
         scaled = self.scaling.apply(rows)
+        if self.design is not None:
+            scaled = self.design.apply(scaled)
         if self.estimator is not None:
             values = np.asarray(self.estimator.predict(scaled), dtype=np.float64).reshape(scaled.shape[0], -1)
             return values * (1.0 if self.scale is None else self.scale) + self.mean
@@ -291,20 +297,34 @@ def _points_and_graph(
         return reduction, FoundGraph(check_graph(members @ graph @ members.T, len(reduction.points)))
     scaling, n_rows, note = reduction.scaling, len(reduction.kept), ""
     assert scaling is not None
-    some = _rows_in_time(reduction, labelled, settings, conduct, budget)
+    design = _design(reduction.points)
+    numbers = _numbers(reduction.points.X, design)
+    some = _rows_in_time(reduction, numbers, labelled, settings, conduct, budget)
     if len(some) < n_rows:
         note = f"the search for neighbours of {n_rows} rows takes too long, so {len(some)} of them were used"
         warnings.warn(note.replace("were", "are"), ConvergenceWarning, stacklevel=2)
         reduction = _points_of(_only(rows, some), lambda X: scaling)
+        numbers = _numbers(reduction.points.X, design)
     found = FoundGraph(None, 0.0)
     if not note or not np.all(labelled[some]):
-        found = settings.search(reduction.points.X, conduct.threads, conduct.seed, budget.share(_SEARCH))
+        found = settings.search(numbers, conduct.threads, conduct.seed, budget.share(_SEARCH))
     note = "; ".join(part for part in (note, found.note) if part)
     if found.searched >= _ENOUGH:
         return reduction, found._replace(note=note)
     reduction = _points_of(_only(rows, np.flatnonzero(labelled)), lambda X: scaling)
     n = len(reduction.points)
     return reduction, FoundGraph(sparse.csr_array((n, n)), 0.0, f"{note}; there is no graph, only labelled rows count")
+
+
+def _design(points: Sample) -> Design | None:
+    """What makes numbers of points, for distances; None where they are numbers already."""
+    if sparse.issparse(points.X) or (points.n_levels is None and not np.isnan(points.X.min(initial=0.0))):
+        return None
+    return Design.of(points.X, points.weight, points.n_levels)
+
+
+def _numbers(X: Any, design: Design | None) -> Any:
+    return X if design is None else design.apply(X)
 
 
 def _points_of(rows: Sample, make_scaling: Callable[[Any], Scaling]) -> Reduction:
@@ -320,14 +340,16 @@ def _only(rows: Sample, some: IntArray) -> Sample:
 
 
 def _rows_in_time(
-    reduction: Reduction, labelled: BoolArray, settings: GraphSettings, conduct: Conduct, budget: Budget
+    reduction: Reduction, X: Any, labelled: BoolArray, settings: GraphSettings, conduct: Conduct, budget: Budget
 ) -> IntArray:
-    """Rows that count, or labelled ones and so many others that the search for neighbours leaves time for the rest."""
+    """Rows that count, or labelled ones and so many others that the search for neighbours leaves time for the rest.
+
+    X are the points as numbers.
+    """
     used = reduction.kept
     if budget.seconds is None or settings.graph_cache is not None:  # what is on disk takes no time
         return used
-    X, n = reduction.points.X, len(reduction.points)
-    seconds = _PLANNED * budget.remaining
+    n, seconds = len(reduction.points), _PLANNED * budget.remaining
     most = affordable_points(X, int(settings.n_neighbors), settings.neighbors, conduct.threads, seconds)
     if most == n:
         return used
@@ -360,25 +382,25 @@ def _step(
     if settings.estimator == "graph":
         return NoStep()
     if settings.estimator == "cart":
-        return CartStep(points.X, points.weight, int(settings.max_depth), conduct.seed)
+        return CartStep(points.X, points.weight, int(settings.max_depth), conduct.seed, points.n_levels)
     if settings.estimator != "tao":
         return _regressor_step(points, settings, conduct)
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     members = _Members(alpha, settings, budget, start)
     if settings.n_estimators == 1:
-        return members(points.X, points.weight, conduct.seed, conduct.threads)
-    shares = float(settings.max_samples), float(settings.max_features)
-    return ForestStep(points.X, points.weight, members, settings.n_estimators, *shares, conduct.seed, conduct.threads)
+        return members(points.X, points.weight, conduct.seed, points.n_levels, conduct.threads)
+    shares, work = (float(settings.max_samples), float(settings.max_features)), (conduct.seed, conduct.threads)
+    return ForestStep(points.X, points.weight, members, settings.n_estimators, *shares, *work, n_levels=points.n_levels)
 
 
 def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
-    model = clone(settings.estimator)
+    model, X = clone(settings.estimator), _numbers(points.X, _design(points))
     seed_where_unset(model, conduct.seed)
     # Regressors that take weights may wrap one that does not: they get none unless there are some.
     if settings.takes_weights and not np.array_equal(points.size, points.weight):
-        return RegressorStep(points.X, model, weight=points.weight)
-    return RegressorStep(points.X, model, copies=points.size.astype(np.int64))
+        return RegressorStep(X, model, weight=points.weight)
+    return RegressorStep(X, model, copies=points.size.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -390,7 +412,9 @@ class _Members:
     budget: Budget
     given: Tree | None
 
-    def __call__(self, X: Any, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
+    def __call__(
+        self, X: Any, weight: FloatArray, seed: int, n_levels: IntArray | None = None, n_jobs: int = 1
+    ) -> AlternatingStep:
         """The step of a tree on some points."""
         settings = self.settings
 
@@ -409,11 +433,12 @@ class _Members:
                 seed=seed,
                 budget=self.budget,
                 n_jobs=n_jobs,
+                n_levels=n_levels,
             )
 
         stretch = Stretch(float(settings.stretch), seed) if settings.stretch else None
         passes = settings.init_passes, settings.passes
-        return AlternatingStep(X, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch)
+        return AlternatingStep(X, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch, n_levels)
 
 
 # ---------------------------------------------------------------------- back to the units of the data
@@ -424,26 +449,26 @@ def _in_units(
 ) -> SmoothModel:
     """What predicts, in the units of the data."""
     factor = 1.0 if scale is None else scale
-    kept = SmoothModel(
-        scaling=reduction.scaling, mean=mean * factor, scale=scale, dense=not sparse.issparse(reduction.points.X)
-    )
-    found = result.model
+    kept, design = SmoothModel(scaling=reduction.scaling, mean=mean * factor, scale=scale), _design(reduction.points)
+    kept = replace(kept, dense=not sparse.issparse(reduction.points.X))
+    found, inside, weight = result.model, rows.X[reduction.kept], rows.weight[reduction.kept]
     if isinstance(found, Tree):
-        inside, place = rows.X[reduction.kept], reduction.place[reduction.kept]
+        place = reduction.place[reduction.kept]
         tree = reduction.invert_tree(found)
         tree = tree.collapsed(visited(tree, inside))
         # Routing in the units of the data may round a point to the other side, so values come from the points.
         shares = (reduction.points.weight / reduction.points.size)[place]
-        tree = averaged(tree, inside, (result.values + mean)[place], shares)
+        tree = settled(averaged(tree, inside, (result.values + mean)[place], shares), inside, weight)
         if classes:
-            return replace(kept, tree=_labelled_tree(tree, inside, rows.weight[reduction.kept]))
+            return replace(kept, tree=_labelled_tree(tree, inside, weight))
         return replace(kept, tree=tree.with_leaves(tree.values * factor, None))
     if isinstance(found, list):
-        trees = [reduction.invert_tree(tree) for tree in found]
+        trees = [settled(reduction.invert_tree(tree), inside, weight) for tree in found]
         return replace(kept, trees=[tree.with_leaves((tree.values + mean) * factor, None) for tree in trees])
+    kept = replace(kept, design=design)
     if found is not None:
         return replace(kept, estimator=found)
-    return replace(kept, points=reduction.points.X, values=(result.values + mean) * factor)
+    return replace(kept, points=_numbers(reduction.points.X, design), values=(result.values + mean) * factor)
 
 
 def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:

@@ -9,7 +9,7 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import IntArray
+from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable
 from treewright.tree.structure import LEAF, Tree
 
@@ -28,7 +28,7 @@ def export_text(
     category_names: Mapping[int | str, Sequence[object]] | None = None,
     precision: int = 4,
     max_depth: int | None = None,
-    show_missing: bool = False,
+    show_missing: bool | Sequence[bool] | BoolArray = False,
     width: int = 100,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
@@ -53,9 +53,9 @@ def export_text(
         threshold of its feature.
     max_depth : int or None
         What lies deeper is only counted.
-    show_missing : bool, default=False
-        Whether to say where points go whose value is missing: "or missing" is written where they go left;
-        elsewhere they go to the else.
+    show_missing : bool or sequence of bool, default=False
+        Whether to say where points go whose value is missing, or of which features: "or missing" is written where they
+        go left; elsewhere they go to the else. So do levels that a rule does not list.
     width : int, default=100
         A condition or formula that is longer is broken into lines.
 
@@ -89,7 +89,8 @@ def export_text(
         raise ValueError(f"max_depth must be at least 0 or None, got {max_depth}")
     if class_names is not None and not tree.is_classifier:
         raise ValueError("class_names were given, but the tree is a regression tree")
-    writer = _Writer(tree, feature_names, class_names, category_names, precision, show_missing, width)
+    shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
+    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width)
     return "\n".join(writer.lines(max_depth))
 
 
@@ -143,7 +144,7 @@ class _Writer:
         class_names: Sequence[object] | None,
         category_names: Mapping[int | str, Sequence[object]] | None,
         precision: int,
-        show_missing: bool,
+        show_missing: BoolArray,
         width: int,
     ) -> None:
         self._tree = tree
@@ -189,8 +190,8 @@ class _Writer:
             pieces = [self._axis_text(node, int(used[0]))]
         else:
             pieces = self._oblique_pieces(node, used)
-        matters = len(used) > 0 or self._tree.category[node] >= 0
-        if self._show_missing and matters and self._tree.missing_left[node]:
+        matters = used if self._tree.category[node] < 0 else self._tree.category[node : node + 1]
+        if np.any(self._show_missing[matters]) and self._tree.missing_left[node]:
             pieces.append("or missing")
         return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width, end=":")
 

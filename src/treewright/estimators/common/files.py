@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from treewright._version import __version__
 from treewright.data._checks import listing, plain
+from treewright.data.mixed import Features
 from treewright.estimators.common.old_files import upgraded
 from treewright.estimators.common.record_files import record_from_dict, record_to_dict
 from treewright.estimators.common.recorded import course_of
@@ -32,7 +33,8 @@ __all__ = [
 ]
 
 FORMAT = "treewright-model"
-VERSION = 2
+VERSION = 3
+"""Version of files of models with categories or missing values; those of others are still of version 2."""
 
 E = TypeVar("E")
 
@@ -48,6 +50,17 @@ _LABELS = {
 }
 
 
+def is_listed(value: object) -> bool:
+    """Whether a value is a list of plain ones, as names of categorical features are.
+
+    Examples
+    --------
+    >>> is_listed(["a", "b"]), is_listed([[1]])
+    (True, False)
+    """
+    return isinstance(value, list) and all(is_plain(v) for v in value)
+
+
 def is_plain(value: object) -> bool:
     """Whether a value is one that text and JSON have: None, a boolean, a number or a string.
 
@@ -60,7 +73,7 @@ def is_plain(value: object) -> bool:
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that have a plain value, sorted; numbers of numpy become those of Python.
+    """Return the parameters that have a plain value or a list of them, sorted; values of numpy become those of Python.
 
     Examples
     --------
@@ -68,8 +81,14 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
     >>> plain_parameters(OCTHClassifier(max_depth=np.int64(3)))["max_depth"]
     3
     """
-    given = {name: plain(value) for name, value in sorted(estimator.get_params(deep=False).items())}
-    return {name: value for name, value in given.items() if is_plain(value)}
+    given = {name: _as_plain(value) for name, value in sorted(estimator.get_params(deep=False).items())}
+    return {name: value for name, value in given.items() if is_plain(value) or is_listed(value)}
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value.tolist()
+    return [plain(v) for v in value] if isinstance(value, list | tuple) else plain(value)
 
 
 def model_to_dict(estimator: Any) -> dict[str, Any]:
@@ -79,15 +98,17 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
     a fit, not the fitted model.
     """
     parameters = plain_parameters(estimator).items()
+    mixed = _mixed_to_plain(estimator)
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if mixed else 2,
         "treewright": __version__,
         "estimator": type(estimator).__name__,
         "parameters": {k: v for k, v in parameters if not isinstance(v, float) or math.isfinite(v)},
         "classes": _labels_to_plain(estimator.classes_) if is_classifier(estimator) else None,
         "n_features": int(estimator.n_features_in_),
         "feature_names": _names_to_plain(estimator),
+        **mixed,
         "tree": tree_to_dict(estimator.tree_),
         "record": record_to_dict(estimator.record_),
         "fit": estimator._fitted_state(),
@@ -154,6 +175,7 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
         if len(set(names)) < n_features:
             raise ModelFileError(f"feature_names has the same name twice: {listing(_repeated(names))}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    _restore_mixed(estimator, document)
     if not isinstance(document["fit"], dict):
         raise ModelFileError("fit must be an object")
     vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded)))
@@ -163,6 +185,37 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
         _check_tree(member, len(estimator.classes_), n_features)
     if hasattr(estimator, "totals_"):
         _check_totals(estimator.totals_, estimator.classes_.tolist())
+
+
+def _mixed_to_plain(estimator: Any) -> dict[str, Any]:
+    """Levels and gaps of the features as a file has them; nothing for numbers without gaps."""
+    levels, gaps = getattr(estimator, "categories_", None), getattr(estimator, "has_missing_", None)
+    if levels is None and (gaps is None or not gaps.any()):
+        return {}
+    features = Features.numerical(int(estimator.n_features_in_)) if levels is None else Features(tuple(levels), ())
+    return {"categories": features.to_list(), "has_missing": estimator.has_missing_.tolist()}
+
+
+def _restore_mixed(estimator: Any, document: dict[str, Any]) -> None:
+    """Set levels and gaps of the features; refuse those of an estimator that knows none, and splits without levels."""
+    n_features, tree = estimator.n_features_in_, estimator.tree_
+    features, gaps = Features.numerical(n_features), [False] * n_features
+    if "categories" in document or "has_missing" in document:
+        gaps = document["has_missing"]
+        features = Features.from_list(document["categories"], [str(j) for j in range(n_features)])
+        if not isinstance(gaps, list) or len(gaps) != n_features or not all(type(v) is bool for v in gaps):
+            raise ModelFileError(f"has_missing must be {n_features} times true or false")
+    if not hasattr(estimator, "categorical_features"):
+        if "categories" in document or np.any(tree.category >= 0):
+            raise ModelFileError("the estimator knows no categorical features")
+        return
+    levels = list(features.levels)
+    for node in np.flatnonzero(tree.category >= 0).tolist():
+        known = levels[tree.category[node]]
+        if known is None or np.any(tree.left_categories[node, len(known) :]):
+            raise ModelFileError(f"node {node} has a categorical split with levels that categories do not have")
+    estimator.categories_ = levels if any(known is not None for known in levels) else None
+    estimator.has_missing_ = np.array(gaps, dtype=bool)
 
 
 def _check_tree(tree: Tree, n_classes: int, n_features: int) -> None:
@@ -189,7 +242,7 @@ def _parameters(document: dict[str, Any], kind: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise ModelFileError("parameters must be an object")
     accepted = kind().get_params(deep=False)
-    unusable = [name for name, value in given.items() if name not in accepted or not is_plain(value)]
+    unusable = [n for n, value in given.items() if n not in accepted or not (is_plain(value) or is_listed(value))]
     if unusable:
         raise ModelFileError(f"unknown or unusable parameters {listing(sorted(unusable))}")
     for name, value in given.items():

@@ -53,16 +53,26 @@ class GraphModel(TimedModel):
         """
         budget = self._start_clock()
         self._check_model()
-        rows, noted = fit_rows(self, X, y, "csr" if get_tags(self).input_tags.sparse else False)
-        record, fitted = self._trained(rows, y, sample_weight, graph, budget)
+        rows, noted = self._fit_rows(X, y)
+        record, fitted = self._trained(rows, y, sample_weight, graph, budget, noted)
         self._publish(record.closed(budget), noted | fitted, self._sometimes)
         return self
 
     def _check_model(self) -> None:
         """Refuse what cannot be before the data is looked at."""
 
+    def _fit_rows(self, X: ArrayLike, y: ArrayLike | None) -> tuple[Any, dict[str, Any]]:
+        """Validated rows, and what is noted of them."""
+        return fit_rows(self, X, y, "csr" if get_tags(self).input_tags.sparse else False)
+
     def _trained(
-        self, rows: Any, y: ArrayLike, sample_weight: ArrayLike | None, graph: Any, budget: Budget
+        self,
+        rows: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        graph: Any,
+        budget: Budget,
+        noted: dict[str, Any],
     ) -> tuple[FitRecord, dict[str, Any]]:
-        """The record of a fit, and the fitted attributes."""
+        """The record of a fit, and the fitted attributes without those that were noted of the rows."""
         raise NotImplementedError

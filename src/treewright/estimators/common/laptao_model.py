@@ -14,6 +14,7 @@ from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.mixed import MixedModel
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.timed import TimedModel
@@ -28,11 +29,11 @@ from treewright.tree import Tree
 __all__ = ["LapTAOModel"]
 
 _PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
-_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense"}
+_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense", "design": "_design"}
 """Fitted attributes that hold what predicts."""
 
 
-class LapTAOModel(GraphModel, TreeModel):
+class LapTAOModel(MixedModel, GraphModel, TreeModel):
     """Parameters, graph and course of a fit."""
 
     _found = "model"
@@ -40,6 +41,7 @@ class LapTAOModel(GraphModel, TreeModel):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TimedModel._parameter_constraints,
         **GraphModel._parameter_constraints,
+        **MixedModel._parameter_constraints,
         "max_depth": [Interval(Integral, 1, 16, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -87,10 +89,10 @@ class LapTAOModel(GraphModel, TreeModel):
             )
 
     def _found_by(
-        self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget
+        self, rows: Sample, labelled: BoolArray, graph: Any, budget: Budget, noted: dict[str, Any]
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
-        start = self._given_start(rows.X.shape[1]) if self.estimator == "tao" else None
+        start = self._given_start(noted) if self.estimator == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_print_round), is_classifier(self)
         with budget.stop_on_interrupt():
@@ -99,10 +101,10 @@ class LapTAOModel(GraphModel, TreeModel):
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
         return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
 
-    def _given_start(self, n_features: int) -> Tree | None:
+    def _given_start(self, noted: dict[str, Any]) -> Tree | None:
         if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
             self.warm_start._need_tree()
-        given = self._given_numerical_tree(n_features, self.splits)
+        given = self._given_mixed_tree(noted, self.splits)
         if given is not None and self.n_estimators > 1:
             raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
         return given

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
 from treewright.data import Sample
+from treewright.estimators.common.mixed import MixedModel
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.settings import settings_of
 from treewright.estimators.common.timed import TimedModel
@@ -22,11 +23,12 @@ from treewright.tree import Tree
 __all__ = ["TAOModel"]
 
 
-class TAOModel(TimedModel, TreeModel):
+class TAOModel(MixedModel, TimedModel, TreeModel):
     """What both share: parameters, the start, the course of a fit."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TimedModel._parameter_constraints,
+        **MixedModel._parameter_constraints,
         "max_depth": [Interval(Integral, 1, 16, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "splits": [StrOptions({"oblique", "axis"})],
@@ -50,7 +52,7 @@ class TAOModel(TimedModel, TreeModel):
 
     def _fit(self, rows: Sample, n_classes: int | None, budget: Budget, fitted: dict[str, Any]) -> None:
         """Train and set the fitted attributes, `fitted` among them; ``fit`` itself calls it."""
-        start = self._given_numerical_tree(rows.X.shape[1], self.splits)
+        start = self._given_mixed_tree(fitted, self.splits)
         settings = settings_of(self, TAOSettings)
         with budget.stop_on_interrupt():
             found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)

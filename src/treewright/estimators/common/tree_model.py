@@ -79,12 +79,15 @@ class TreeModel(BaseEstimator):
         self._need_tree()
         names = getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
+        levels = getattr(self, "categories_", None)
         return export_text(
             self.tree_,
             feature_names=None if names is None else [str(n) for n in names],
             class_names=None if classes is None else [str(c) for c in classes],
+            category_names=None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
             precision=precision,
             max_depth=max_depth,
+            show_missing=getattr(self, "has_missing_", False),
         )
 
     def save(self, path: str | Path) -> None:
@@ -121,7 +124,7 @@ class TreeModel(BaseEstimator):
     def _check_rows(self, X: ArrayLike) -> Any:
         return new_rows(self, X, "csr" if self.__sklearn_tags__().input_tags.sparse else False)
 
-    def _given_tree(self, n_features: int) -> Tree | None:
+    def _named_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
         given = self.warm_start
         if isinstance(given, TreeModel):
@@ -137,16 +140,12 @@ class TreeModel(BaseEstimator):
             return None
         if given.n_features != n_features:
             raise InvalidInputError(f"the warm-start tree has {given.n_features} features, X has {n_features}")
-        return given.numerical()
-
-    def _given_numerical_tree(self, n_features: int, splits: str) -> Tree | None:
-        """Return the tree that ``warm_start`` names, in the units of the data; refuse what TAO cannot start from."""
-        given = self._given_tree(n_features)
-        if given is None:
-            return None
-        if splits == "axis" and np.any(np.count_nonzero(given.weights, axis=1) > 1):
-            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
         return given
+
+    def _given_tree(self, n_features: int) -> Tree | None:
+        """Return the tree that ``warm_start`` names; refuse one with categorical splits."""
+        given = self._named_tree(n_features)
+        return None if given is None else given.numerical()
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""

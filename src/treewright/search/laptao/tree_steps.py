@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ class AlternatingStep:
         Threads.
     stretch : Stretch or None
         How points are stretched once the rounds are over, None for not at all.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
     """
 
     def __init__(
@@ -65,7 +68,9 @@ class AlternatingStep:
         splits: str = "oblique",
         n_jobs: int = 1,
         stretch: Stretch | None = None,
+        n_levels: IntArray | None = None,
     ) -> None:
+        self.n_levels = n_levels
         self.X, self.weight, self.make_start, self.relative_alpha = X, weight, make_start, relative_alpha
         self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
         self.stretch = stretch
@@ -82,7 +87,7 @@ class AlternatingStep:
             self.alpha = self.relative_alpha * target_spread(targets, self.weight) ** 2
             start = self.make_start(targets, self.alpha)
             self.nodes = SparseNodes(self.alpha, self.splits)
-            self.state = Alternation(start, self.X, leaves, self.nodes, self.n_jobs)
+            self.state = Alternation(start, self.X, leaves, self.nodes, self.n_jobs, self.n_levels)
             passes = self.first_passes
         else:
             self.state.retarget(leaves)
@@ -107,6 +112,7 @@ class AlternatingStep:
             splits=self.splits,
             n_jobs=self.n_jobs,
             starts=self.nodes.starts,
+            n_levels=self.n_levels,
         )
         return self._fitted(state)
 
@@ -123,7 +129,7 @@ class ForestStep:
     X, weight
         As for :class:`AlternatingStep`.
     make_member : callable
-        Points, weights and seed of a member to its step.
+        Points, weights and seed of a member, and its levels where there are categories, to its step.
     n_estimators : int
         Members.
     max_samples, max_features : float
@@ -132,22 +138,25 @@ class ForestStep:
         Seed of all that is drawn.
     n_jobs : int
         Threads, over the members.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
     """
 
     def __init__(
         self,
         X: Any,
         weight: FloatArray,
-        make_member: Callable[[Any, FloatArray, int], AlternatingStep],
+        make_member: Callable[..., AlternatingStep],
         n_estimators: int,
         max_samples: float,
         max_features: float,
         seed: int,
         n_jobs: int = 1,
+        n_levels: IntArray | None = None,
     ) -> None:
         rng = np.random.default_rng(seed)
         n, p = X.shape
-        self.points, self.n_jobs = Points(X), n_jobs
+        self.points, self.n_jobs = Points(X, n_levels), n_jobs
         self.rows, self.features, self.members = [], [], []
         for _ in range(n_estimators):
             rows = np.sort(rng.choice(n, max(1, round(max_samples * n)), replace=False))
@@ -156,7 +165,8 @@ class ForestStep:
             part = part if hasattr(part, "tocsr") else np.ascontiguousarray(part)
             self.rows.append(rows)
             self.features.append(features)
-            self.members.append(make_member(part, weight[rows], int(rng.integers(2**31 - 1))))
+            levels = () if n_levels is None else (n_levels[features] if n_levels[features].any() else None,)
+            self.members.append(make_member(part, weight[rows], int(rng.integers(2**31 - 1)), *levels))
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit all members, side by side; once time is over, there are no new ones but for the first few."""
@@ -176,7 +186,8 @@ class ForestStep:
 
         def work(number: int) -> Fitted | None:
             tree, features = model[number], self.features[number]
-            part = Tree(tree.left, tree.right, tree.weights[:, features], tree.threshold, tree.values, None)
+            place = np.append(np.searchsorted(features, np.arange(tree.n_features)), -1)  # of -1, no category, -1
+            part = replace(tree, weights=tree.weights[:, features], category=place[tree.category])
             return self.members[number].finish(part, budget)
 
         return self._each(work)
@@ -190,7 +201,8 @@ class ForestStep:
                 return None
             tree = self._whole(done.model, self.features[number])
             shape, everyone = Shape.of(tree), np.arange(self.points.X.shape[0])
-            leaf = self.points.walk(shape, Splits.of(tree), everyone, np.zeros_like(everyone))
+            splits = Splits.of(tree, self.points.n_levels)
+            leaf = self.points.walk(shape, splits, everyone, np.zeros_like(everyone))
             return tree, leaf, done.price
 
         with Parallel(n_jobs=self.n_jobs, backend="threading") as parallel:
@@ -205,7 +217,7 @@ class ForestStep:
         """The tree on all features."""
         weights = np.zeros((tree.n_nodes, self.points.X.shape[1]))
         weights[:, features] = tree.weights
-        return Tree(tree.left, tree.right, weights, tree.threshold, tree.values, None)
+        return replace(tree, weights=weights, category=np.append(features, -1)[tree.category])
 
 
 class _GrownAnew:
@@ -227,16 +239,26 @@ class CartStep(_GrownAnew):
         Depth.
     seed : int
         Seed of CART, which it needs for ties.
+    n_levels : ndarray of int, shape (n_features,), or None
+        Levels of each categorical feature, 0 for a numerical one.
     """
 
-    def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int) -> None:
-        self.X, self.weight, self.max_depth, self.seed = X, weight, max_depth, seed
+    def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int, n_levels: IntArray | None = None) -> None:
+        self.X, self.weight, self.max_depth, self.seed, self.n_levels = X, weight, max_depth, seed, n_levels
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Grow a tree on the targets; where time is short, on those of some points."""
         some = cart_rows(self.X, self.max_depth, self.seed, budget)
         part = slice(None) if len(some) == len(targets) else some
-        tree = cart_tree(self.X[part], targets[part], self.weight[part], None, self.max_depth, seed=self.seed)
+        tree = cart_tree(
+            self.X[part],
+            targets[part],
+            self.weight[part],
+            None,
+            self.max_depth,
+            seed=self.seed,
+            n_levels=self.n_levels,
+        )
         leaf = route(tree, self.X)
         return Fitted(tree.values[leaf], 0.0, leaf, tree)
 

@@ -1,0 +1,168 @@
+"""What the estimators share that take categories and missing values as they are."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array, get_tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data._checks import listing, missing_mask, refuse_dates
+from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
+from treewright.estimators.common.rows import NOTED
+from treewright.estimators.common.tree_model import TreeModel
+from treewright.exceptions import InvalidInputError
+from treewright.tree import Tree
+
+__all__ = ["MixedModel", "levels_of"]
+
+
+def levels_of(noted: dict[str, Any]) -> IntArray | None:
+    """Number of levels of each feature, 0 for a numerical one, from what was noted of the rows of a fit."""
+    known = noted.get("categories_")
+    return None if known is None else Features(tuple(known), tuple(range(len(known)))).n_levels
+
+
+class MixedModel(TreeModel):
+    """Mixin of the estimators with categorical splits and sides for missing values."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    }
+
+    categorical_features: Any
+    categories_: list[tuple[Level, ...] | None] | None
+    has_missing_: BoolArray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # ------------------------------------------------------------------ rows
+
+    def _fit_rows(self, X: ArrayLike, y: ArrayLike | None) -> tuple[Any, dict[str, Any]]:
+        """Validate the rows of a fit: numbers, codes and NaN; and what is noted of them, set when all went well."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
+        other = copy(self)
+        refuse_dates(X, "X")
+        features, chosen = None, self.categorical_features
+        if chosen is not None and (is_frame(X) or not isinstance(chosen, str)):
+            features, matrix = Features.learn(X, chosen)
+            rows = self._checked(other, X, matrix, features, reset=True)
+        elif has_other_than_numbers(X):
+            features, matrix = Features.learn(X)
+            rows = self._checked(other, X, matrix, features, reset=True)
+        else:
+            rows = self._numbers(other, X, reset=True)
+        noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+        known = features is not None and bool(features.categorical.any())
+        noted["categories_"] = list(features.levels) if features is not None and known else None
+        gaps = np.zeros(rows.shape[1], dtype=bool) if sparse.issparse(rows) else np.isnan(rows).any(axis=0)
+        return rows, noted | {"has_missing_": gaps}
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        refuse_dates(X, "X")
+        if self.categories_ is not None or has_other_than_numbers(X):
+            levels = (None,) * self.n_features_in_ if self.categories_ is None else tuple(self.categories_)
+            features = Features(levels, self._column_labels())
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return self._checked(None, X, features.encode(X), features, reset=False)
+        return self._numbers(self, X, reset=False)
+
+    def _checked(self, noting: Any, X: Any, matrix: FloatArray, features: Features, reset: bool) -> FloatArray:
+        """The matrix of a mixed table, of the right size and without gaps where they are not allowed."""
+        if noting is not None:
+            validate_data(noting, X, skip_check_array=True)
+        rows = check_array(
+            matrix, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2 if reset else 1, estimator=self
+        )
+        if not get_tags(self).input_tags.allow_nan:
+            gaps = np.flatnonzero(np.isnan(rows).any(axis=0) & ~features.categorical)
+            if len(gaps):
+                named = listing([features.labels[j] for j in gaps.tolist()])
+                raise InvalidInputError(f"Input X contains NaN in {named}; linear leaves need values: fill them in")
+        return np.asarray(rows)
+
+    def _numbers(self, noting: Any, X: Any, reset: bool) -> Any:
+        """Rows that are all numbers, checked by scikit-learn; infinite values are named by column."""
+        tags = get_tags(self).input_tags
+        allow_nan = tags.allow_nan and not sparse.issparse(X)
+        if not sparse.issparse(X) and not is_frame(X):
+            X = _cleaned(X)
+        rows = validate_data(
+            noting,
+            X,
+            dtype=np.float64,
+            ensure_min_samples=2 if reset else 1,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite=not allow_nan,
+            reset=reset,
+        )
+        if allow_nan:
+            names = getattr(noting, "feature_names_in_", None)
+            check_finite(rows, list(range(rows.shape[1])) if names is None else [str(n) for n in names])
+        return rows
+
+    def _column_labels(self) -> tuple[str | int, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(range(self.n_features_in_)) if names is None else tuple(str(n) for n in names)
+
+    # ------------------------------------------------------------------ warm starts
+
+    def _given_mixed_tree(self, noted: dict[str, Any], splits: str) -> Tree | None:
+        """Return the tree that ``warm_start`` names, in the units and codes of these rows; refuse what does not fit."""
+        tree = self._named_tree(int(noted["n_features_in_"]))
+        if tree is None:
+            return None
+        given = self if self.warm_start is True else self.warm_start
+        old = getattr(given, "categories_", None) if isinstance(given, TreeModel) else None
+        known = noted["categories_"]
+        kinds = np.zeros(tree.n_features, dtype=bool) if known is None else np.array([v is not None for v in known])
+        split = np.unique(tree.category[tree.category >= 0])
+        if np.any(~kinds[split]):
+            raise InvalidInputError(
+                f"the warm-start tree has categorical splits on feature {split[~kinds[split]][0]}, which is no "
+                "categorical feature here (parameter categorical_features)"
+            )
+        numbers = np.flatnonzero(np.any(tree.weights != 0, axis=0) & kinds)
+        if len(numbers):
+            raise InvalidInputError(
+                f"the warm-start tree has numerical splits on feature {numbers[0]}, which is categorical here"
+            )
+        if splits == "axis" and np.any(np.count_nonzero(tree.weights, axis=1) > 1):
+            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
+        return tree if known is None or not len(split) else _recoded(tree, old, known)
+
+
+def _cleaned(X: Any) -> Any:
+    """An array of objects without text, NaN where values are missing; what is no such array as it is."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OUS" or X.ndim != 2:
+        return X
+    refuse_text(X)
+    if X.dtype.kind != "O":
+        return X
+    gone = missing_mask(X.reshape(-1)).reshape(X.shape)
+    return np.where(gone, np.nan, X) if gone.any() else X
+
+
+def _recoded(tree: Tree, old: list[Any] | None, new: list[Any]) -> Tree:
+    """The same subsets in the codes of other levels; levels that the tree does not know go right."""
+    width = max(len(levels) for levels in new if levels is not None)
+    listed = np.zeros((tree.n_nodes, width), dtype=bool)
+    for node in np.flatnonzero(tree.category >= 0).tolist():
+        levels = new[tree.category[node]]
+        before = levels if old is None else old[tree.category[node]]
+        left = {before[code] for code in np.flatnonzero(tree.left_categories[node]) if code < len(before)}
+        listed[node, : len(levels)] = [level in left for level in levels]
+    return replace(tree, left_categories=listed)
