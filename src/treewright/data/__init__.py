@@ -5,6 +5,7 @@ from treewright.data.mixed import Features
 from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
 from treewright.data.reduction import (
+    Choose,
     Compact,
     Merge,
     Reduction,
@@ -19,6 +20,7 @@ from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, ta
 from treewright.data.totals import ClassTotals, parse_totals
 
 __all__ = [
+    "Choose",
     "ClassTotals",
     "Compact",
     "Features",
