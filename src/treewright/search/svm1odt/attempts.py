@@ -45,7 +45,7 @@ _PATIENCE = 60
 _STEP_VALUES = 3_000_000
 """Values that a round of wandering looks at: steps times points."""
 
-_LEAST_STEPS, _MOST_STEPS = 100, 3000
+_LEAST_STEPS, _MOST_STEPS = 20, 3000
 """Steps of a round."""
 
 _FRESH = 0.15
@@ -224,7 +224,7 @@ class _Search:
         model = self.model
         return fitting(completed(tree, model.depth, model.n_classes), model.X, model.max_coefficient)
 
-    def _wander(self, tree: Tree, steps: int, heat: float, seed: int) -> tuple[Tree, float]:
+    def _wander(self, tree: Tree, steps: int, heat: float, cheap: float, seed: int) -> tuple[Tree, float]:
         """Let a complete tree wander; the best tree on its way, and its objective."""
         from treewright.search.svm1odt.kernels import wander  # numba takes a while to import
 
@@ -257,6 +257,7 @@ class _Search:
             labels,
             steps,
             heat,
+            cheap,
             seed,
         )
         return _with_planes(tree, normals, offsets, labels), float(value)

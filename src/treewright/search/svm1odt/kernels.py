@@ -17,6 +17,9 @@ from treewright.splits.margin_kernels import line_minimum
 
 __all__ = ["wander"]
 
+_STAGE = 50
+"""Steps after which the price of margins rises."""
+
 
 @njit(cache=True, nogil=True)
 def _uniform(state: Any) -> float:
@@ -202,6 +205,7 @@ def wander(
     labels: Any,
     steps: int,
     heat: float,
+    cheap: float,
     seed: int,
 ) -> float:
     """Take steps along lines at random nodes, and keep the best tree on the way, in place.
@@ -249,8 +253,15 @@ def wander(
     ever_offsets, ever_labels, old_labels = offsets.copy(), labels.copy(), labels.copy()
     _copy(normals, ever)
     rate, old, table = np.empty(n), np.empty(n), np.empty((4, n))
+    soft = np.empty(n)
     for step in range(steps):
         cool = 1.0 - step / steps
+        if step % _STAGE == 0:
+            # Walls rise: margins are cheap at first.
+            share = 1.0 if cool < 0.3 else cheap ** ((cool - 0.3) / 0.7)
+            for i in range(n):
+                soft[i] = price[i] * share
+            now = _total(F, y, weight, soft, labels, epsilon, margin) + alpha * _norms(normals, 0)[0]
         b = planes[_below(state, len(planes))]
         draw = _below(state, len(free) + 2)
         j = free[draw] if draw < len(free) else len(free) - 1 - draw
@@ -272,7 +283,7 @@ def wander(
         if 2 * b + 1 >= n_branches and _uniform(state) < 0.2:  # try another label
             labels[2 * b + 1 + _below(state, 2) - n_branches] = y[_below(state, n)]
         noise = cool if _uniform(state) < 0.8 else 0.0
-        m = _at_stake(F, y, weight, price, labels, epsilon, b, noise, state, rate, table)
+        m = _at_stake(F, y, weight, soft, labels, epsilon, b, noise, state, rate, table)
         v = 0.0
         if m > 0:
             v, _ = line_minimum(table[0, :m], table[1, :m], table[2, :m], table[3, :m], epsilon, kink, force, low, high)
@@ -288,10 +299,10 @@ def wander(
             F[i, b] += v * rate[i]
         _move(normals, offsets, b, j, v)
         _fit_labels(F, y, weight, counts, labels)
-        then = _total(F, y, weight, price, labels, epsilon, margin) + alpha * _norms(normals, b)[0]
+        then = _total(F, y, weight, soft, labels, epsilon, margin) + alpha * _norms(normals, b)[0]
         if then <= now - heat * cool * np.log(1.0 - _uniform(state)):
             now = then
-            if now < best and (best == np.inf or now < best - 1e-9 * max(1.0, best)):
+            if share == 1.0 and now < best and (best == np.inf or now < best - 1e-9 * max(1.0, best)):
                 best = now
                 _copy(normals, ever)
                 for node in range(n_branches):
