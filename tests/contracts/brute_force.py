@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -209,6 +209,115 @@ def best_hinge_split(
         bounds=[(-bound, bound)] * p + [(None, None)] + [(0, None)] * n,
     )
     return np.inf if found.status == 2 else found.fun
+
+
+def best_svm1odt(model: Any) -> float:
+    """Optimum of SVM1-ODT: every way to part the rows at the root, then at its two children, and so on.
+
+    With the sides of the rows chosen, a hyperplane is a linear program of its own: hinge errors and the norm, under the
+    bounds at all rows that have the values it uses. Which features with gaps it uses, with which sign, and where rows
+    without a value go is enumerated as well, and so are the levels of a categorical split that go left.
+    """
+    numbers = ("n_classes", "depth", "epsilon", "alpha_1", "alpha_2", "max_coefficient", "tolerance")
+    return _once(model, ("X", "y", "weight", "size", "categorical"), numbers, _best_svm1odt)
+
+
+def _best_svm1odt(model: Any) -> float:
+    rows: dict[tuple[Any, ...], int] = {}
+    at = [rows.setdefault(tuple(None if np.isnan(v) else v for v in x), len(rows)) for x in model.X]
+    X = np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=float)
+    weight, size = np.zeros((len(X), model.n_classes)), np.zeros(len(X))
+    for i, row in enumerate(at):
+        weight[row, model.y[i]] += model.weight[i]
+        size[row] += model.size[i]
+    numerical, categorical = np.flatnonzero(~model.categorical).tolist(), np.flatnonzero(model.categorical).tolist()
+    gaps = [j for j in numerical if np.isnan(X[:, j]).any()]
+    ways = [signs for signs in product([-1, 0, 1], repeat=len(gaps))]
+
+    @cache
+    def hyperplane(left: frozenset[int], right: frozenset[int], signs: tuple[int, ...]) -> float:
+        """Cheapest hyperplane with these sides of the rows that have all values it uses."""
+        lacks = [j for j, sign in zip(gaps, signs, strict=True) if sign]
+        known = [i for i in range(len(X)) if not np.isnan(X[i, lacks]).any()]
+        return best_svm1_split(
+            model, np.nan_to_num(X), size, sorted(left), sorted(right), known, dict(zip(gaps, signs, strict=True))
+        )
+
+    def splits(points: frozenset[int]) -> Any:
+        """Sides of all splits of these rows, with a function that says what the split costs."""
+        for j in categorical:
+            of = {i: -1.0 if np.isnan(X[i, j]) else X[i, j] for i in points}
+            levels = sorted(set(of.values()))
+            for chosen in product([False, True], repeat=len(levels)):
+                goes = dict(zip(levels, chosen, strict=True))
+                yield frozenset(i for i in points if goes[of[i]]), lambda left: model.alpha_2
+        for signs in ways:
+            lacks = [j for j, sign in zip(gaps, signs, strict=True) if sign]
+            without = frozenset(i for i in points if np.isnan(X[i, lacks]).any())
+            having = sorted(points - without)
+            for chosen in product([False, True], repeat=len(having)):
+                left = frozenset(i for i, goes in zip(having, chosen, strict=True) if goes)
+                for missing in [frozenset(), without] if without else [frozenset()]:
+                    yield left | missing, partial(_parted, hyperplane, having, without, signs)
+
+    @cache
+    def best(points: frozenset[int], depth: int) -> float:
+        by_class = weight[sorted(points)].sum(axis=0)
+        value = float(by_class.sum() - by_class.max())
+        if depth == 0:
+            return value
+        for left, price in splits(points):
+            if 0 < len(left) < len(points):
+                below = best(left, depth - 1) + best(points - left, depth - 1)
+                if below < value:  # a split costs nothing at best
+                    value = min(value, below + price(left))
+        return value
+
+    return best(frozenset(range(len(X))), model.depth)
+
+
+def _parted(hyperplane: Any, having: list[int], without: frozenset[int], signs: Any, left: frozenset[int]) -> float:
+    return hyperplane(left - without, frozenset(having) - left, signs)
+
+
+def best_svm1_split(
+    model: Any,
+    X: np.ndarray,
+    size: np.ndarray,
+    left: list[int],
+    right: list[int],
+    known: list[int],
+    signs: dict[int, int],
+) -> float:
+    """Least hinge errors and norm of one hyperplane; infinite if the rows cannot be parted so."""
+    features = np.flatnonzero(~model.categorical).tolist()
+    hard = model.alpha_1 == 0 and model.alpha_2 == 0
+    mu = model.epsilon if hard else model.tolerance
+    p, n = len(features), len(left) + len(right)
+    # Columns: h+, h-, g, hinge error of each row that gets here.
+    rows, limits = [], []
+
+    def value(i: int) -> np.ndarray:
+        return np.concatenate([-X[i, features], X[i, features], [1.0], np.zeros(n)])
+
+    for position, (i, sign) in enumerate([(i, 1.0) for i in left] + [(i, -1.0) for i in right]):
+        error = np.zeros(2 * p + 1 + n)
+        error[2 * p + 1 + position] = 1.0
+        rows += [-sign * value(i), -sign * value(i) - error]
+        limits += [-mu, -model.epsilon]
+    for i in known:
+        rows += [value(i), -value(i)]
+        limits += [1.0, 1.0]
+    bounds: list[tuple[float | None, float | None]] = []
+    for part in (1, -1):
+        for j in features:
+            sign = signs.get(j)
+            least, most = (0.0, model.max_coefficient) if sign is None or sign == part else (0.0, 0.0)
+            bounds.append((model.tolerance if sign == part else least, most))
+    price = [model.alpha_2] * (2 * p) + [0.0] + [model.alpha_1 * size[i] for i in left + right]
+    bounds += [(None, None)] + [(0.0, None)] * n
+    found = linprog(price, A_ub=rows, b_ub=limits, bounds=bounds)
+    return float(found.fun) if found.status == 0 else np.inf
 
 
 def best_c2rf(model: Any) -> float:

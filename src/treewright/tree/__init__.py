@@ -13,6 +13,7 @@ from treewright.tree.routing import (
     route,
     side,
     visited,
+    without_idle_splits,
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
 from treewright.tree.structure import Tree
@@ -39,5 +40,6 @@ __all__ = [
     "tree_from_dict",
     "tree_to_dict",
     "visited",
+    "without_idle_splits",
     "write_json",
 ]

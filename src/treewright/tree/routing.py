@@ -23,6 +23,7 @@ __all__ = [
     "route",
     "side",
     "visited",
+    "without_idle_splits",
 ]
 
 _BLOCK = 8192
@@ -212,6 +213,31 @@ def counted(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray) -> T
         raise ValueError("a regression tree has no labels")
     counts = leaf_counts(tree, points, y, weight, tree.n_outputs)
     return tree.with_leaves(counts, np.where(tree.is_leaf, tree.labels, counts.argmax(axis=1)))
+
+
+def without_idle_splits(
+    tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int | None = None
+) -> Tree:
+    """Give leaves their best labels and drop splits below which every leaf has the same one.
+
+    Parameters are those of :func:`relabelled`.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[1.0], threshold=0.5, values=[[1.0, 0.0], [0.0, 1.0]])
+    >>> without_idle_splits(tree, [[0.0], [1.0]], np.array([1, 1]), np.ones(2)).n_nodes
+    1
+    """
+    tree = relabelled(tree, points, y, weight, n_classes)
+    assert tree.labels is not None
+    labels, pure, keep = tree.labels.copy(), tree.is_leaf.copy(), np.ones(tree.n_nodes, dtype=bool)
+    for node in tree.branches[::-1]:  # children are numbered after their parent
+        left, right = tree.left[node], tree.right[node]
+        pure[node] = pure[left] and pure[right] and labels[left] == labels[right]
+        if pure[node]:
+            labels[node] = labels[left]
+            keep[[left, right]] = False
+    return tree.with_leaves(tree.values, labels).collapsed(keep)
 
 
 def averaged(tree: Tree, points: ArrayLike, Y: FloatArray, weight: FloatArray) -> Tree:

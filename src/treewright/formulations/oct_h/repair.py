@@ -8,7 +8,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.splits.thresholds import Cuts
-from treewright.tree import Tree, leaf_counts, relabelled
+from treewright.tree import Tree, leaf_counts, without_idle_splits
 
 if TYPE_CHECKING:
     from treewright.formulations.oct_h.model import OCTH
@@ -47,7 +47,8 @@ def repaired(model: OCTH, tree: Tree) -> Tree:
         members[left], members[right] = inside[goes_left], inside[~goes_left]
         keep[left], keep[right] = bool(goes_left.any()), not bool(goes_left.all())
     moved = Tree(tree.left, tree.right, weights, thresholds, tree.values, tree.labels)
-    return _without_idle_splits(model, _with_min_leaf(model, moved.collapsed(keep)))
+    large = _with_min_leaf(model, moved.collapsed(keep))
+    return without_idle_splits(large, model.X, model.y, model.weight, model.n_classes)
 
 
 def _at_nearest_gap(
@@ -78,17 +79,3 @@ def _with_min_leaf(model: OCTH, tree: Tree) -> Tree:
         keep[[tree.left[parent], tree.right[parent]]] = False
         tree = tree.collapsed(keep)
     return tree
-
-
-def _without_idle_splits(model: OCTH, tree: Tree) -> Tree:
-    """Give leaves their best labels and drop splits below which every leaf has the same one."""
-    tree = relabelled(tree, model.X, model.y, model.weight, model.n_classes)
-    labels = tree.labels
-    assert labels is not None
-    keep = np.ones(tree.n_nodes, dtype=bool)
-    pure = tree.is_leaf.copy()
-    for node in tree.branches[::-1]:
-        left, right = tree.left[node], tree.right[node]
-        pure[node] = pure[left] and pure[right] and labels[left] == labels[right] == labels[node]
-        keep[[left, right]] = not pure[node]
-    return tree.collapsed(keep)

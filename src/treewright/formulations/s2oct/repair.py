@@ -9,6 +9,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
+from treewright.formulations.scale import best_scale
 from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree
 from treewright.tree.complete import FREE, Planes
@@ -142,23 +143,8 @@ def _scale(
         else:
             is_lowest = b >= len(gamma) // 2
             good, bad = split.inside & right, split.inside & wrong & is_lowest
-            kappa = _best_scale(
+            kappa = best_scale(
                 distance[good], model.weight[good], float(model.weight[bad] @ distance[bad]), default=1.0
             )
         kappa = min(max(kappa, least), model.max_coefficient)
         omega[b], gamma[b] = kappa * omega[b], kappa * gamma[b]
-
-
-def _best_scale(distance: FloatArray, weight: FloatArray, pull: float, default: float) -> float:
-    r"""Smallest minimizer of :math:`\sum_i w_i [1 - \kappa d_i]^+ + \kappa\, pull` among the :math:`1 / d_i`.
-
-    The slope grows from :math:`pull - \sum_i w_i d_i` by :math:`w_i d_i` at each :math:`\kappa = 1 / d_i`.
-    """
-    distance, weight = distance[distance > 0], weight[distance > 0]
-    if not len(distance):
-        return default
-    order = np.argsort(-distance, kind="stable")
-    steps = (weight * distance)[order]
-    left_over = steps.sum() - np.cumsum(steps)
-    j = int(np.argmax(left_over <= pull + 1e-12 * steps.sum()))
-    return float(1.0 / distance[order][j])

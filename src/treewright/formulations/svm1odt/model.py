@@ -17,7 +17,8 @@ that the split has for missing values and pays no hinge error there, as it has n
 Feasible trees
 --------------
 1. *The scale is bounded* (M = 1 of Theorem 2): :math:`|f_b(x_i)| \le 1` at every numerical split for every point whose
-   values there are known, also if it never reaches b, and :math:`|h_{bj}| \le H`.
+   values there are known, also if it never reaches b, and :math:`|h_{bj}| \le H`. The weight of a feature that has
+   missing values is 0 or at least the `tolerance` in size: which points a split has no value for must be clear.
 2. *Nothing lies on a split*: :math:`|f_b(x_i)| \ge \mu` for the points that reach b. Without it the program is not
    about trees: a point with :math:`f_b(x_i) = 0` may go to either side there, while a tree sends it left.
    The hinge error that it pays does not prevent that: with 100 points of class 0 at x = 0, 100 of class 1 at x = 1, one
@@ -35,13 +36,24 @@ Routing does not depend on the scale of a split, so that most trees are feasible
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError
+from treewright.formulations.svm1odt import paper, program
+from treewright.formulations.svm1odt.cuts import CUTS, Cut, classes_without_leaf
+from treewright.formulations.svm1odt.heap import HeapTree, mirrored
 from treewright.formulations.svm1odt.measure import hinge_errors, members, split_norm, split_values
-from treewright.tree import Tree
+from treewright.formulations.svm1odt.mixed import Levels, filled
+from treewright.formulations.svm1odt.repair import repaired, with_sides_for_the_unseen
+from treewright.program import Program
+from treewright.solvers import Capability
+from treewright.tree import Tree, counted, side
+from treewright.tree.complete import CompleteTree
 from treewright.tree.measure import weighted_error
 
 __all__ = ["SVM1ODT"]
@@ -79,6 +91,11 @@ class SVM1ODT:
         H, the bound of every entry of a normal.
     tolerance : float
         The distance mu that points keep from the splits they reach, at most `epsilon`.
+    formulation : {"tight", "paper"}
+        The program to write; "paper" is the printed one, which does not know missing values.
+    cuts : tuple of {"leaf", "all_but_one", "all"} or None
+        Cuts of Proposition 1 to add. By default all three to the printed program and none to the tight one, which
+        implies them.
 
     Examples
     --------
@@ -105,18 +122,24 @@ class SVM1ODT:
     levels: IntArray | None = None
     max_coefficient: float = 10.0
     tolerance: float = 1e-4
+    formulation: Literal["tight", "paper"] = "tight"
+    cuts: tuple[Cut, ...] = None  # type: ignore[assignment]
+    needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     def __post_init__(self) -> None:
         n, p = self.X.shape
-        defaults = {
+        defaults: dict[str, Any] = {
             "size": np.ones(n),
             "categorical": np.zeros(p, dtype=bool),
+            "cuts": CUTS if self.formulation == "paper" else (),
         }
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         self._refuse_parameters()
         self._refuse_data()
+        if self.formulation == "paper":
+            paper.refuse(self)
 
     # ------------------------------------------------------------------ what is refused
 
@@ -132,6 +155,10 @@ class SVM1ODT:
                 f"alpha_1={self.alpha_1}, alpha_2={self.alpha_2} must not be negative, "
                 f"max_coefficient={self.max_coefficient} must be positive"
             )
+        if self.formulation not in ("tight", "paper"):
+            raise InvalidInputError(f"formulation={self.formulation!r} is unknown; use 'tight' or 'paper'")
+        if not set(self.cuts) <= set(CUTS):
+            raise InvalidInputError(f"cuts={self.cuts!r} are unknown; use some of {', '.join(map(repr, CUTS))}")
         # The product of 1000 and 0.001 may be a rounding error below 1.
         if not self.hard and self.alpha_1 * self.epsilon < 1 - 1e-9:
             raise InvalidInputError(
@@ -187,6 +214,12 @@ class SVM1ODT:
         return self.size
 
     @property
+    def n_levels(self) -> IntArray:
+        """Number of levels of each feature, 0 for numerical ones."""
+        assert self.levels is not None
+        return self.levels
+
+    @property
     def hard(self) -> bool:
         """Whether the margin is hard: nothing but errors counts."""
         return self.alpha_1 == 0 and self.alpha_2 == 0
@@ -196,15 +229,159 @@ class SVM1ODT:
         """The distance mu that points keep from the splits they reach."""
         return self.epsilon if self.hard else self.tolerance
 
-    # ------------------------------------------------------------------ any tree measured
+    # ------------------------------------------------------------------ data as the program sees it
+
+    @property
+    def tree(self) -> CompleteTree:
+        """The complete tree that points are placed in."""
+        return CompleteTree(self.depth)
+
+    @cached_property
+    def numerical(self) -> IntArray:
+        """Numbers of the numerical features."""
+        return np.flatnonzero(~self.is_categorical)
+
+    @cached_property
+    def has_gaps(self) -> BoolArray:
+        """Which numerical features have missing values."""
+        return np.asarray(np.isnan(self.X).any(axis=0) & ~self.is_categorical)
+
+    @cached_property
+    def _groups(self) -> tuple[IntArray, IntArray]:
+        return distinct_rows(np.where(np.isnan(self.X), np.inf, self.X))
+
+    @property
+    def group(self) -> IntArray:
+        """Group of each point: points of a group are equal in all features, missing values included."""
+        return self._groups[1]
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """Features of each group."""
+        return self.X[self._groups[0]]
+
+    @cached_property
+    def group_weight(self) -> FloatArray:
+        """Weight of each class in each group, shape (n_groups, n_classes)."""
+        table = np.zeros((len(self.rows), self.n_classes))
+        np.add.at(table, (self.group, self.y), self.weight)
+        return table
+
+    @cached_property
+    def group_size(self) -> FloatArray:
+        """Rows in each group."""
+        return np.asarray(np.bincount(self.group, weights=self.sizes), dtype=np.float64)
+
+    @cached_property
+    def patterns(self) -> tuple[BoolArray, IntArray, IntArray]:
+        """Distinct patterns of missing numerical values, the groups that have one, and which one each has."""
+        missing = np.isnan(self.rows[:, self.numerical])
+        groups = np.flatnonzero(missing.any(axis=1))
+        found, pattern = np.unique(missing[groups], axis=0, return_inverse=True)
+        return found, groups, pattern.reshape(-1)
+
+    @cached_property
+    def _filled(self) -> tuple[FloatArray, FloatArray]:
+        return filled(self.rows[:, self.numerical], self.max_coefficient)
+
+    @property
+    def filled(self) -> FloatArray:
+        """Numerical features of each group, missing ones filled with those of the nearest group that lacks nothing."""
+        return self._filled[0]
+
+    @property
+    def reach(self) -> FloatArray:
+        """Bound of ``|f_b|`` for each group: 1, or more where values are missing."""
+        return self._filled[1]
+
+    @cached_property
+    def levels_used(self) -> Levels:
+        """Categorical features that can part points, and their levels."""
+        return Levels.of(self.rows, self.is_categorical, self.n_levels)
+
+    @property
+    def program_cells(self) -> int:
+        """About how many non-zeros the program has: a row of all features and two of places a group and branch."""
+        (n, n_branches), n_leaves = (len(self.rows), self.tree.n_branches), self.tree.n_leaves
+        n_categories = int(self.is_categorical.sum())
+        if self.formulation == "paper":  # a row of all features a point and branch, and several a point, leaf and level
+            each = n_branches * (len(self.numerical) + 3) + n_leaves * (self.depth * (5 + 3 * n_categories) + 11)
+            return len(self.X) * each
+        return n * (n_branches * (len(self.numerical) + n_leaves + 10 + 8 * n_categories) + 4 * n_leaves)
+
+    # ------------------------------------------------------------------ build, decode, encode
+
+    def build(self) -> Program:
+        """Write the model as a program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        return (paper if self.formulation == "paper" else program).build(self)
+
+    def decode(self, x: FloatArray) -> Tree:
+        """Read the complete tree off a solution; its values are the weights of the points.
+
+        Levels and missing values of which no point reaches a split go with its larger side.
+        """
+        heap = (paper if self.formulation == "paper" else program).planes_of(self, x)
+        tree = counted(heap.to_tree(self.n_classes), self.X, self.y, self.weight)
+        return with_sides_for_the_unseen(self, tree)
+
+    def leaves_of(self, x: FloatArray) -> IntArray:
+        """Heap number of the leaf that a solution sends each point to."""
+        place = np.argmax(self.build().value(x, "e"), axis=1)
+        return np.asarray((place if self.formulation == "paper" else place[self.group]) + self.tree.n_leaves)
+
+    def encode(self, tree: Tree) -> FloatArray:
+        """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
+        heap = HeapTree.from_tree(self._mirrored(self.repair(tree)), self.depth)
+        return self.build().point((paper if self.formulation == "paper" else program).point(self, heap))
+
+    def _mirrored(self, tree: Tree) -> Tree:
+        """Mirror splits until the heaviest group goes right above the lowest ones, whose labels rise."""
+        assert tree.labels is not None
+        first = self.rows[[np.argmax(self.group_weight.sum(axis=1))]]
+        turned, node = np.zeros(tree.n_nodes, dtype=bool), 0
+        for _ in range(self.depth - 1):
+            if tree.left[node] < 0:
+                break
+            turned[node] = side(tree, first, node)[0]
+            node = int(tree.left[node] if turned[node] else tree.right[node])
+        lowest = tree.branches[tree.level[tree.branches] == self.depth - 1]
+        turned[lowest] = tree.labels[tree.left[lowest]] > tree.labels[tree.right[lowest]]
+        return mirrored(tree, turned)
+
+    # ------------------------------------------------------------------ any tree made feasible, and measured
+
+    def repair(self, tree: Tree) -> Tree:
+        """Make any tree feasible: splits scaled and moved off the points, best labels, no idle splits.
+
+        See :func:`treewright.formulations.svm1odt.repair.repaired`.
+        """
+        return repaired(self, tree)
+
+    def lower_bound(self) -> float:
+        """A bound without solving: equal rows of different classes, and classes for which no leaf is left."""
+        table = self.group_weight
+        inseparable = float((table.sum(axis=1) - table.max(axis=1)).sum())
+        return max(inseparable, classes_without_leaf(table.sum(axis=0), self.tree.n_leaves))
+
+    def refuse_codes_as_numbers(self, tree: Tree) -> None:
+        """Refuse a tree with a hyperplane over categorical features."""
+        wrong = np.argwhere(tree.weights[:, self.is_categorical] != 0.0)
+        if len(wrong):
+            raise InvalidInputError(
+                f"node {wrong[0, 0]} of the tree is a numerical split that uses the categorical feature "
+                f"{np.flatnonzero(self.is_categorical)[wrong[0, 1]]}"
+            )
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree of any shape, computed from the tree and the data alone.
 
         It is the formula above for the splits as they are scaled, whether the tree is feasible or not.
         """
-        if np.any(tree.weights[:, self.is_categorical] != 0.0):
-            raise InvalidInputError("the tree has a numerical split that uses a categorical feature")
+        self.refuse_codes_as_numbers(tree)
         value = weighted_error(tree, self.X, self.y, self.weight) + self.alpha_2 * split_norm(tree)
         if self.alpha_1 > 0:
             for node, inside in members(tree, self.X):
