@@ -12,7 +12,7 @@ from treewright.search import Incumbent
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.svm1odt.attempts import search_svm1odt
-from treewright.search.svm1odt.complete import completed, fitting
+from treewright.search.svm1odt.complete import completed
 from treewright.search.svm1odt.nodes import MarginNodes, margin_points
 from treewright.tree import Tree, predict_labels
 
@@ -38,7 +38,7 @@ def random_tree(model, rng):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_driver_sums_up_the_objective_and_never_raises_it(seed):
     model, rng = random_model(seed), np.random.default_rng(seed)
-    start = fitting(completed(random_tree(model, rng), model.depth, model.n_classes), model.X, model.max_coefficient)
+    start = completed(model.repair(random_tree(model, rng)), model.depth, model.n_classes)
     nodes = MarginNodes(model, margin_points(model), seed)
     leaves = ClassLeaves(model.y, model.weight, model.n_classes)
     state = Alternation(start, model.X, leaves, nodes, toll=nodes.toll)
@@ -115,7 +115,7 @@ def best_1d(model):
 def test_the_search_finds_the_optimum_of_tiny_data(seed):
     model = random_model(seed, n=8, p=1, epsilon=0.08, alpha_1=13.0)
     best = Incumbent(model, floor=0.0)
-    search_svm1odt(best, model, [], Budget(20.0), seed, patience=25)
+    search_svm1odt(best, model, [], Budget(300.0), seed, patience=80)
     optimum = best_1d(model)
     assert best.objective >= optimum - 1e-6
     assert best.objective == pytest.approx(optimum, abs=1e-6)
@@ -125,7 +125,7 @@ def test_the_search_finds_the_optimum_of_tiny_data(seed):
 def test_hard_margins_are_kept():
     model = random_model(1, n=20, epsilon=0.05, alpha_1=0.0, alpha_2=0.0)
     best = Incumbent(model, floor=0.0)
-    search_svm1odt(best, model, [], Budget(10.0), patience=5)
+    search_svm1odt(best, model, [], Budget(100.0), patience=5)
     tree = best.solution
     leaf = model.weight.sum() - np.bincount(model.y, model.weight).max()
     assert best.objective < leaf

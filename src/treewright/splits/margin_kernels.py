@@ -207,6 +207,31 @@ def _line(X: Any, absent: Any, j: int, old: float, f: Any, missing: Any, rate: A
 
 
 @njit(cache=True, nogil=True)
+def _without(
+    absent: Any, j: int, f: Any, rate: Any, v: float, missing: Any, rows: Any, stake: Any, toll: Any, bounds: Any
+) -> float:
+    """Cost without the norm once feature j is dropped: points that lacked nothing else have a value again."""
+    epsilon, margin = bounds
+    total, aside = 0.0, 0.0
+    for i in range(len(f)):
+        if missing[i] == int(absent[i, j]) and abs(f[i] + v * rate[i]) > 1.0 + 1e-9:
+            return np.inf
+    for k in range(len(rows)):
+        i = rows[k]
+        if missing[i] > int(absent[i, j]):
+            aside += stake[k]
+            continue
+        value = f[i] + v * rate[i]
+        if abs(value) < margin:
+            return np.inf
+        if value > 0:
+            total += stake[k]
+        if abs(value) < epsilon:
+            total += toll[k] * (epsilon - abs(value))
+    return total + min(0.0, aside)
+
+
+@njit(cache=True, nogil=True)
 def _norm_and_largest(normal: Any) -> Any:
     norm, most = 0.0, 0.0
     for j in range(len(normal)):
@@ -272,6 +297,8 @@ def pass_over(
         else:
             continue
         v, found = _along(f, rate, whole, rows, stake, toll, epsilon, margin, kink, force, low, high)
+        if len(absent) > 0 and j < p and old != 0 and abs(old + v) <= 1e-13:
+            found = _without(absent, j, f, rate, v, missing, rows, stake, toll, (epsilon, margin))
         new = norm
         if j < p:
             new = norm - abs(old) + abs(old + v)

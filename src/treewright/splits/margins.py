@@ -77,6 +77,11 @@ class MarginPoints:
         """The points with 0 for what is missing or not used."""
         return np.ascontiguousarray(np.where(self.usable & ~np.isnan(self.X), self.X, 0.0), dtype=np.float64)
 
+    @property
+    def least(self) -> float:
+        """The margin less rounding."""
+        return self.margin * (1 - 1e-9)
+
     def whole(self, normal: FloatArray) -> BoolArray:
         """Which points have all values that a normal uses."""
         if not len(self.absent):
@@ -121,7 +126,7 @@ class MarginNode:
         points = self.points
         there = points.whole(normal)[self.rows]
         value = offset - points.filled[self.rows[there]] @ normal
-        side = plane_cost(value, self.stake[there], self.toll[there], points.epsilon, points.margin)
+        side = plane_cost(value, self.stake[there], self.toll[there], points.epsilon, points.least)
         aside = min(0.0, float(self.stake[~there].sum()))
         return float(side + aside + points.alpha * np.abs(normal).sum())
 
@@ -141,7 +146,7 @@ class MarginNode:
                 self.stake,
                 self.toll,
                 points.epsilon,
-                points.margin * (1 - 1e-9),
+                points.least,
                 points.alpha,
                 points.largest,
                 order[first : first + width],

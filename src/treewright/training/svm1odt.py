@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
 from treewright.formulations import SVM1ODT
 from treewright.search import Incumbent
 from treewright.search.selection.choice import ChoiceSettings, choose_rows
@@ -165,9 +165,7 @@ class _Chosen:
         return relaxation
 
 
-def train_rounds(
-    model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget, rounds: int
-) -> Iterator[Tree]:
+def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget, rounds: int) -> Iterator[Tree]:
     """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
 
     With ``alpha_1 = alpha_2 = 0`` and optimal solves the training accuracy never falls (Proposition 2).

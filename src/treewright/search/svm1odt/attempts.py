@@ -42,14 +42,17 @@ _TAO_ALPHA = 0.3
 _PATIENCE = 60
 """Rounds without a better tree after which the search ends, and as many times as many as there were before."""
 
-_STEP_VALUES = 3_000_000
+_STEP_VALUES = 300_000
 """Values that a round of wandering looks at: steps times points."""
 
 _LEAST_STEPS, _MOST_STEPS = 20, 3000
 """Steps of a round."""
 
-_FRESH = 0.15
-"""Share of the rounds that begin with a new tree."""
+_FRESH, _KICKED = 0.05, 0.3
+"""Shares of the rounds that begin with a new tree, and with another split somewhere."""
+
+_HEAT, _CHEAP = (-0.5, 0.5), (-4.0, -1.5)
+"""Powers of ten between which a round draws the losses it accepts, in points, and the first price of margins."""
 
 
 def search_svm1odt(
@@ -188,17 +191,16 @@ class _Search:
                     elif value < self.value:
                         self.state, self.value = tree, value
 
-    def _job(self) -> tuple[Tree, int, float, int]:
-        """Where a tree begins to wander, how many steps it takes, how hot, and its seed."""
+    def _job(self) -> tuple[Tree, int, float, float, int]:
+        """Where a tree begins to wander, how many steps it takes, how hot, how cheap margins are, and its seed."""
         rng, model = self.rng, self.model
-        n = len(model.X)
-        steps = int(np.clip(_STEP_VALUES / n, _LEAST_STEPS, _MOST_STEPS))
-        heat = float(np.median(model.weight)) * 10.0 ** rng.uniform(-1.0, 0.5)
-        seed = int(rng.integers(2**31))
-        if self.state is None or rng.random() < _FRESH:
-            return self._fresh(), 2 * steps, 2 * heat, seed
-        start = self.state if rng.random() < 0.5 else self._kicked(self.state)
-        return start, steps, heat, seed
+        steps = int(np.clip(_STEP_VALUES / len(model.X), _LEAST_STEPS, _MOST_STEPS))
+        heat = float(np.median(model.weight)) * 10.0 ** rng.uniform(*_HEAT)
+        cheap, seed, draw = 10.0 ** rng.uniform(*_CHEAP), int(rng.integers(2**31)), rng.random()
+        if self.state is None or draw < _FRESH:
+            return self._fresh(), 3 * steps, heat, cheap, seed
+        start = self._kicked(self.state) if draw < _FRESH + _KICKED else self.state
+        return start, steps, heat, cheap, seed
 
     def _fresh(self) -> Tree:
         """A complete tree of random splits."""
@@ -246,7 +248,7 @@ class _Search:
             price,
             model.n_classes,
             model.epsilon,
-            model.margin * (1 - 1e-9),
+            points.least,
             model.alpha_2,
             model.max_coefficient,
             free,

@@ -211,7 +211,8 @@ def wander(
     """Take steps along lines at random nodes, and keep the best tree on the way, in place.
 
     A step goes to the exact best place along a line for losses that are multiplied at random, the less so the later,
-    and is taken back if the true objective rises by more than chance allows, `heat` at first and ever less.
+    and is taken back if the objective rises by more than chance allows, `heat` at first and ever less. Margins are
+    `cheap` at first, as points within them are walls that no step gets over, and have their true price in the end.
 
     Parameters
     ----------
@@ -231,6 +232,8 @@ def wander(
         Number of steps.
     heat : float
         Rise of the objective that is accepted, on average, at first.
+    cheap : float
+        First price of margins, as a share of the true one.
     seed : int
         Seed.
 

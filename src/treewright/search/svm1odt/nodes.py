@@ -72,7 +72,7 @@ class MarginNodes:
     def toll(self, rows: IntArray, beyond: FloatArray) -> FloatArray:
         """What points pay for being within the margin of a split; far too much where that is not allowed."""
         distance = np.where(np.isnan(beyond), np.inf, np.abs(beyond))
-        charged = np.where(distance < self.points.margin * (1 - 1e-9), self.forbidden, 0.0)
+        charged = np.where(distance < self.points.least, self.forbidden, 0.0)
         if not self.model.hard:
             charged += self.points.price[rows] * np.maximum(0.0, self.model.epsilon - distance)
         return charged
