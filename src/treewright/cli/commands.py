@@ -20,6 +20,7 @@ from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.totals import read_totals
 from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
     MAX_LEVELS,
     Table,
@@ -59,7 +60,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     totals, groups = _totals(args, table, y)
     columns = _feature_columns(table, args)
     _warn_of_row_numbers(table, columns)
-    encoder = TableEncoder.fit(table, columns)
+    encoder = _encoder(estimator, table, columns)
     X, names = encoder.transform(table)
     if args.warm_start is not None:
         estimator.set_params(warm_start=_warm_start(args.warm_start, names, _classes(y, totals, groups)))
@@ -140,6 +141,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         type(estimator).__name__,
         f"target: {printable(model.target or 'without a name')}; classes: {listing(estimator.classes_.tolist())}",
         "features: " + (f"{estimator.n_features_in_} without names" if names is None else _joined(names)),
+        *_category_lines(estimator, names),
         "parameters: " + ", ".join(f"{k}={v!r}" for k, v in plain_parameters(estimator).items()),
         "",
         estimator.export_text(),
@@ -217,6 +219,26 @@ def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     if len(set(args.features)) < len(args.features):
         raise InvalidInputError("--features: a column is named twice")
     return list(args.features)
+
+
+def _encoder(estimator: Any, table: Table, columns: list[str]) -> TableEncoder | MixedEncoder:
+    """What makes features of columns; text becomes categories, beside those that are named, where the model can."""
+    given = estimator.get_params(deep=False)
+    if "categorical_features" not in given:
+        return TableEncoder.fit(table, columns)
+    encoder = MixedEncoder.fit(table, columns)
+    named = given["categorical_features"]
+    if named is None or isinstance(named, str):
+        named = [] if named in (None, "from_dtype") else [named]
+    unknown = [name for name in named if name not in columns]
+    if unknown:
+        raise InvalidInputError(
+            f"--set categorical_features: there is no feature {listing(unknown)}; name columns, such as "
+            f"--set \"categorical_features=['{printable(columns[0])}']\""
+        )
+    chosen = sorted({*encoder.categorical, *(columns.index(name) for name in named)})
+    estimator.set_params(categorical_features=chosen or None)
+    return encoder
 
 
 def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
@@ -370,6 +392,18 @@ def _joined(names: list[str]) -> str:
     return ", ".join(map(printable, names))
 
 
+def _categories(estimator: Any, names: list[str] | None) -> dict[str, list[Any]]:
+    """Levels of the categorical features by name."""
+    known = getattr(estimator, "categories_", None) or []
+    return {str(j) if names is None else names[j]: list(levels) for j, levels in enumerate(known) if levels is not None}
+
+
+def _category_lines(estimator: Any, names: list[str] | None) -> list[str]:
+    found = _categories(estimator, names)
+    shown = (f"{printable(name)} ({listing(levels, limit=5)})" for name, levels in found.items())
+    return ["categories: " + ", ".join(shown)] if found else []
+
+
 def _totals_lines(estimator: Any) -> list[str]:
     reached = getattr(estimator, "totals_", [])
     return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
@@ -388,6 +422,7 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "target": model.target,
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
+        "categories": _categories(estimator, model.feature_names),
         "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
         "status": record.status,
         "reason": record.reason,

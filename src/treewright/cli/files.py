@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray
 from treewright.data._checks import AnyArray
+from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Table, TableEncoder
 from treewright.estimators.common.files import model_from_dict, model_to_dict
 from treewright.estimators.registry import SHORT_NAMES
@@ -31,8 +31,8 @@ class TableModel:
     ----------
     estimator : estimator
         The fitted estimator.
-    encoder : TableEncoder or None
-        None for a model that was not fitted to a table.
+    encoder : TableEncoder, MixedEncoder or None
+        The latter for models that take categories and gaps as they are; None for one that was not fitted to a table.
     target : str or None
         Column that the model predicts, if it has a name.
     na : tuple of str
@@ -40,7 +40,7 @@ class TableModel:
     """
 
     estimator: Any
-    encoder: TableEncoder | None = None
+    encoder: TableEncoder | MixedEncoder | None = None
     target: str | None = None
     na: tuple[str, ...] = ()
 
@@ -63,7 +63,9 @@ class TableModel:
         na = table.get("na", [])
         if not isinstance(na, list) or not all(isinstance(value, str) for value in na):
             raise ModelFileError(f"{path}: table.na: expected a list of strings")
-        encoder = TableEncoder.from_dict(table["encoder"], where=f"{path}: table.encoder")
+        mixed = isinstance(table["encoder"], dict) and "kinds" in table["encoder"]
+        kind: Any = MixedEncoder if mixed else TableEncoder
+        encoder = kind.from_dict(table["encoder"], where=f"{path}: table.encoder")
         if len(encoder.feature_names) != estimator.n_features_in_:
             raise ModelFileError(
                 f"{path}: table.encoder has {len(encoder.feature_names)} features, the tree {estimator.n_features_in_}"
@@ -83,7 +85,7 @@ class TableModel:
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def features_of(self, table: Table) -> FloatArray:
+    def features_of(self, table: Table) -> AnyArray:
         """Return the features of a table: by the encoder, else by the names, else all columns in order."""
         encoder = self.encoder
         if encoder is None:
@@ -94,11 +96,16 @@ class TableModel:
                     f"{len(names)} columns"
                 )
             encoder = TableEncoder(dict.fromkeys(names))
+            if hasattr(self.estimator, "categories_"):
+                encoder = MixedEncoder(dict(zip(names, self._kinds(), strict=True)))
         return encoder.transform(table)[0]
 
-    def prediction_columns(
-        self, table: Table, X: FloatArray, predicted: AnyArray | None = None
-    ) -> dict[str, np.ndarray]:
+    def _kinds(self) -> list[str]:
+        """Kinds of the columns of an estimator that takes categories as they are."""
+        known = self.estimator.categories_ or [None] * self.estimator.n_features_in_
+        return ["text" if levels and isinstance(levels[0], str) else "number" for levels in known]
+
+    def prediction_columns(self, table: Table, X: AnyArray, predicted: AnyArray | None = None) -> dict[str, np.ndarray]:
         """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf.
 
         `predicted` takes the place of the estimator's prediction for each row.

@@ -109,7 +109,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column to predict; empty where the class is not known",
     )
-    fit.add_argument("--model", default="oct-h", choices=sorted(SHORT_NAMES), help="kind of model (default: oct-h)")
+    native = [name for name, kind in sorted(SHORT_NAMES.items()) if "categorical_features" in kind().get_params()]
+    fit.add_argument(
+        "--model",
+        default="oct-h",
+        choices=sorted(SHORT_NAMES),
+        help=f"kind of model (default: oct-h). {', '.join(native)}: text columns are categories, empty cells missing "
+        "values. Others: a 0/1 column for each level of a text column, and no empty cells in features",
+    )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
         "--totals",

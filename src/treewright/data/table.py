@@ -30,6 +30,7 @@ __all__ = [
     "MAX_LEVELS",
     "Table",
     "TableEncoder",
+    "finite_numbers",
     "is_missing",
     "is_number",
     "number_text",
@@ -165,7 +166,7 @@ class TableEncoder:
         blocks = []
         for name, levels in self.levels.items():
             _check_complete(table, name)
-            blocks.append(_numbers(table, name)[:, None] if levels is None else _one_hot(table, name, levels))
+            blocks.append(finite_numbers(table, name)[:, None] if levels is None else _one_hot(table, name, levels))
         return np.ascontiguousarray(np.hstack(blocks), dtype=np.float64), self.feature_names
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,16 +295,26 @@ def _check_complete(table: Table, name: str) -> None:
         )
 
 
-def _numbers(table: Table, name: str) -> FloatArray:
+def finite_numbers(table: Table, name: str, gaps: bool = False) -> FloatArray:
+    """Return a column of finite numbers; with `gaps`, values may be missing, NaN.
+
+    Raises
+    ------
+    InvalidInputError
+        If the column has text or infinite values; the text names the row.
+    """
     column = table[name]
+    if gaps and table.missing(name).all():
+        return np.full(len(column), np.nan)
     if not table.is_numeric(name):
-        row = next((i for i, value in enumerate(column) if not is_number(value)), 0)
+        row = next((i for i, value in enumerate(column) if value is not None and not is_number(value)), 0)
         comma = "; write decimal points" if _DECIMAL_COMMA.fullmatch(column[row]) else ""
         raise InvalidInputError(
             f"column {name!r} has the text {column[row]!r} in row {row + 1}, where the model expects numbers{comma}"
         )
-    if not np.isfinite(column).all():
-        row = int(np.argmin(np.isfinite(column)))
+    fine = np.isfinite(column) | (np.isnan(column) & gaps)
+    if not fine.all():
+        row = int(np.argmin(fine))
         raise InvalidInputError(f"column {name!r} has {column[row]} in row {row + 1}; numbers must be finite")
     return column
 

@@ -1,0 +1,133 @@
+"""Starts on points with categories and gaps, numbers made of them, and copies pushed away from their partners."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from treewright.budget import Budget
+from treewright.data.design import Design
+from treewright.search.grow.cart import cart_tree
+from treewright.search.grow.ranked import RankedLevels
+from treewright.search.grow.starts import starting_tree
+from treewright.search.improve.stretch import stretched
+from treewright.tree import predict_labels, predict_values, route
+
+N_LEVELS = np.array([0, 6, 0])
+
+
+def mixed(seed=0, n=300, gaps=0.1):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.random(n), rng.integers(0, 6, n).astype(float), rng.random(n)])
+    y = (np.isin(X[:, 1], [0, 3, 5]) ^ (X[:, 0] > 0.8)).astype(int)
+    X[rng.random(X.shape) < gaps] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cart_with_gaps_is_that_of_scikit_learn(seed):
+    X, y = mixed(seed)
+    numbers = X[:, [0, 2]]
+    tree = cart_tree(numbers, y, np.ones(len(y)), 2, depth=3)
+    given = DecisionTreeClassifier(max_depth=3, random_state=0).fit(numbers, y)
+    assert np.array_equal(predict_labels(tree, numbers), given.predict(numbers))
+    tree = cart_tree(numbers, y[:, None] * 1.0, np.ones(len(y)), None, 3)
+    given = DecisionTreeRegressor(max_depth=3, random_state=0).fit(numbers, y * 1.0)
+    np.testing.assert_allclose(predict_values(tree, numbers)[:, 0], given.predict(numbers))
+
+
+def test_a_gap_that_tells_the_class_is_split_off():
+    X = np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]])
+    y = np.array([0, 0, 0, 1, 1])
+    tree = cart_tree(X, y, np.ones(5), 2, depth=1)
+    assert predict_labels(tree, X).tolist() == y.tolist()
+    assert np.isfinite(tree.threshold).all()
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_one_cut_of_ranks_is_the_best_subset_of_two_classes(gaps):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        code, y = rng.integers(0, 5, 40), rng.integers(0, 2, 40)
+        X = code[:, None].astype(float)
+        X[rng.random(40) < gaps] = np.nan
+        tree = cart_tree(X, y, np.ones(40), 2, depth=1, n_levels=np.array([5]))
+        known = np.where(np.isnan(X[:, 0]), 5, code)
+        best = min(
+            _gini(y[left]) + _gini(y[~left])
+            for left in (np.isin(known, [c for c in range(6) if mask >> c & 1]) for mask in range(1, 63))
+        )
+        leaf = route(tree, X)
+        assert sum(_gini(y[leaf == k]) for k in np.unique(leaf)) == pytest.approx(best) or gaps
+
+
+def _gini(y):
+    share = np.mean(y) if len(y) else 0.0
+    return len(y) * 2 * share * (1 - share)
+
+
+def test_ranks_are_undone():
+    X, y = mixed(gaps=0.2)
+    ranked = RankedLevels.of(X, y[:, None] * 1.0, np.ones(len(y)), N_LEVELS)
+    numbers = ranked.apply(X)
+    assert np.array_equal(np.isnan(numbers), np.isnan(X))
+    tree = cart_tree(numbers, y, np.ones(len(y)), 2, depth=3)
+    assert np.array_equal(route(ranked.invert_tree(tree), X), route(tree, numbers))
+
+
+@pytest.mark.parametrize("classify", [True, False])
+@pytest.mark.parametrize("axis", [True, False])
+@pytest.mark.parametrize("kind", ["balanced", "cart", "random"])
+@pytest.mark.parametrize("levels", [N_LEVELS, None])
+def test_starts_are_trees_on_the_points(kind, axis, classify, levels):
+    X, y = mixed()
+    if levels is None:
+        X = X[:, [0, 2]]
+    more = dict(axis=axis, classify=classify, seed=0, budget=Budget(), n_levels=levels)
+    targets = y[:, None].astype(float)
+    tree = starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **more)
+    assert tree.depth <= 2 and len(np.unique(route(tree, X))) > 1
+    if axis:
+        assert np.all(np.count_nonzero(tree.weights, axis=1) <= 1)
+    if levels is not None:
+        assert not np.any(tree.weights[:, 1])
+        assert kind == "random" or np.any(tree.category == 1)
+    assert tree == starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **more)
+    stopped = Budget()
+    stopped.stop()
+    hasty = starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **{**more, "budget": stopped})
+    assert len(route(hasty, X)) == len(X)
+
+
+def test_points_of_categories_alone_have_starts():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (80, 2)).astype(float)
+    for kind in ("balanced", "cart", "random"):
+        y = np.isin(X[:, 0], [1, 2]).astype(float)[:, None]
+        more = dict(axis=False, classify=True, seed=0, budget=Budget(), n_levels=np.array([4, 4]))
+        tree = starting_tree(X, y, np.ones(80), 2, 0.5, kind, **more)
+        assert not np.any(tree.weights)
+
+
+def test_levels_are_as_far_apart_as_the_ends_of_a_number():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [np.nan, np.nan], [0.5, 2.0]])
+    numbers = Design.of(X, np.array([1.0, 1.0, 1.0, 5.0, 0.0]), np.array([0, 2])).apply(X)
+    distance = np.linalg.norm(numbers[:, None] - numbers[None], axis=2)
+    assert distance[0, 1] == pytest.approx(1.0) and distance[1, 2] == pytest.approx(1.0)
+    assert numbers[3].tolist() == [pytest.approx(1 / 3), 0.0, 0.0]
+    assert numbers[4].tolist() == [0.5, 0.0, 0.0]  # a level that was not seen
+
+
+def test_large_designs_are_sparse(monkeypatch):
+    X, _ = mixed()
+    design = Design.of(X, np.ones(len(X)), N_LEVELS)
+    dense = design.apply(X)
+    monkeypatch.setattr("treewright.data.design._DENSE_CELLS", 10)
+    np.testing.assert_allclose(design.apply(X).toarray(), dense)
+
+
+def test_copies_keep_levels_and_what_their_partner_lacks():
+    X, y = mixed(gaps=0.3)
+    copies, origin = stretched(X, y, 0.25, len(X), np.random.default_rng(0), N_LEVELS)
+    np.testing.assert_array_equal(copies[:, 1], X[origin, 1])
+    assert np.array_equal(np.isnan(copies), np.isnan(X[origin]))
+    assert np.any(copies[:, 0] != X[origin, 0])

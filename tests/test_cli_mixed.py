@@ -1,0 +1,131 @@
+"""The command line with models that take categories and gaps as they are."""
+
+import json
+
+import numpy as np
+import pytest
+
+import treewright
+from treewright.cli import main
+from treewright.cli.files import TableModel
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import Table, read_table, write_table
+from treewright.exceptions import InvalidInputError, ModelFileError
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """Text, numbers with gaps, true and false; labels follow region and age."""
+    rng = np.random.default_rng(0)
+    n = 120
+    age = rng.integers(18, 80, n).astype(float)
+    region = rng.choice(["north", "south", "east", "west"], n).astype(object)
+    label = np.where(np.isin(region, ["north", "east"]) & (age < 60), "yes", "no").astype(object)
+    age[rng.random(n) < 0.1] = np.nan
+    region[rng.random(n) < 0.1] = None
+    path = tmp_path / "survey.csv"
+    member = np.where(rng.random(n) < 0.5, "TRUE", "False").astype(object)
+    write_table(path, {"age": age, "region": region, "member": member, "employed": label})
+    return path
+
+
+def fit(survey, out, *more):
+    return main(["fit", str(survey), "--target", "employed", "--out", str(out), "--random-state", "0", *more])
+
+
+@pytest.mark.parametrize("kind", ["tao", "laptao"])
+def test_text_is_a_category_and_an_empty_cell_a_gap(survey, tmp_path, capsys, kind):
+    model, out, report = tmp_path / "m.json", tmp_path / "p.csv", tmp_path / "r.txt"
+    more = ["--model", kind, "--max-depth", "2", "--report", str(report), "--predictions", str(out)]
+    assert fit(survey, model, *more) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "region in {" in captured.out and "region in {" in report.read_text()
+    found = treewright.load_model(model)
+    assert found.feature_names_in_.tolist() == ["age", "region", "member"]
+    assert found.categories_ == [None, ("east", "north", "south", "west"), ("false", "true")]
+    assert found.has_missing_.tolist() == [True, True, False]
+    first = read_table(out)["prediction"].tolist()
+    assert main(["predict", str(model), str(survey), "--out", str(tmp_path / "q.csv")]) == 0
+    assert read_table(tmp_path / "q.csv")["prediction"].tolist() == first
+    capsys.readouterr()
+    assert main(["show", str(model)]) == 0
+    assert "categories: region ('east', 'north', 'south', 'west'), member" in capsys.readouterr().out
+    assert main(["show", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["categories"]["region"] == ["east", "north", "south", "west"]
+
+
+def test_new_levels_and_gaps_at_prediction(survey, tmp_path, capsys):
+    model, data, out = tmp_path / "m.json", tmp_path / "new.csv", tmp_path / "p.csv"
+    assert fit(survey, model, "--model", "tao", "--quiet") == 0
+    data.write_text("region,member,age\nmoon,true,30\n,FALSE,\nnorth,,30\n7,true,40\n")
+    assert main(["predict", str(model), str(data), "--out", str(out)]) == 0
+    assert len(read_table(out)["prediction"]) == 4
+    data.write_text("region,member,age\nnorth,true,old\n")
+    capsys.readouterr()
+    assert main(["predict", str(model), str(data), "--out", str(out)]) == 2
+    assert "'age' has the text 'old' in row 1" in capsys.readouterr().err
+    data.write_text("region,member\nnorth,true\n")
+    assert main(["predict", str(model), str(data), "--out", str(out)]) == 2
+    assert "lacks 'age'" in capsys.readouterr().err
+
+
+def test_numbers_that_are_codes_can_be_named(survey, tmp_path, capsys):
+    model = tmp_path / "m.json"
+    assert fit(survey, model, "--model", "tao", "--set", "categorical_features=['age']", "--quiet") == 0
+    found = treewright.load_model(model)
+    assert found.get_params()["categorical_features"] == [0, 1, 2]
+    assert found.categories_[0][:1] == (18,)
+    assert main(["predict", str(model), str(survey), "--out", str(tmp_path / "p.csv")]) == 0
+    capsys.readouterr()
+    assert fit(survey, model, "--model", "tao", "--set", "categorical_features=['size']") == 2
+    assert "no feature 'size'" in capsys.readouterr().err
+
+
+def test_a_warm_start_keeps_its_levels(survey, tmp_path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    more = ["--model", "tao", "--max-depth", "2", "--set", "stretch=0", "--quiet"]
+    assert fit(survey, first, *more) == 0
+    assert fit(survey, second, *more, "--warm-start", str(first)) == 0
+    assert treewright.load_model(second).objective_ <= treewright.load_model(first).objective_ + 1e-9
+
+
+def test_other_models_keep_their_columns(survey, tmp_path, capsys):
+    assert fit(survey, tmp_path / "m.json", "--model", "oct-h") == 2
+    assert "missing values" in capsys.readouterr().err
+
+
+def test_a_model_from_python_predicts_a_table(survey, tmp_path):
+    table = read_table(survey)
+    X = np.column_stack([table["age"].astype(object), table["region"]])
+    found = treewright.TAOClassifier(2, categorical_features=[1], random_state=0).fit(X, table["employed"].astype(str))
+    found.save(tmp_path / "m.json")
+    data = Table({"age": table["age"], "region": table["region"]})
+    model = TableModel.read(str(tmp_path / "m.json"))
+    assert np.array_equal(model.estimator.predict(model.features_of(data)), found.predict(X))
+
+
+def test_text_that_differs_in_every_row_is_warned_of(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("name,a,employed\n" + "".join(f"p{i},{i % 7},{'yn'[i % 2]}\n" for i in range(60)))
+    assert fit(path, tmp_path / "m.json", "--model", "tao", "--max-depth", "1") == 0
+    assert "'name' has another value in every row" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "data", [None, {}, {"kinds": []}, {"kinds": [["a"]]}, {"kinds": [["a", "date"]]}, {"kinds": [["a", "text"]] * 2}]
+)
+def test_damaged_encoders_are_refused(data):
+    with pytest.raises(ModelFileError):
+        MixedEncoder.from_dict(data)
+
+
+def test_an_encoder_needs_columns_and_finite_numbers():
+    with pytest.raises(InvalidInputError, match="no column is left"):
+        MixedEncoder.fit(Table({"a": np.zeros(2)}), [])
+    encoder = MixedEncoder({"a": "number"})
+    with pytest.raises(InvalidInputError, match="'a' has inf in row 2"):
+        encoder.transform(Table({"a": np.array([np.nan, np.inf])}))
+    empty = Table({"a": np.array([None, None], dtype=object)})
+    assert np.isnan(encoder.transform(empty)[0]).all()
+    assert MixedEncoder.from_dict(encoder.to_dict()) == encoder
