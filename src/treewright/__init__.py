@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         TotalsClassifier,
         load_model,
         paper_forest,
+        select,
     )
     from treewright.tree import Tree
 
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "load_model",
     "paper_forest",
+    "select",
 ]
 
 

@@ -1,6 +1,7 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
 from treewright.estimators.c2rf import C2RFClassifier
+from treewright.estimators.data_selection import select
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier
 from treewright.estimators.laptao_regressor import LapTAORegressor
@@ -28,4 +29,5 @@ __all__ = [
     "TotalsClassifier",
     "load_model",
     "paper_forest",
+    "select",
 ]

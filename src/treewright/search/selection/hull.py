@@ -241,8 +241,8 @@ def _along_points(space: _Space, budget: Budget) -> IntArray:
     for first in range(0, n, step):
         some = points[order[first : first + step]]
         top, ahead = _tops(points, some)
-        known = np.count_nonzero(found)
-        found[top[ahead >= _DISTANCE * np.abs(some @ space.map_back.T).sum(axis=1)]] = True
+        known, size = np.count_nonzero(found), np.abs(some @ space.map_back.T).sum(axis=1)
+        found[top[(ahead >= _DISTANCE * size) & (size > 0)]] = True  # a point at 0 has no direction
         if np.count_nonzero(found) - known < 0.2 * len(some) or budget.over:
             break
     return np.flatnonzero(found)
@@ -271,7 +271,7 @@ def _settled(
         program = Corners(X[corners])
         for k in doubtful:
             if budget.over:
-                return inside, corners, False
+                return inside, corners[~inside[corners]], False
             if program.shares(X[corners[k]], without=int(k), seconds=budget.remaining) is not None:
                 inside[corners[k]] = True
                 program.leave_out(int(k))

@@ -202,3 +202,8 @@ class Corners:
         """Give a point no share from now on."""
         self._left_out.append(point)
         self._program.change_bounds([point], 0.0, 0.0)
+
+    def let_in(self, point: int) -> None:
+        """Let a point that was left out have shares again."""
+        self._left_out.remove(point)
+        self._program.change_bounds([point], 0.0, np.inf)

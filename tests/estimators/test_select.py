@@ -1,0 +1,108 @@
+"""The public function: input of all kinds, and what it refuses."""
+
+import signal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from treewright import TAOClassifier, Tree, select
+from treewright.exceptions import InvalidInputError
+from treewright.search.selection.choice import choose_rows
+
+STUMP = Tree.stump([1.0, 0.0], 0.0, [[1.0, 0.0], [0.0, 1.0]])
+
+
+def rows(n=120, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return X, np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
+
+
+def test_frames_and_labels_of_any_kind_give_the_same_rows():
+    X, y = rows()
+    plain = select(X, y, STUMP).rows
+    np.testing.assert_array_equal(choose_rows(X, (y == "yes").astype(int), STUMP).rows, plain)
+    np.testing.assert_array_equal(select(pd.DataFrame(X), pd.Series(y), STUMP).rows, plain)
+    np.testing.assert_array_equal(select(pl.DataFrame(X), pl.Series(y), STUMP).rows, plain)
+    np.testing.assert_array_equal(select(X.tolist(), (y == "yes").tolist(), STUMP).rows, plain)
+
+
+def test_a_fitted_estimator_stands_for_its_tree():
+    X, y = rows()
+    model = TAOClassifier(max_depth=2, random_state=0).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    chosen = select(pd.DataFrame(X, columns=["a", "b"]), y, model)
+    np.testing.assert_array_equal(chosen.rows, select(X, y, model.tree_).rows)
+    with pytest.raises(InvalidInputError, match="use a Tree"):
+        select(X, y, "tree")
+
+
+def test_categories_and_gaps():
+    X, y = rows()
+    X[:, 1] = np.arange(120) % 3
+    X[::7, 0] = np.nan
+    chosen = select(X, y, STUMP, beta_1=0.99, categorical_features=[1])
+    mask = select(X, y, STUMP, beta_1=0.99, categorical_features=np.array([False, True]))
+    np.testing.assert_array_equal(chosen.rows, mask.rows)
+    # One number is left: of each leaf, class and category the smallest and the largest, and one without a number.
+    leaf = np.where(X[:, 0] <= 0, 1, 2)
+    for key in {*zip(leaf, y, X[:, 1], strict=True)}:
+        group = np.flatnonzero([k == key for k in zip(leaf, y, X[:, 1], strict=True)])
+        numbers = X[group, 0]
+        gone = np.isnan(numbers)
+        wanted = {np.nanmin(numbers), np.nanmax(numbers)} if not gone.all() else set()
+        got = X[np.intersect1d(group, chosen.rows), 0]
+        assert set(got[~np.isnan(got)]) == wanted and np.isnan(got).sum() == int(gone.any())
+
+
+def test_weights_are_kept_and_rows_without_weight_left_out():
+    X, y = rows()
+    weight = np.linspace(0.0, 3.0, 120)
+    weight[50:60] = 0.0
+    chosen = select(X, y, STUMP, sample_weight=weight)
+    np.testing.assert_array_equal(chosen.weight, weight[chosen.rows])
+    assert np.all(chosen.weight > 0)
+    assert select(X, y, STUMP).weight is None
+
+
+def test_interrupts_end_it_with_what_is_there():
+    X, y = rows()
+    chosen = select(X, y, STUMP, told=_once(signal.SIGINT))
+    assert chosen.interrupted and chosen.fallback
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _once(number):
+    seen = []
+
+    def told(cluster):
+        if not seen:
+            seen.append(cluster)
+            signal.raise_signal(number)
+
+    return told
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "none"}, "method"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"beta_1": 2.0}, "beta_1"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"X": sparse.csr_array(np.eye(3))}, "sparse"),
+        ({"X": np.eye(3)}, "3 features"),
+        ({"X": np.full((120, 2), np.inf)}, "infinity"),
+        ({"y": np.zeros(5)}, "inconsistent"),
+        ({"y": [None] * 120}, "missing"),
+        ({"sample_weight": np.full(120, -1.0)}, "[Nn]egative"),
+        ({"categorical_features": [2]}, "features 0 to 1"),
+        ({"categorical_features": ["a"]}, "mask"),
+    ],
+)
+def test_bad_input_is_refused(change, words):
+    X, y = rows()
+    given = {"X": X, "y": y, "tree": STUMP, **change}
+    with pytest.raises((ValueError, TypeError), match=words):
+        select(**given)
