@@ -86,7 +86,7 @@ class MarginPoints:
         """Which points have all values that a normal uses."""
         if not len(self.absent):
             return np.ones(len(self.X), dtype=bool)
-        return ~self.absent[:, normal != 0].any(axis=1)
+        return np.asarray(~self.absent[:, normal != 0].any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from treewright.search.selection.choice import ChoiceSettings, choose_rows
 from treewright.search.selection.rounds import round_rows
 from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.training.optimize import Relaxation, Solving, optimize
+from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
 from treewright.training.record import FitRecord
 from treewright.training.solved_tree import solved_tree
 from treewright.tree import Tree, settled
 
-__all__ = ["SVM1ODTFit", "SVM1ODTSettings", "train_rounds", "train_svm1odt"]
+__all__ = ["SVM1ODTFit", "SVM1ODTSettings", "chosen_settings", "svm1odt_model", "train_rounds", "train_svm1odt"]
 
 _PROGRAM_CELLS = 300_000
 """Non-zeros of a program up to which "auto" selects no rows: branch and bound gets somewhere."""
@@ -29,16 +31,36 @@ _SEARCH_SHARE = 0.6
 """Share of the time for the search, before branch and bound."""
 
 
+_CHOICE_SHARE = 0.4
+"""Share of the time for the choice of prices."""
+
+_PATH = (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
+"""Prices of a norm of ``1 / epsilon``, in rows, that cross-validation chooses from, the strongest first."""
+
+_DEFAULT = 0.25
+"""That price where there is no time to choose, or where classes have too few rows for it."""
+
+_FOLDS, _PATIENCE, _FEW, _MANY = 4, 4, 300, 5000
+"""Folds of the choice and rounds of its searches; tables up to so many points are folded twice, and of larger ones than
+so many some points are drawn."""
+
+
 @dataclass(frozen=True)
 class SVM1ODTSettings:
     """What is optimized; see :class:`treewright.SVM1ODTClassifier`."""
 
     max_depth: int = 2
-    epsilon: float = 0.01
-    alpha_1: float = 1000.0
-    alpha_2: float = 0.1
+    epsilon: float = 0.05
+    alpha_1: float | str = "auto"
+    alpha_2: float | str = "auto"
     selection: str | None = "auto"
     max_iter: int = 1
+
+    def priced(self, norm: float) -> SVM1ODTSettings:
+        """The settings with numbers for what is "auto", at a price of `norm` for a norm of ``1 / epsilon``."""
+        alpha_1 = 1.0 / self.epsilon if self.alpha_1 == "auto" else float(self.alpha_1)
+        alpha_2 = norm / self.epsilon if self.alpha_2 == "auto" else float(self.alpha_2)
+        return replace(self, epsilon=float(self.epsilon), alpha_1=alpha_1, alpha_2=alpha_2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +73,15 @@ class SVM1ODTFit:
         The tree, in the units of the data.
     record : FitRecord
         How it went; the objective is that of all rows.
+    settings : SVM1ODTSettings
+        With the prices that were used.
     selected : ndarray of bool, shape (n_rows,)
         Rows that branch and bound had.
     """
 
     tree: Tree
     record: FitRecord
+    settings: SVM1ODTSettings
     selected: BoolArray
 
 
@@ -83,6 +108,7 @@ def train_svm1odt(
     solving = solving.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, problem.weight / unit, problem.n_levels)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
     if settings.max_iter > 1 and settings.selection is not None:
@@ -97,7 +123,42 @@ def train_svm1odt(
     outcome = optimize(model, search, solving, budget, _SEARCH_SHARE, chosen.relaxed(budget))
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)
-    return SVM1ODTFit(tree, found.record.times(unit), reduction.invert(chosen.points, left_out=False))
+    return SVM1ODTFit(tree, found.record.times(unit), settings, reduction.invert(chosen.points, left_out=False))
+
+
+def chosen_settings(
+    points: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget
+) -> SVM1ODTSettings:
+    """Settings with numbers for what is "auto"; alpha_2 by cross-validation along a path, on these points alone.
+
+    Of each class there must be a point in every fold. Where there is none, or no time, it is the middle of the path.
+    """
+    plain = settings.priced(_DEFAULT)
+    assert points.y is not None
+    if settings.alpha_2 != "auto" or plain.alpha_1 == 0 or budget.over:
+        return plain
+    rng = np.random.default_rng(solving.seed)
+    some = np.sort(rng.choice(len(points), _MANY, replace=False)) if len(points) > _MANY else np.arange(len(points))
+    inside = points.taken(some)
+    assert inside.y is not None
+    if np.bincount(inside.y, minlength=n_classes).min() < _FOLDS:
+        return plain
+    folds = [folds_of(inside.y, _FOLDS, rng) for _ in range(2 if len(inside) <= _FEW else 1)]
+    path = [settings.priced(norm) for norm in _PATH]
+    errors = fold_errors(
+        [partial(_on_some, inside, n_classes, price) for price in path],
+        svm1odt_model(inside, n_classes, plain),
+        folds,
+        budget.share(_CHOICE_SHARE),
+        solving.seed,
+        solving.threads,
+        _PATIENCE,
+    )
+    return plain if errors is None else path[strongest_of_the_best(errors)]
+
+
+def _on_some(points: Sample, n_classes: int, settings: SVM1ODTSettings, rows: IntArray) -> SVM1ODT:
+    return svm1odt_model(points.taken(rows), n_classes, settings)
 
 
 def svm1odt_model(points: Sample, n_classes: int, settings: SVM1ODTSettings) -> SVM1ODT:
@@ -147,13 +208,12 @@ class _Chosen:
 
         def relaxation(best: Incumbent[Tree]) -> Relaxation[Tree] | None:
             assert best.solution is not None
-            kind = "balanced" if method == "balanced" else "hull"
             model = self.model
             found = choose_rows(
                 model.X,
                 model.y,
                 best.solution,
-                ChoiceSettings(kind),
+                ChoiceSettings("balanced" if method == "balanced" else "hull"),
                 categorical=model.is_categorical,
                 width=np.ones(model.X.shape[1]),
                 budget=budget.share(0.3),
