@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.tree import Tree, route
-from treewright.tree.shape import Shape
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.tree import Tree, side
 
 __all__ = ["hinge_errors", "members", "split_norm", "split_values"]
 
@@ -35,10 +34,11 @@ def split_norm(tree: Tree) -> float:
     return float(np.abs(tree.weights).sum() + np.count_nonzero(tree.category >= 0))
 
 
-def members(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray]]:
-    """Branch nodes in turn, with the numbers of the points that reach them."""
-    leaf, shape = route(tree, X), Shape.of(tree)
-    for level, nodes in enumerate(shape.branches):
-        at = shape.at_level[level][leaf]
-        for node in nodes.tolist():
-            yield node, np.flatnonzero(at == node)
+def members(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    """Branch nodes in turn, with the numbers of the points that reach them and whether these go left."""
+    inside = {0: np.arange(len(X))}
+    for node in tree.branches.tolist():  # children are numbered after their parent
+        here = inside.pop(node)
+        goes_left = side(tree, X[here], node)
+        inside[int(tree.left[node])], inside[int(tree.right[node])] = here[goes_left], here[~goes_left]
+        yield node, here, goes_left

@@ -384,7 +384,7 @@ class SVM1ODT:
         self.refuse_codes_as_numbers(tree)
         value = weighted_error(tree, self.X, self.y, self.weight) + self.alpha_2 * split_norm(tree)
         if self.alpha_1 > 0:
-            for node, inside in members(tree, self.X):
+            for node, inside, _ in members(tree, self.X):
                 if tree.category[node] < 0:
                     error = hinge_errors(split_values(tree, self.X[inside], node), self.epsilon)
                     value += self.alpha_1 * float(self.sizes[inside] @ error)

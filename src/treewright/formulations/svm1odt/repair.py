@@ -173,9 +173,8 @@ def _scale(model: SVM1ODT, a: FloatArray, distance: FloatArray, size: FloatArray
 def with_sides_for_the_unseen(model: SVM1ODT, tree: Tree) -> Tree:
     """Send levels and missing values that no point has where a split is reached with the larger side."""
     left_categories, missing_left = tree.left_categories.copy(), tree.missing_left.copy()
-    for node, inside in members(tree, model.X):
+    for node, inside, left in members(tree, model.X):
         X, size = model.X[inside], model.sizes[inside]
-        left = side(tree, X, node)
         larger: bool = float(size[left].sum()) > float(size[~left].sum())
         j = int(tree.category[node])
         if j >= 0:
