@@ -28,6 +28,7 @@ from treewright import (
     S2OCTClassifier,
     SelfTrainingRegressor,
     SSCTClassifier,
+    SVM1ODTClassifier,
     TAOClassifier,
     TAORegressor,
     TotalsClassifier,
@@ -52,6 +53,7 @@ NOT_PROMISED: dict[str, dict[int, str]] = {
     "OCTHClassifier": {},
     "S2OCTClassifier": {},
     "C2RFClassifier": {},
+    "SVM1ODTClassifier": {},
     "TAOClassifier": {2: _NO_PROGRAM, 5: _HEURISTIC},
     "TAORegressor": {2: _NO_PROGRAM, 5: _HEURISTIC},
     "LapTAOClassifier": {2: _NO_PROGRAM, 5: _HEURISTIC},
@@ -187,6 +189,12 @@ def oct_h_measure(model: Any, data: dict[str, Any]) -> float:
     return measures.oct_h_objective(model.tree_, X, y, weights(data), model.complexity)
 
 
+def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
+    X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
+    prices = model.epsilon_, model.alpha_1_, model.alpha_2_
+    return measures.svm1odt_objective(model.tree_, X, y, weights(data), *prices)
+
+
 def tao_measure(model: Any, data: dict[str, Any]) -> float:
     X, ridge = np.asarray(data["X"], dtype=float), getattr(model, "leaf_ridge", 0.0)
     y = numbers(model, data["y"]) if hasattr(model, "classes_") else np.asarray(data["y"])
@@ -267,6 +275,11 @@ def neighbour_graph(X: np.ndarray) -> np.ndarray:
 def _iris() -> dict[str, Any]:
     X, y = load_iris(return_X_y=True)
     return {"X": np.round(X[::6] * 64) / 64, "y": y[::6]}
+
+
+def _few_rows() -> dict[str, Any]:
+    X, y = rows_of(14, 2, 2, seed=3, noise=0.6)
+    return {"X": X, "y": y, "sample_weight": np.where(np.arange(14) % 3 == 0, 2.0, 1.0)}
 
 
 def _two_classes() -> dict[str, Any]:
@@ -361,6 +374,14 @@ FITS = [
         _solved(OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
         _iris,
         oct_h_measure,
+        branches=True,
+    ),
+    Fit(
+        "svm1odt",
+        "SVM1ODTClassifier",
+        _solved(SVM1ODTClassifier, max_depth=1, epsilon=0.1, alpha_1=10.0, alpha_2=0.2),
+        _few_rows,
+        svm1odt_measure,
         branches=True,
     ),
     Fit("s2oct", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),

@@ -136,6 +136,25 @@ def weight_of_a_row(weight: np.ndarray) -> float:
     return float(used.min() if np.allclose(copies, np.round(copies)) else used @ used / used.sum())
 
 
+def svm1odt_objective(
+    tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, epsilon: float, alpha_1: float, alpha_2: float
+) -> float:
+    """Errors, hinge errors on the way, and norms on the scale on which features are in [0, 1]; no categories, no gaps.
+
+    Prices are in rows: `alpha_2` is that of the weight of a row.
+    """
+    used = weight > 0
+    X, y, weight = X[used], y[used], weight[used]
+    leaf = reached_leaves(tree, X)
+    value = float(weight[tree.labels[leaf] != y].sum())
+    for end, way in ways(tree).items():
+        for node, _ in way:
+            distance = np.abs(X @ tree.weights[node] - tree.threshold[node])
+            value += alpha_1 * float((weight * np.maximum(0.0, epsilon - distance))[leaf == end].sum())
+    norms = np.abs(tree.weights * np.ptp(X, axis=0)).sum()
+    return value + alpha_2 * weight_of_a_row(weight) * float(norms)
+
+
 def graph_objective(predicted: np.ndarray, target: np.ndarray, weight: np.ndarray, W: np.ndarray, gamma: float) -> Any:
     """Squared error at the labels (rows of `target` without NaN) plus the price of differences along edges."""
     known = ~np.isnan(target).any(axis=1)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treewright
 from tests.contracts import measures
-from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct
+from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct, best_svm1odt
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
     FITS,
@@ -34,12 +34,20 @@ from tests.contracts.estimators import (
 )
 from tests.contracts.inside import PointTotals
 from tests.kept_fits import Stump
-from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, S2OCTClassifier, SSCTClassifier, Tree
+from treewright import (
+    C2RFClassifier,
+    LapSVMClassifier,
+    OCTHClassifier,
+    S2OCTClassifier,
+    SSCTClassifier,
+    SVM1ODTClassifier,
+    Tree,
+)
 
 RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
 """Estimators for which a promise has a test."""
 
-SOLVED = ("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier")
+SOLVED = ("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier", "SVM1ODTClassifier")
 
 
 def each(promise: int, *only: str, given: list[Fit] | None = None) -> Any:
@@ -83,7 +91,7 @@ def elsewhere(fit: Fit) -> Any:
 # ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
 
 
-SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCTH"))]
+SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCTH", "SVM1"))]
 """Those with ``transduction_`` from the model itself; LapTAO's is from the graph."""
 
 
@@ -97,7 +105,7 @@ def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
             assert np.array_equal(model.transduction_[hidden], predicted(model, data)[hidden])
 
 
-@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCTH", "S2OCT"))])
+@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCTH", "S2OCT", "SVM1"))])
 def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
     data, model = in_other_units(fit), elsewhere(fit)
     assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-6, abs=1e-6)
@@ -105,6 +113,7 @@ def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
 
 def test_2_formulations_of_all_solved_models_are_among_the_cases():
     prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
+    prefixes["SVM1ODTClassifier"] = "svm1odt"
     for kind, prefix in prefixes.items():
         assert any(case.name.startswith(prefix) for case in CASES)
         RAN[2].add(kind)
@@ -163,7 +172,7 @@ def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
     assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
 
 
-@each(4, "oct-h-priced", "s2oct-hard")
+@each(4, "oct-h-priced", "s2oct-hard", "svm1odt")
 @pytest.mark.parametrize("seconds", [0.01, 20.0])
 def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     """The start is the optimum, which a search without time would not find."""
@@ -249,6 +258,21 @@ def test_5_oct_h_is_as_good_as_the_brute_force_optimum(seed):
     enclosed(model, best_oct_h(problem))
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_5_svm1odt_is_as_good_as_the_brute_force_optimum(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (7, 2)) / 5.0
+    X[:2] = [[0.0, 0.0], [1.0, 1.0]]  # features are scaled to [0, 1], which they are already
+    weight = rng.integers(1, 4, 7).astype(float)
+    data = {"X": X, "y": np.arange(7) % 3, "sample_weight": weight}
+    prices = {"epsilon": 0.1, "alpha_1": 12.0, "alpha_2": 0.3}
+    model = run_solved(SVM1ODTClassifier(max_depth=1, **prices, random_state=0), data)
+    weight = weight / measures.weight_of_a_row(weight)
+    problem = SimpleNamespace(X=X, y=data["y"], weight=weight, size=weight, n_classes=3, depth=1, **prices)
+    problem.categorical, problem.max_coefficient, problem.tolerance = np.zeros(2, dtype=bool), 10.0, 1e-4
+    enclosed(model, best_svm1odt(problem) * measures.weight_of_a_row(data["sample_weight"]))
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
@@ -315,7 +339,7 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     if solver == "gurobi":
         n, p = (60, 3)
     X, y = rng.normal(size=(n, p)), rng.integers(0, 3 if kind == "S2OCTClassifier" else 2, n)
-    if kind == "OCTHClassifier":
+    if kind in ("OCTHClassifier", "SVM1ODTClassifier"):
         return {"X": X[: n // 2], "y": y[: n // 2]}
     y[n // 2 :] = -1
     groups = np.arange(n) % 2
@@ -323,7 +347,7 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     return {"X": X, "y": y, "groups": groups, "totals": totals}
 
 
-TIMED = [fit for fit in FITS if fit.name in ("oct-h-priced", "s2oct", "s2oct-everywhere", "c2rf-paper")]
+TIMED = [fit for fit in FITS if fit.name in ("oct-h-priced", "svm1odt", "s2oct", "s2oct-everywhere", "c2rf-paper")]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

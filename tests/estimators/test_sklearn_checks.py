@@ -17,6 +17,7 @@ from treewright import (
     S2OCTClassifier,
     SelfTrainingRegressor,
     SSCTClassifier,
+    SVM1ODTClassifier,
     TAOClassifier,
     TAORegressor,
     TotalsClassifier,
@@ -26,7 +27,7 @@ ESTIMATORS = [
     kind(depth, time_limit=2, solver=solver)
     for kind, depth in ((OCTHClassifier, 2), (S2OCTClassifier, None))
     for solver in ("highs", "scip")
-]
+] + [SVM1ODTClassifier(alpha_2=1.0, time_limit=1), SVM1ODTClassifier(time_limit=1, solver="scip")]
 
 
 FIT_TWICE = (

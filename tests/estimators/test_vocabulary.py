@@ -20,6 +20,7 @@ FITS = [
     tw.S2OCTClassifier(max_depth=1, time_limit=5),
     tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
+    tw.SVM1ODTClassifier(max_depth=1, time_limit=2),
     tw.TAOClassifier(max_depth=2),
     tw.TAORegressor(max_depth=2),
     tw.LapTAOClassifier(max_depth=2, max_iter=1),

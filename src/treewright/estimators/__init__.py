@@ -9,6 +9,7 @@ from treewright.estimators.registry import MODELS, load_model
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.self_training import SelfTrainingRegressor
 from treewright.estimators.ssct import SSCTClassifier
+from treewright.estimators.svm1odt import SVM1ODTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
 from treewright.training.ensemble import paper_forest
@@ -22,6 +23,7 @@ __all__ = [
     "OCTHClassifier",
     "S2OCTClassifier",
     "SSCTClassifier",
+    "SVM1ODTClassifier",
     "SelfTrainingRegressor",
     "TAOClassifier",
     "TAORegressor",

@@ -10,6 +10,7 @@ from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.ssct import SSCTClassifier
+from treewright.estimators.svm1odt import SVM1ODTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.tree.json_files import read_json
 
@@ -20,6 +21,7 @@ SHORT_NAMES: dict[str, type] = {
     "oct-h": OCTHClassifier,
     "s2oct": S2OCTClassifier,
     "ssct": SSCTClassifier,
+    "svm1odt": SVM1ODTClassifier,
     "tao": TAOClassifier,
 }
 """Classifiers with a tree by their names on the command line. A new one joins here and in the public

@@ -70,6 +70,8 @@ class Relaxation(Generic[S]):
     model: Formulation[S]
     as_bound: Callable[[float], float]
     """What a bound of the easier model says of the objective of the model itself."""
+    share: float = 1.0
+    """Share of the time that is left which its solve may take."""
 
 
 class _Trace:
@@ -139,9 +141,9 @@ def optimize(
     run = _Run(best, solving, budget, trace)
     easier = None if relaxed is None or run.closed else relaxed(best)
     if easier is not None:
-        run.branch_and_bound(easier.model, easier.as_bound)
+        run.branch_and_bound(easier.model, easier.as_bound, budget.share(easier.share))
         if not run.closed:
-            search(best, budget.share(search_share))
+            search(best, budget.share(0.9 if hopeless else search_share))
     if not run.closed:
         run.branch_and_bound(model)
     return run.outcome()
@@ -163,9 +165,14 @@ class _Run(Generic[S]):
         """Whether nothing is left to do."""
         return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.solving.gap
 
-    def branch_and_bound(self, model: Formulation[S], as_bound: Callable[[float], float] | None = None) -> None:
-        """Spend the rest of the budget in the solver; its solution is offered, its bound noted."""
-        best = self.best
+    def branch_and_bound(
+        self,
+        model: Formulation[S],
+        as_bound: Callable[[float], float] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        """Spend the rest of the budget, or a part of it, in the solver; its solution is offered, its bound noted."""
+        best, time = self.best, self.budget if budget is None else budget
         self.trace.record(Progress(self.budget.elapsed, best.objective, best.floor))
         cells = model.program_cells
         if self.budget.interrupted:
@@ -173,18 +180,18 @@ class _Run(Generic[S]):
         elif cells > _MOST_CELLS:
             self.ended = FitStatus.UNPROVEN
             self.reason = f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
-        elif self.budget.remaining <= _CELL_SECONDS * cells:
+        elif time.remaining <= _CELL_SECONDS * cells:
             self.ended, self.reason = FitStatus.TIME_LIMIT, "the time was over before the program could be written"
         else:
             try:
-                self._solve(model, as_bound)
+                self._solve(model, as_bound, time)
             except (MemoryError, SolverError) as error:
                 # What the search found is at hand, and no solver's failure takes it away.
                 what = "memory ran out in branch and bound" if isinstance(error, MemoryError) else str(error)
                 self.ended, self.reason = FitStatus.UNPROVEN, what
 
-    def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None) -> None:
-        best, budget, solving = self.best, self.budget, self.solving
+    def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None, budget: Budget) -> None:
+        best, solving = self.best, self.solving
         assert best.solution is not None
         program, start = model.build(), model.encode(best.solution)
         # Solvers look at the clock now and then only, later the larger the program is.

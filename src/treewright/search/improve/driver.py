@@ -2,13 +2,15 @@ r"""One way to improve a tree: all nodes of a depth at once, the deepest first, 
 
 With all other nodes fixed, a point that passes a branch node pays the loss of the leaf that it reaches on either side.
 Only the difference matters, its *stake*. What split a node then takes, and what a normal costs, is the node solver's
-affair (:class:`NodeSolver`); what leaves say and lose is that of the leaves (:class:`~.leaves.Leaves`). Points of two
+affair (:class:`NodeSolver`); what leaves say and lose is that of the leaves (:class:`~.leaves.Leaves`). Where splits
+charge the points that pass them, for being near say, what is charged further down is part of the stake. Points of two
 nodes of one depth do not meet below, so these nodes are independent. Any order in which children come before their
 parents gives the same tree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +24,11 @@ from treewright.splits.rules import SplitRule, Splits
 from treewright.tree import Tree
 from treewright.tree.structure import Shape
 
-__all__ = ["Alternation", "Node", "NodeSolver"]
+__all__ = ["Alternation", "Node", "NodeSolver", "Toll"]
+
+Toll = Callable[[IntArray, FloatArray], FloatArray]
+"""Points that pass a hyperplane, and their positions beyond its threshold, NaN where a value is missing, to what each
+of them is charged there."""
 
 
 class Node(NamedTuple):
@@ -94,6 +100,9 @@ class Alternation:
         Threads.
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, see :class:`~treewright.splits.points.Points`.
+    toll : callable or None
+        What hyperplanes charge the points that pass them and lack no value there. It depends on the lengths of normals:
+        these stay as they are. None for nothing; normals have 2-norm 1 then.
 
     Attributes
     ----------
@@ -124,14 +133,15 @@ class Alternation:
         solver: NodeSolver,
         n_jobs: int = 1,
         n_levels: IntArray | None = None,
+        toll: Toll | None = None,
     ) -> None:
         tree = tree.numerical() if n_levels is None else tree
         self.shape, self.points, self.leaves = Shape.of(tree), Points(X, n_levels), leaves
-        self.solver, self.n_jobs = solver, n_jobs
+        self.solver, self.n_jobs, self.toll = solver, n_jobs, toll
         self.splits = splits = Splits.of(tree, n_levels)
         long = np.sqrt(np.einsum("ij,ij->i", splits.normals, splits.normals))
         still = long == 0
-        long = np.where(still, 1.0, long)
+        long = np.where(still | (toll is not None), 1.0, long)
         splits.normals, splits.threshold = splits.normals / long[:, None], splits.threshold / long
         # What a zero normal is compared with: all points go one way.
         splits.threshold[still] = np.where(tree.threshold[still] >= 0, 1.0, -1.0)
@@ -165,7 +175,7 @@ class Alternation:
         """Refit the leaves and sum up the objective, which must not have risen."""
         before = self.objective
         self.leaves.refit(self.shape, self.leaf)
-        self.losses = self.leaves.loss(self.everyone, self.leaf)
+        self.losses = self._lost(self.everyone, np.zeros(len(self.leaf), dtype=np.int64), self.leaf)
         self.loss = float(self.losses.sum())
         self.price = self.solver.price(self.normals) + self.leaves.price
         assert self.objective <= before + 1e-9 * max(1.0, before), "the objective rose"
@@ -189,6 +199,21 @@ class Alternation:
     def _walk(self, rows: IntArray, start: IntArray) -> IntArray:
         return self.points.walk(self.shape, self.splits, rows, start)
 
+    def _lost(self, rows: IntArray, start: IntArray, leaf: IntArray) -> FloatArray:
+        """What points lose that enter at `start` and end in `leaf`: there, and by what splits charge on the way."""
+        lost = self.leaves.loss(rows, leaf)
+        if self.toll is None:
+            return lost
+        for level in range(len(self.shape.branches)):
+            at = self.shape.at_level[level][leaf]
+            at = np.where(self.shape.level[start] <= level, at, -1)
+            for node in self.shape.branches[level]:
+                part = np.flatnonzero(at == node)
+                if len(part) and self.splits.category[node] < 0 and np.any(self.normals[node]):
+                    beyond = self.points.levels(rows[part], self.normals[node]) - self.threshold[node]
+                    lost[part] += self.toll(rows[part], beyond)
+        return lost
+
     def _improve_level(self, level: int, budget: Budget, parallel: Parallel) -> bool:
         """Improve the branches of one level; whether any changed."""
         shape = self.shape
@@ -197,9 +222,12 @@ class Alternation:
         order = order[(at[order] >= 0) & (shape.left[at[order]] >= 0)]  # others are in leaves of this level or above
         at = at[order]
         goes_left = shape.at_level[level + 1][self.leaf[order]] == shape.left[at]
-        other = self._walk(order, np.where(goes_left, shape.right[at], shape.left[at]))
-        lost = self.leaves.loss(order, other)
-        stake = np.where(goes_left, self.losses[order] - lost, lost - self.losses[order])  # left minus right
+        far = np.where(goes_left, shape.right[at], shape.left[at])
+        other = self._walk(order, far)
+        lost, here = self._lost(order, far, other), self.losses[order]
+        if self.toll is not None:  # what is charged at this level or above is not at stake
+            here = self._lost(order, np.where(goes_left, shape.left[at], shape.right[at]), self.leaf[order])
+        stake = np.where(goes_left, here - lost, lost - here)  # left minus right
         bounds = np.searchsorted(at, [shape.branches[level], shape.branches[level] + 1])
         parts = [slice(low, high) for low, high in bounds.T]
         jobs = zip(shape.branches[level].tolist(), parts, strict=True)

@@ -18,8 +18,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.solvers.linear import LinearProgram
 from treewright.solvers import Status
+from treewright.solvers.linear import LinearProgram
 
 __all__ = ["TOLERANCE", "Corners", "Expressed", "absorbed", "express", "express_all"]
 

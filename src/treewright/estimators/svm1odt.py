@@ -1,0 +1,127 @@
+"""SVM1-ODT as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from treewright.budget import Budget
+from treewright.data import make_problem
+from treewright.estimators.common.mixed import MixedModel, levels_of
+from treewright.estimators.common.model import Given, SolvedModel, settings_of
+from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.record_files import is_number
+from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.exceptions import ModelFileError
+from treewright.training.optimize import Solving
+from treewright.training.record import FitRecord
+from treewright.training.svm1odt import SVM1ODTSettings, train_svm1odt
+from treewright.tree import Tree
+
+__all__ = ["SVM1ODTClassifier"]
+
+_PRICES = ("epsilon", "alpha_1", "alpha_2")
+_PRICE = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+
+
+@estimator
+class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
+    r"""Optimal tree of 1-norm support vector machines, with categories, missing values and a choice of rows (SVM1-ODT).
+
+    Minimizes
+
+    .. math::
+        \sum_i w_i [\text{row } i \text{ misclassified}]
+        + \alpha_1 \sum_i w_i \sum_{b \text{ on the way of } i} [\epsilon - |g_b - h_b^\top x_i|]^+
+        + \alpha_2 \sum_b \lVert h_b \rVert_1
+
+    over the trees of a depth whose splits are hyperplanes :math:`h_b^\top x \le g_b` of the numerical features, scaled
+    to [0, 1], or sets of levels of one categorical feature, which cost :math:`\alpha_2` (Zhu, Murali, Phan, Nguyen,
+    Kalagnanam 2020). No value :math:`g_b - h_b^\top x_i` is beyond [-1, 1], so that :math:`\epsilon` is a margin: rows
+    nearer to a split on their way than that pay for it, whichever side is theirs. Each split has a side for rows that
+    lack a value. Weights are in units of the weight of one row; the fitted tree is in the units of the data.
+
+    A search (CART, balanced and alternating starts, exact moves of single splits, wandering trees, linear programs)
+    finds a good tree on all rows. Branch and bound improves on it and bounds it, on all rows or on those that are worth
+    it; a bound for some rows holds for all. The search then goes on with all rows: a selection never hurts.
+
+    Parameters
+    ----------
+    max_depth
+    epsilon : float
+        The margin :math:`\epsilon`, from 1e-4 to 1: half the width of the band around a split in which rows pay, where
+        the farthest row is at distance 1.
+    alpha_1 : float or "auto"
+        Price of the margin, ``alpha_1 * epsilon >= 1``: a row on a split pays that many errors. With less, a row in the
+        margin would be cheaper than an error. "auto" is ``1 / epsilon``. 0, together with ``alpha_2=0``, makes the
+        margin hard: no row is within it, and errors are all that counts.
+    alpha_2 : float or "auto"
+        Price of the 1-norm of splits, in errors: larger is sparser, smaller, and has wider margins. "auto" is chosen on
+        the training rows by cross-validation among 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`; of
+        equally good ones the largest. Without time for that it is ``0.25 / epsilon``.
+    selection : {"auto", "hull", "balanced"} or None
+        Rows for branch and bound. "hull": of the rows of a class in a leaf of the search's tree those that others are
+        convex combinations of, and those near to splits (the paper's Algorithm 1); "balanced": few rows with many
+        between them (Algorithm 2); None: all. "auto" is "hull" where the program of all rows would be too large, else
+        None.
+    max_iter : int
+        Rounds of selection; before the last one, trees are trained on rows chosen by the tree of the round before, with
+        weights that let no round lose accuracy where margins are hard and solves optimal (Algorithm 3). Without meaning
+        if no rows are selected.
+    categorical_features, solver, time_limit, gap
+    n_jobs : int or None
+        Threads of the search, the cross-validation and the solver: None for one, -1 for all cores.
+    random_state, verbose, warm_start
+
+    Attributes
+    ----------
+    tree_, classes_
+    epsilon_, alpha_1_, alpha_2_ : float
+        Margin and prices that were used.
+    selected_ : ndarray of bool, shape (n_samples,)
+        Rows that branch and bound had; not in model files.
+    objective_, bound_ : float
+        Objective of the tree on all rows, and proven lower bound of that of any tree.
+    gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_, categories_, has_missing_
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import load_wine
+    >>> from treewright import SVM1ODTClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SVM1ODTClassifier(alpha_2=1.0, time_limit=2, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # nothing is proven in so short a time
+    ...     model = model.fit(X, y)
+    >>> model.score(X, y) > 0.95, model.alpha_1_
+    (True, 20.0)
+    """
+
+    max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
+    epsilon: float = parameter(default=0.05, allowed=[Interval(Real, 1e-4, 1, closed="both")])
+    alpha_1: float | str = parameter(default="auto", allowed=_PRICE)
+    alpha_2: float | str = parameter(default="auto", allowed=_PRICE)
+    selection: str | None = parameter(default="auto", allowed=[StrOptions({"auto", "hull", "balanced"}), None])
+    max_iter: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
+    warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
+
+    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        problem = make_problem(given.X, given.y, given.sample_weight, n_levels=levels_of(given.noted))
+        start = self._given_mixed_tree(given.noted, "oblique")
+        with budget.stop_on_interrupt():
+            found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
+        fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
+        return found.record, fitted | {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {name: float(getattr(self, f"{name}_")) for name in _PRICES}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        for name in _PRICES:
+            if not is_number(state[name]) or state[name] < 0:
+                raise ModelFileError(f"fit.{name} is {state[name]!r}, expected a number from 0 on")
+            setattr(self, f"{name}_", float(state[name]))

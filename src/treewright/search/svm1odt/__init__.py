@@ -1,0 +1,1 @@
+"""The search for good SVM1-ODTs."""

@@ -1,0 +1,303 @@
+"""Good SVM1-ODTs without branch and bound: several starts, improved node by node, then wandering trees.
+
+Where a tree is improved node by node (:mod:`~treewright.search.improve.driver`), each node takes the best split that is
+found while all others stay. Two nodes that would have to move together do not, and points within a margin, which cost
+more than errors, are walls. So trees also wander (:mod:`~.kernels`): a step moves the plane of a random node to the
+best place along a line for losses multiplied at random, and what the step costs in truth is accepted or not, ever more
+strictly. These steps are too small and too many for the driver, which looks at all points of a level to improve any of
+its nodes, and never accepts a loss; the driver and a linear program a node finish what wandering begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.formulations.svm1odt import SVM1ODT
+from treewright.search.grow.starts import random_tree, starting_tree
+from treewright.search.improve.driver import Alternation
+from treewright.search.improve.leaves import ClassLeaves
+from treewright.search.improve.tao import alternate_nodes
+from treewright.search.incumbent import Incumbent
+from treewright.search.svm1odt.complete import completed, fitting, with_plane
+from treewright.search.svm1odt.nodes import MarginNodes, margin_points
+from treewright.splits.margins import MarginPoints
+from treewright.tree import Tree, route
+from treewright.tree.structure import Shape
+
+__all__ = ["search_svm1odt"]
+
+_PASSES = 10
+"""Most passes of the driver over a tree."""
+
+_TAO_ALPHA = 0.3
+"""Price of a normal in the trees of alternating optimization that are starts."""
+
+_PATIENCE = 60
+"""Rounds without a better tree after which the search ends, and as many times as many as there were before."""
+
+_STEP_VALUES = 300_000
+"""Values that a round of wandering looks at: steps times points."""
+
+_LEAST_STEPS, _MOST_STEPS = 20, 3000
+"""Steps of a round."""
+
+_FRESH, _KICKED = 0.05, 0.3
+"""Shares of the rounds that begin with a new tree, and with another split somewhere."""
+
+_HEAT, _CHEAP = (-0.5, 0.5), (-4.0, -1.5)
+"""Powers of ten between which a round draws the losses it accepts, in points, and the first price of margins."""
+
+
+def search_svm1odt(
+    best: Incumbent[Tree],
+    model: SVM1ODT,
+    starts: Iterable[Tree],
+    budget: Budget,
+    seed: int = 0,
+    threads: int = 1,
+    patience: int = _PATIENCE,
+) -> None:
+    """Offer ever better trees to `best`.
+
+    Parameters
+    ----------
+    best : Incumbent
+        Collects the trees; the search ends when it is proven optimal. If it has one already, the search goes on from it
+        instead of the starts.
+    model : SVM1ODT
+        The model.
+    starts : iterable of Tree
+        Trees to begin with, in the units of the model.
+    budget : Budget
+        Ends the search early. A single leaf and the given starts are offered whatever it says.
+    seed : int
+        Seed of everything random.
+    threads : int
+        Trees that wander at a time. What is found within a number of rounds depends on it.
+    patience : int
+        Rounds without a better tree after which the search ends, besides twice as many as there were before; 0 for the
+        starts alone.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = SVM1ODT(X, np.array([0, 0, 1, 1]), np.ones(4), n_classes=2, depth=2)
+    >>> best = Incumbent(model, floor=0.0)
+    >>> search_svm1odt(best, model, [], Budget(30.0), patience=3)
+    >>> best.objective < 0.02
+    True
+    """
+    again = best.solution
+    given = list(starts)
+    leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
+    for tree in [*given, leaf]:
+        best.offer(tree)
+    rng = np.random.default_rng([seed, 0 if again is None else 1])
+    search = _Search(best, model, margin_points(model), budget, rng, threads)
+    for tree in chain(given, search.starts(leaf)) if again is None else [again]:
+        if search.over:
+            return
+        search.improve(tree)
+    search.wander(patience)
+
+
+@dataclass
+class _Search:
+    """What a search knows while it runs."""
+
+    best: Incumbent[Tree]
+    model: SVM1ODT
+    points: MarginPoints
+    budget: Budget
+    rng: np.random.Generator
+    threads: int
+    state: Tree | None = None
+    value: float = field(default=np.inf)
+
+    @property
+    def n_levels(self) -> IntArray | None:
+        """Levels of the categorical features as the driver takes them."""
+        return self.model.levels if self.model.is_categorical.any() else None
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no time left, or nothing left to find."""
+        return self.budget.over or self.best.proven
+
+    def starts(self, leaf: Tree) -> Iterator[Tree]:
+        """CART, a balanced tree, both improved by alternating optimization, and a single leaf."""
+        model, X, depth, n_levels = self.model, self.model.X, self.model.depth, self.n_levels
+        weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
+        grown = []
+        for kind in ("cart", "balanced"):
+            tree = starting_tree(
+                X,
+                model.y[:, None].astype(np.float64),
+                weight,
+                depth,
+                _TAO_ALPHA,
+                kind,
+                axis=False,
+                classify=True,
+                seed=0,
+                budget=self.budget,
+                n_levels=n_levels,
+            )
+            grown.append(tree)
+            yield tree
+        for tree in grown:
+            if self.over:
+                return
+            start, leaves = completed(tree, depth, model.n_classes), ClassLeaves(model.y, weight, model.n_classes)
+            yield alternate_nodes(start, X, leaves, _TAO_ALPHA, budget=self.budget, n_levels=n_levels).tree
+        yield leaf
+
+    def improve(self, tree: Tree, thorough: bool = True) -> Tree:
+        """Improve a tree node by node and offer it; it becomes where trees wander from, if none was better."""
+        model = self.model
+        start = self._ready(tree)
+        nodes = MarginNodes(model, self.points, int(self.rng.integers(2**31)), thorough)
+        leaves = ClassLeaves(model.y, model.weight, model.n_classes)
+        state = Alternation(start, model.X, leaves, nodes, n_levels=self.n_levels, toll=nodes.toll)
+        for _ in range(_PASSES):
+            if self.over or not state.improve(self.budget):
+                break
+        found = state.tree()
+        self.best.offer(found)
+        if state.objective < self.value:
+            self.state, self.value = found, state.objective
+        return found
+
+    # ------------------------------------------------------------------ wandering
+
+    def wander(self, patience: int) -> None:
+        """Let trees wander, from the best one or from a new one, until none was better for long."""
+        rounds = last = 0
+        with Parallel(n_jobs=self.threads, backend="threading") as parallel:
+            while not self.over and rounds < patience + 3 * last:
+                jobs = [self._job() for _ in range(self.threads)]
+                rounds += len(jobs)
+                for tree, value in parallel(delayed(self._wander)(*job) for job in jobs):
+                    if value < self.best.objective - 1e-7 * max(1.0, self.best.objective):
+                        self.improve(tree)
+                        last = rounds
+                    elif value < self.value:
+                        self.state, self.value = tree, value
+
+    def _job(self) -> tuple[Tree, int, float, float, int]:
+        """Where a tree begins to wander, how many steps it takes, how hot, how cheap margins are, and its seed."""
+        rng, model = self.rng, self.model
+        steps = int(np.clip(_STEP_VALUES / len(model.X), _LEAST_STEPS, _MOST_STEPS))
+        heat = float(np.median(model.weight)) * 10.0 ** rng.uniform(*_HEAT)
+        cheap, seed, draw = 10.0 ** rng.uniform(*_CHEAP), int(rng.integers(2**31)), rng.random()
+        if self.state is None or draw < _FRESH:
+            return self._fresh(), 3 * steps, heat, cheap, seed
+        start = self._kicked(self.state) if draw < _FRESH + _KICKED else self.state
+        return start, steps, heat, cheap, seed
+
+    def _fresh(self) -> Tree:
+        """A complete tree of random splits."""
+        model = self.model
+        return self._ready(random_tree(model.X, model.depth, self.rng, weight=model.weight, n_levels=self.n_levels))
+
+    def _kicked(self, tree: Tree) -> Tree:
+        """The tree with another plane at a random node: half-way between two of its points of different classes."""
+        rng, y, X = self.rng, self.model.y, self.points.filled
+        node = int(rng.choice(tree.branches))
+        at = Shape.of(tree).at_level[int(tree.level[node])][route(tree, self.model.X)]
+        inside = np.flatnonzero(at == node)
+        if len(inside) < 2:
+            inside = np.arange(len(X))
+        first = int(rng.choice(inside))
+        others = inside[y[inside] != y[first]]
+        second = int(rng.choice(others if len(others) else inside))
+        normal = (X[second] - X[first]) * self.points.usable
+        return self._ready(with_plane(tree, node, normal, float(normal @ (X[first] + X[second]) / 2)))
+
+    def _ready(self, tree: Tree) -> Tree:
+        """A tree completed, its planes as long as they may be."""
+        model = self.model
+        return fitting(completed(tree, model.depth, model.n_classes), model.X, model.max_coefficient)
+
+    def _wander(self, tree: Tree, steps: int, heat: float, cheap: float, seed: int) -> tuple[Tree, float]:
+        """Let a complete tree wander; the best tree on its way, and its objective."""
+        from treewright.search.svm1odt.kernels import wander  # numba takes a while to import
+
+        model, points = self.model, self.points
+        planes = tree.branches[tree.category[tree.branches] < 0]
+        free = np.flatnonzero(points.usable & ~np.isnan(model.X).any(axis=0))
+        if not len(planes) or not len(free):
+            return tree, np.inf
+        normals, offsets = tree.weights[tree.branches].copy(), tree.threshold[tree.branches].copy()
+        assert tree.labels is not None
+        labels = tree.labels[tree.leaves].copy()
+        price = points.price
+        if model.hard:
+            price = np.full(len(price), (1.0 + 2.0 * model.weight.sum()) / model.margin)
+        value = wander(
+            points.filled,
+            model.y,
+            model.weight,
+            price,
+            model.n_classes,
+            model.epsilon,
+            points.least,
+            model.alpha_2,
+            model.max_coefficient,
+            free,
+            planes,
+            self._values(tree),
+            normals,
+            offsets,
+            labels,
+            steps,
+            heat,
+            cheap,
+            seed,
+        )
+        return _with_planes(tree, normals, offsets, labels), float(value)
+
+    def _values(self, tree: Tree) -> FloatArray:
+        """Values of all points at all branches; 2 and -2 for the sides of points that have none."""
+        model = self.model
+        found = np.empty((len(model.X), len(tree.branches)))
+        for node in tree.branches.tolist():
+            feature = int(tree.category[node])
+            if feature >= 0:
+                codes, listed = model.X[:, feature], tree.left_categories[node]
+                known = ~np.isnan(codes) & (np.nan_to_num(codes) < len(listed))
+                left = np.zeros(len(codes), dtype=bool)
+                left[known] = listed[codes[known].astype(np.int64)]
+                left[np.isnan(codes)] = tree.missing_left[node]
+                found[:, node] = np.where(left, 2.0, -2.0)
+                continue
+            used = np.flatnonzero(tree.weights[node])
+            value = tree.threshold[node] - model.X[:, used] @ tree.weights[node, used]
+            aside = 2.0 if tree.missing_left[node] else -2.0
+            found[:, node] = np.where(np.isnan(value), aside, np.clip(value, -1.0, 1.0))
+        return found
+
+
+def _with_planes(tree: Tree, normals: FloatArray, offsets: FloatArray, labels: IntArray) -> Tree:
+    """A complete tree with other planes and labels of leaves."""
+    weights, threshold, all_labels = tree.weights.copy(), tree.threshold.copy(), np.array(tree.labels)
+    n = len(offsets)
+    weights[:n], threshold[:n], all_labels[n:] = normals, offsets, labels
+    return Tree(
+        tree.left,
+        tree.right,
+        weights,
+        threshold,
+        tree.values,
+        all_labels,
+        tree.category,
+        tree.left_categories,
+        tree.missing_left,
+    )

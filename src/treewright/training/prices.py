@@ -1,0 +1,106 @@
+"""Prices of SVM1-ODT that are chosen on the training rows: cross-validation along a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.formulations import SVM1ODT
+from treewright.search import Incumbent
+from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.tree import predict_labels
+
+__all__ = ["fold_errors", "folds_of", "strongest_of_the_best"]
+
+
+def folds_of(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Fold of each point, drawn so that each class is spread evenly.
+
+    Examples
+    --------
+    >>> fold = folds_of(np.array([0] * 6 + [1] * 3), 3, np.random.default_rng(0))
+    >>> np.sort(fold[:6]).tolist(), np.sort(fold[6:]).tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 1, 2])
+    """
+    fold, first = np.zeros(len(y), dtype=np.int64), 0
+    for label in np.unique(y):
+        inside = rng.permutation(np.flatnonzero(y == label))
+        fold[inside] = (first + np.arange(len(inside))) % n_folds
+        first += len(inside)
+    return fold
+
+
+def fold_errors(
+    models: Sequence[Callable[[IntArray], SVM1ODT]],
+    model: SVM1ODT,
+    folds: Sequence[IntArray],
+    budget: Budget,
+    seed: int,
+    threads: int,
+    patience: int,
+) -> FloatArray | None:
+    """Weight of the errors of each model on points that it was not trained on, in each fold.
+
+    Parameters
+    ----------
+    models : sequence of callable
+        Points to the model on them, along the path; each search goes on from the tree of the last one.
+    model : SVM1ODT
+        A model on all points.
+    folds : sequence of ndarray of int
+        For each repetition the fold of each point.
+    budget : Budget
+        Time for all of it.
+    seed, threads : int
+        Of the searches; each fold has a thread.
+    patience : int
+        Of the searches.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_repetitions * n_folds) or None
+        Errors; None if time was too short for all of them.
+    """
+    jobs = [(fold != k, fold == k) for fold in folds for k in range(int(fold.max()) + 1)]
+    waves = -(-len(jobs) // threads)
+
+    def along(inside: IntArray, outside: IntArray, wave: int) -> list[float] | None:
+        rows, errors = np.flatnonzero(inside), list[float]()
+        tree, time = None, budget.share(1 / (waves - wave))
+        for k, make in enumerate(models):
+            if time.over:
+                return None
+            some = make(rows)
+            best = Incumbent(some, floor=0.0)
+            if tree is not None:
+                best.offer(tree)
+            search_svm1odt(best, some, [], time.share(1 / (len(models) - k)), seed, 1, patience)
+            tree = best.solution
+            assert tree is not None
+            wrong = predict_labels(tree, model.X[outside]) != model.y[outside]
+            errors.append(float(model.weight[outside][wrong].sum()))
+        return errors
+
+    found = list[list[float] | None]()
+    with Parallel(n_jobs=threads, backend="threading") as parallel:
+        for wave in range(waves):
+            part = jobs[wave * threads : (wave + 1) * threads]
+            found += parallel(delayed(along)(*job, wave) for job in part)
+    known = [errors for errors in found if errors is not None]
+    return np.array(known).T if len(known) == len(jobs) else None
+
+
+def strongest_of_the_best(errors: FloatArray) -> int:
+    """The first row, which is the strongest price, of those with the least sum; rounding makes no difference.
+
+    Examples
+    --------
+    >>> strongest_of_the_best(np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]]))
+    1
+    """
+    total = errors.sum(axis=1)
+    return int(np.argmax(total <= total.min() + 1e-9 * max(1.0, float(total.max()))))

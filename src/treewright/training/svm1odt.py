@@ -1,0 +1,278 @@
+"""1-norm support vector trees: rows to points, prices, search, rows worth a program, branch and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.formulations import SVM1ODT
+from treewright.search import Incumbent
+from treewright.search.selection.choice import ChoiceSettings, choose_rows
+from treewright.search.selection.rounds import round_rows
+from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
+from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
+from treewright.training.record import FitRecord
+from treewright.tree import Tree, settled
+
+__all__ = ["SVM1ODTFit", "SVM1ODTSettings", "chosen_settings", "svm1odt_model", "train_rounds", "train_svm1odt"]
+
+_PROGRAM_CELLS = 300_000
+"""Non-zeros of a program up to which "auto" selects no rows: branch and bound gets somewhere."""
+
+_SEARCH_SHARE = 0.6
+"""Share of the time for the search, before branch and bound."""
+
+
+_CHOICE_SHARE = 0.4
+"""Share of the time for the choice of prices."""
+
+_PATH = (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
+"""Prices of a norm of ``1 / epsilon``, in rows, that cross-validation chooses from, the strongest first."""
+
+_DEFAULT = 0.25
+"""That price where there is no time to choose, or where classes have too few rows for it."""
+
+_FOLDS, _PATIENCE, _FEW, _MANY = 4, 4, 300, 5000
+"""Folds of the choice and rounds of its searches; tables up to so many points are folded twice, and of larger ones than
+so many some points are drawn."""
+
+
+@dataclass(frozen=True)
+class SVM1ODTSettings:
+    """What is optimized; see :class:`treewright.SVM1ODTClassifier`."""
+
+    max_depth: int = 2
+    epsilon: float = 0.05
+    alpha_1: float | str = "auto"
+    alpha_2: float | str = "auto"
+    selection: str | None = "auto"
+    max_iter: int = 1
+
+    def priced(self, norm: float) -> SVM1ODTSettings:
+        """The settings with numbers for what is "auto", at a price of `norm` for a norm of ``1 / epsilon``."""
+        alpha_1 = 1.0 / self.epsilon if self.alpha_1 == "auto" else float(self.alpha_1)
+        alpha_2 = norm / self.epsilon if self.alpha_2 == "auto" else float(self.alpha_2)
+        return replace(self, epsilon=float(self.epsilon), alpha_1=alpha_1, alpha_2=alpha_2)
+
+
+@dataclass(frozen=True, eq=False)
+class SVM1ODTFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    tree : Tree
+        The tree, in the units of the data.
+    record : FitRecord
+        How it went; the objective is that of all rows.
+    settings : SVM1ODTSettings
+        With the prices that were used.
+    selected : ndarray of bool, shape (n_rows,)
+        Rows that branch and bound had.
+    """
+
+    tree: Tree
+    record: FitRecord
+    settings: SVM1ODTSettings
+    selected: BoolArray
+
+
+def train_svm1odt(
+    problem: Problem, settings: SVM1ODTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+) -> SVM1ODTFit:
+    """Find the best tree within a budget.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labelled rows.
+    settings : SVM1ODTSettings
+        What is optimized, and whether rows are selected for branch and bound.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it.
+    start : Tree or None
+        A tree to start from, in the units of the data.
+    """
+    # Prices are those of rows of weight 1, whatever rows weigh to the user.
+    unit = weight_unit(problem.weight)
+    solving = solving.told_in_units(unit)
+    rows = Sample.of(problem.X, problem.y, problem.weight / unit, problem.n_levels)
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
+    model = svm1odt_model(reduction.points, problem.n_classes, settings)
+    starts = [] if start is None else [reduction.apply_tree(start)]
+    if settings.max_iter > 1 and settings.selection is not None:
+        time = budget.share(0.4)
+        first = [*starts, *train_rounds(model, starts, solving, time, settings.max_iter - 1)]
+        starts = [min(first, key=lambda tree: model.objective(model.repair(tree)))]
+    chosen = _Chosen(model, settings)
+
+    def search(best: Incumbent[Tree], time: Budget) -> None:
+        search_svm1odt(best, model, starts, time, solving.seed, solving.threads)
+
+    outcome = optimize(model, search, solving, budget, _SEARCH_SHARE, chosen.relaxed(budget))
+    found = solved_tree(problem, reduction, outcome)
+    tree = settled(found.tree, problem.X, problem.weight)
+    return SVM1ODTFit(tree, found.record.times(unit), settings, reduction.invert(chosen.points, left_out=False))
+
+
+def chosen_settings(
+    points: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget
+) -> SVM1ODTSettings:
+    """Settings with numbers for what is "auto"; alpha_2 by cross-validation along a path, on these points alone.
+
+    Of each class there must be a point in every fold. Where there is none, or no time, it is the middle of the path.
+    """
+    plain = settings.priced(_DEFAULT)
+    assert points.y is not None
+    if settings.alpha_2 != "auto" or plain.alpha_1 == 0 or budget.over:
+        return plain
+    rng = np.random.default_rng(solving.seed)
+    some = np.sort(rng.choice(len(points), _MANY, replace=False)) if len(points) > _MANY else np.arange(len(points))
+    inside = points.taken(some)
+    assert inside.y is not None
+    if np.bincount(inside.y, minlength=n_classes).min() < _FOLDS:
+        return plain
+    folds = [folds_of(inside.y, _FOLDS, rng) for _ in range(2 if len(inside) <= _FEW else 1)]
+    path = [settings.priced(norm) for norm in _PATH]
+    errors = fold_errors(
+        [partial(_on_some, inside, n_classes, price) for price in path],
+        svm1odt_model(inside, n_classes, plain),
+        folds,
+        budget.share(_CHOICE_SHARE),
+        solving.seed,
+        solving.threads,
+        _PATIENCE,
+    )
+    return plain if errors is None else path[strongest_of_the_best(errors)]
+
+
+def _on_some(points: Sample, n_classes: int, settings: SVM1ODTSettings, rows: IntArray) -> SVM1ODT:
+    return svm1odt_model(points.taken(rows), n_classes, settings)
+
+
+def svm1odt_model(points: Sample, n_classes: int, settings: SVM1ODTSettings) -> SVM1ODT:
+    """The model on points. What is near a split is charged by weight, as errors are: a weight of 2 is a row twice."""
+    assert points.y is not None
+    return SVM1ODT(
+        X=np.asarray(points.X),
+        y=points.y,
+        weight=points.weight,
+        n_classes=n_classes,
+        depth=settings.max_depth,
+        epsilon=float(settings.epsilon),
+        alpha_1=float(settings.alpha_1),
+        alpha_2=float(settings.alpha_2),
+        size=points.weight,
+        categorical=points.categorical,
+        levels=points.n_levels,
+    )
+
+
+def restricted(model: SVM1ODT, points: IntArray, weight: FloatArray | None = None) -> SVM1ODT:
+    """The model on some of its points, whose errors may have other weights."""
+    weight = model.weight[points] if weight is None else weight
+    return replace(model, X=model.X[points], y=model.y[points], weight=weight, size=model.sizes[points])
+
+
+@dataclass
+class _Chosen:
+    """Points for branch and bound: all, or those that are worth it by the best tree that the search found.
+
+    A tree costs at least as much on all points as on some of them, and what some points forbid all of them forbid: the
+    program of some points is a relaxation, and its bound holds.
+    """
+
+    model: SVM1ODT
+    settings: SVM1ODTSettings
+    points: BoolArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.points = np.ones(len(self.model.X), dtype=bool)
+
+    def relaxed(self, budget: Budget) -> Callable[[Incumbent[Tree]], Relaxation[Tree] | None] | None:
+        """What names the program of some points, None if that of all is to be solved at once."""
+        method = self.settings.selection
+        if method is None or (method == "auto" and self.model.program_cells <= _PROGRAM_CELLS):
+            return None
+
+        def relaxation(best: Incumbent[Tree]) -> Relaxation[Tree] | None:
+            assert best.solution is not None
+            model = self.model
+            found = choose_rows(
+                model.X,
+                model.y,
+                best.solution,
+                ChoiceSettings("balanced" if method == "balanced" else "hull"),
+                categorical=model.is_categorical,
+                width=np.ones(model.X.shape[1]),
+                budget=budget.share(0.3),
+            )
+            self.points[:] = False
+            self.points[found.rows] = True
+            return Relaxation(restricted(model, found.rows), lambda bound: bound, share=0.5)
+
+        return relaxation
+
+
+def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget, rounds: int) -> Iterator[Tree]:
+    """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
+
+    With ``alpha_1 = alpha_2 = 0`` and optimal solves the training accuracy never falls (Proposition 2).
+
+    Parameters
+    ----------
+    model : SVM1ODT
+        The model on all points.
+    starts : list of Tree
+        Trees to start from, in the units of the model; without any, a search finds one.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it.
+    rounds : int
+        Most rounds; they end where one changes nothing.
+
+    Yields
+    ------
+    Tree
+        The tree to start with, then that of each round.
+    """
+    best = Incumbent(model)
+    search_svm1odt(best, model, starts, budget.share(1 / (rounds + 1)), solving.seed, solving.threads)
+    tree = best.solution
+    assert tree is not None
+    yield tree
+    for number in range(rounds):
+        if budget.over:
+            return
+        rows = round_rows(
+            model.X,
+            model.y,
+            tree,
+            weight=model.weight,
+            categorical=model.is_categorical,
+            width=np.ones(model.X.shape[1]),
+            budget=budget.share(0.3),
+        )
+        some = restricted(model, rows.rows, rows.weight)
+        last = [tree]
+
+        def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some, last: list[Tree] = last) -> None:
+            search_svm1odt(best, some, last, time, solving.seed, solving.threads)
+
+        quiet = replace(solving, on_progress=None)
+        found = optimize(some, search, quiet, budget.share(1 / (rounds - number)), _SEARCH_SHARE).solution
+        if found == tree:
+            return
+        tree = found
+        yield tree

@@ -1,0 +1,153 @@
+"""SVM1-ODT as an estimator: prices, weights, selection, mixed tables, files."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+from treewright import SVM1ODTClassifier, load_model
+from treewright.budget import Budget
+from treewright.exceptions import InvalidInputError
+from treewright.formulations import SVM1ODT
+from treewright.solvers import get_solver
+from treewright.training.optimize import Solving
+from treewright.training.prices import folds_of, strongest_of_the_best
+from treewright.training.svm1odt import train_rounds
+from treewright.tree import predict_labels
+
+PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
+
+
+def fitted(X, y, **parameters):
+    weight = parameters.pop("sample_weight", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return SVM1ODTClassifier(**({"time_limit": 1.0, "random_state": 0} | parameters)).fit(X, y, weight)
+
+
+def mixed_table(n=80, seed=0):
+    """A class by colour where size is known, by the gap itself elsewhere."""
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue", "grey"], n)
+    size = rng.random(n)
+    size[rng.random(n) < 0.2] = np.nan
+    y = np.where(np.isin(colour, ["red", "blue"]), "a", np.where(np.isnan(size) | (size > 0.6), "b", "c"))
+    return pd.DataFrame({"colour": pd.Categorical(colour), "size": size, "noise": rng.random(n)}), y
+
+
+def test_prices_that_are_not_given_follow_the_margin_and_the_rows():
+    X, y = load_iris(return_X_y=True)
+    model = fitted(X[::2], y[::2], epsilon=0.1)
+    assert model.alpha_1_ == 10.0 and model.epsilon_ == 0.1
+    assert min(abs(model.alpha_2_ * 0.1 - price) for price in (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)) < 1e-9
+    given = fitted(X[::2], y[::2], **PRICES)
+    assert (given.epsilon_, given.alpha_1_, given.alpha_2_) == tuple(PRICES.values())
+
+
+def test_a_dear_norm_leaves_no_split_and_a_cheap_one_parts_what_can_be_parted():
+    X, y = load_wine(return_X_y=True)
+    assert fitted(X, y, epsilon=0.1, alpha_1=10.0, alpha_2=1e4).tree_.n_nodes == 1
+    assert fitted(X, y, epsilon=0.01, alpha_1=100.0, alpha_2=0.01).score(X, y) > 0.9
+
+
+def test_prices_below_an_error_are_refused():
+    with pytest.raises(InvalidInputError, match="below 1"):
+        SVM1ODTClassifier(epsilon=0.1, alpha_1=5.0, alpha_2=1.0).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_folds_have_all_classes_and_ties_go_to_the_stronger_price():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [20, 9, 4]))
+    fold = folds_of(y, 4, rng)
+    assert np.abs(np.bincount(fold, minlength=4) - len(y) / 4).max() < 1
+    assert all(np.bincount(fold[y == k], minlength=4).min() >= (y == k).sum() // 4 for k in range(3))
+    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])) == 1
+
+
+def test_weights_count_rows_repeated_rows_too():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((12, 2)), rng.integers(0, 2, 12)
+    weight = rng.integers(0, 3, 12)
+    weight[:2] = 1
+    settings = {"max_depth": 1, "time_limit": 60.0, **PRICES}
+    whole = fitted(X, y, sample_weight=weight, **settings)
+    listed = fitted(np.repeat(X, weight, axis=0), np.repeat(y, weight), **settings)
+    assert whole.status_ == listed.status_ == "optimal"
+    assert whole.objective_ == pytest.approx(listed.objective_)
+    assert np.array_equal(whole.predict(X), listed.predict(X))
+    dear = fitted(X, y, sample_weight=7.0 * weight, **settings)
+    assert dear.objective_ == pytest.approx(7.0 * whole.objective_)
+
+
+@pytest.mark.parametrize("selection", ["hull", "balanced"])
+def test_rows_are_selected_and_the_tree_is_as_good_on_all(selection):
+    X, y = load_iris(return_X_y=True)
+    model = fitted(X, y, selection=selection, **PRICES)
+    assert 0 < model.selected_.sum() < len(y)
+    assert model.bound_ <= model.objective_
+    whole = SVM1ODT(
+        (X - X.min(axis=0)) / np.ptp(X, axis=0), y, np.ones(150), 3, 2, PRICES["epsilon"], *list(PRICES.values())[1:]
+    )
+    scaled = model.tree_.weights * np.ptp(X, axis=0), model.tree_.threshold - model.tree_.weights @ X.min(axis=0)
+    tree = type(model.tree_)(model.tree_.left, model.tree_.right, *scaled, model.tree_.values, model.tree_.labels)
+    assert model.objective_ == pytest.approx(whole.objective(tree), rel=1e-6)
+    assert fitted(X, y, selection=None, **PRICES).selected_.all()
+
+
+def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
+    """Proposition 2: with ``alpha_1 = alpha_2 = 0`` and optimal solves."""
+    solving = Solving(get_solver("highs"), gap=0.0)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 9, (24, 2)) / 8.0
+        y = ((X[:, 0] > 0.5) ^ (rng.random(24) < 0.2)).astype(int)
+        X, first = np.unique(X, axis=0, return_index=True)
+        y = y[first]
+        model = SVM1ODT(X, y, np.ones(len(y)), 2, 1, 0.02, 0.0, 0.0)
+        leaf = [tree for tree in train_rounds(model, [], solving, Budget(60.0), 3)]
+        right = [int(np.sum(predict_labels(tree, X) == y)) for tree in leaf]
+        assert len(right) > 1 or right[0] == len(y)
+        assert right == sorted(right)
+
+
+def test_a_frame_with_categories_and_gaps_goes_in_and_its_names_come_out(tmp_path):
+    X, y = mixed_table()
+    model = fitted(X, y, categorical_features="from_dtype", **PRICES)
+    assert model.score(X, y) > 0.95
+    text = model.export_text()
+    assert "colour in {" in text and ("red" in text or "green" in text)
+    assert model.categories_[0] == ("blue", "green", "grey", "red") and model.has_missing_.tolist() == [
+        False,
+        True,
+        False,
+    ]
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert np.array_equal(again.predict(X), model.predict(X)) and again.alpha_2_ == model.alpha_2_
+    other = X.assign(colour="violet")
+    assert set(again.predict(other)) <= {"a", "b", "c"}
+
+
+def test_native_categories_cost_less_than_columns_of_zeros_and_ones():
+    X, y = mixed_table(120, seed=1)
+    native = fitted(X, y, categorical_features=["colour"], **PRICES)
+    wide = pd.get_dummies(X, columns=["colour"]).fillna({"size": X["size"].mean()}).astype(float)
+    assert native.objective_ < fitted(wide, y, **PRICES).objective_
+
+
+def test_a_category_of_many_levels_is_no_problem():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 200, 600)
+    good = rng.random(200) < 0.5
+    X = np.column_stack([code, rng.random(600)])
+    model = fitted(X, good[code], categorical_features=[0], max_depth=1, **PRICES)
+    assert model.score(X, good[code]) == 1.0 and model.tree_.n_leaves == 2
+
+
+def test_a_warm_start_is_never_made_worse():
+    X, y = load_iris(return_X_y=True)
+    first = fitted(X, y, **PRICES)
+    assert fitted(X, y, warm_start=first, time_limit=0.01, **PRICES).objective_ <= first.objective_ + 1e-9

@@ -1,0 +1,156 @@
+"""The search for SVM1-ODTs: exact sums, brute force on tiny data, budgets."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from treewright.budget import Budget
+from treewright.formulations.svm1odt import SVM1ODT
+from treewright.search import Incumbent
+from treewright.search.improve.driver import Alternation
+from treewright.search.improve.leaves import ClassLeaves
+from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.search.svm1odt.complete import completed
+from treewright.search.svm1odt.nodes import MarginNodes, margin_points
+from treewright.tree import Tree, predict_labels
+
+
+def random_model(seed, n=25, p=3, n_classes=3, depth=2, **settings):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    X[:2] = [[0.0] * p, [1.0] * p]
+    y = rng.integers(0, n_classes, n)
+    weight, size = rng.integers(1, 4, n).astype(float), rng.integers(1, 3, n).astype(float)
+    settings = {"epsilon": 0.1, "alpha_1": 15.0, "alpha_2": 0.2} | settings
+    return SVM1ODT(X, y, weight, n_classes, depth, size=size, **settings)
+
+
+def random_tree(model, rng):
+    n_branches, p = 2**model.depth - 1, model.X.shape[1]
+    weights = rng.normal(size=(n_branches, p))
+    threshold = np.einsum("ij,ij->i", weights, rng.random((n_branches, p)))
+    values = rng.random((2 * n_branches + 1, model.n_classes))
+    return Tree.from_heap(np.ones(n_branches), weights, threshold, values, values.argmax(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_driver_sums_up_the_objective_and_never_raises_it(seed):
+    model, rng = random_model(seed), np.random.default_rng(seed)
+    start = completed(model.repair(random_tree(model, rng)), model.depth, model.n_classes)
+    nodes = MarginNodes(model, margin_points(model), seed)
+    leaves = ClassLeaves(model.y, model.weight, model.n_classes)
+    state = Alternation(start, model.X, leaves, nodes, toll=nodes.toll)
+    before = state.objective
+    for _ in range(4):
+        assert state.objective == pytest.approx(model.objective(state.tree()))
+        if not state.improve(Budget()):
+            break
+        assert state.objective <= before
+        before = state.objective
+    assert state.objective == pytest.approx(model.objective(state.tree()))
+
+
+def test_completed_trees_predict_the_same():
+    model = random_model(0, depth=3)
+    for seed in range(5):
+        tree = random_tree(random_model(0, depth=2), np.random.default_rng(seed))
+        whole = completed(tree, 3, model.n_classes)
+        assert np.array_equal(predict_labels(tree, model.X), predict_labels(whole, model.X))
+        assert (whole.n_leaves, whole.depth) == (8, 3)
+
+
+def plane_cost_1d(x, inside, left, model):
+    """Least hinge and norm of a split of points of one feature with given sides; None where no split has them."""
+    here = np.flatnonzero(inside)
+    if not len(here) or left[here].all() or not left[here].any():
+        return 0.0
+    sign = np.where(left[here], 1.0, -1.0)
+    n, m = len(x), len(here)
+    # Columns |h|, h, g, slack.
+    cost = np.concatenate([[model.alpha_2, 0.0, 0.0], model.alpha_1 * model.sizes[here]])
+    value = np.column_stack([np.zeros(n), -x, np.ones(n)])
+    rows = [
+        np.hstack([-sign[:, None] * value[here], -np.eye(m)]),
+        np.hstack([value, np.zeros((n, m))]),
+        np.hstack([-value, np.zeros((n, m))]),
+        np.hstack([[[-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]], np.zeros((2, m))]),
+    ]
+    b = np.concatenate([np.full(m, -model.epsilon), np.ones(2 * n), np.zeros(2)])
+    bounds = [(0, 10), (-10, 10), (None, None)] + [(0, model.epsilon - model.margin)] * m
+    solved = linprog(cost, np.vstack(rows), b, bounds=bounds)
+    return solved.fun if solved.status == 0 else None
+
+
+def best_1d(model):
+    """The optimum for points of one feature and depth 2, by all cuts at the three splits."""
+    x, y, n = model.X[:, 0], model.y, len(model.X)
+    rank = np.argsort(np.argsort(x))
+    known = {}
+
+    def cut(inside, k):
+        key = inside.tobytes(), k
+        if key not in known:
+            known[key] = plane_cost_1d(x, inside, rank < k, model)
+        return known[key]
+
+    def error(inside):
+        counts = np.bincount(y[inside], model.weight[inside], model.n_classes)
+        return counts.sum() - counts.max()
+
+    best = np.inf
+    for low, middle, high in combinations_with_replacement(range(n + 1), 3):
+        root = cut(np.ones(n, dtype=bool), middle)
+        left, right = rank < middle, rank >= middle
+        parts = root, cut(left, low), cut(right, high)
+        if None in parts:
+            continue
+        errors = error(rank < low) + error(left & (rank >= low)) + error(right & (rank < high)) + error(rank >= high)
+        best = min(best, sum(parts) + errors)
+    return best
+
+
+def test_the_search_finds_most_optima_of_tiny_data_and_never_goes_below():
+    found = []
+    for seed in range(6):
+        model = random_model(seed, n=8, p=1, epsilon=0.08, alpha_1=13.0)
+        best = Incumbent(model, floor=0.0)
+        search_svm1odt(best, model, [], Budget(300.0), seed, patience=15)
+        optimum = best_1d(model)
+        assert best.objective >= optimum - 1e-6
+        assert best.objective == pytest.approx(model.objective(best.solution))
+        found.append(best.objective <= optimum + 1e-6)
+    assert sum(found) > len(found) / 2
+
+
+def test_hard_margins_are_kept():
+    model = random_model(1, n=20, epsilon=0.05, alpha_1=0.0, alpha_2=0.0)
+    best = Incumbent(model, floor=0.0)
+    search_svm1odt(best, model, [], Budget(100.0), patience=5)
+    tree = best.solution
+    leaf = model.weight.sum() - np.bincount(model.y, model.weight).max()
+    assert best.objective < leaf
+    assert best.objective == model.objective(tree) == model.weight[predict_labels(tree, model.X) != model.y].sum()
+
+
+def test_a_tree_is_offered_whatever_the_budget_and_starts_are_never_made_worse():
+    model = random_model(2)
+    best = Incumbent(model, floor=0.0)
+    search_svm1odt(best, model, [], Budget(0.0))
+    assert best.solution.n_nodes == 1
+    given = model.repair(random_tree(model, np.random.default_rng(0)))
+    stopped = Budget()
+    stopped.stop()
+    search_svm1odt(best, model, [given], stopped)
+    assert best.objective <= model.objective(given)
+
+
+def test_the_same_seed_finds_the_same_tree():
+    model = random_model(3)
+    found = []
+    for _ in range(2):
+        best = Incumbent(model, floor=0.0)
+        search_svm1odt(best, model, [], Budget(60.0), seed=7, patience=4)
+        found.append(best.solution)
+    assert found[0] == found[1]
