@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -30,6 +31,9 @@ ESTIMATORS = [
 ] + [SVM1ODTClassifier(alpha_2=1.0, time_limit=1), SVM1ODTClassifier(time_limit=1, solver="scip")]
 
 
+FEW_TREES = RandomForestClassifier(15, random_state=0)
+"""In the place of the default forests of 200 trees, of which the checks would fit a few hundred."""
+
 FIT_TWICE = (
     "check_classifier_data_not_an_array",
     "check_fit_idempotent",
@@ -55,12 +59,14 @@ def test_scikit_learn_check(estimator, check):
             check(clone(estimator).set_params(time_limit=10))
 
 
-@parametrize_with_checks([TotalsClassifier(LogisticRegression()), TotalsClassifier(), C2RFClassifier()])
+@parametrize_with_checks(
+    [TotalsClassifier(LogisticRegression()), TotalsClassifier(FEW_TREES), C2RFClassifier(FEW_TREES)]
+)
 def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([TAOClassifier(), TAORegressor(), TAORegressor(leaves="linear")])
+@parametrize_with_checks([TAOClassifier(3), TAORegressor(4), TAORegressor(3, leaves="linear")])
 def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)
 
@@ -68,7 +74,7 @@ def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
 @parametrize_with_checks(
     [
         SelfTrainingRegressor(),
-        SelfTrainingRegressor(TAORegressor()),
+        SelfTrainingRegressor(TAORegressor(3)),
         SSCTClassifier(),
         LapSVMClassifier(),
         LapSVMClassifier("linear"),
@@ -81,7 +87,7 @@ def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
 @parametrize_with_checks(
     [
         LapTAOClassifier(max_depth=3),
-        LapTAORegressor(max_depth=3),
+        LapTAORegressor(max_depth=3, max_iter=10),
         LapTAOClassifier(max_depth=3, estimator="cart"),
         LapTAORegressor(max_depth=2, n_estimators=3, max_iter=5),
         LapTAOClassifier(estimator="graph"),

@@ -130,7 +130,8 @@ class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstim
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions of ``estimator_``.
         """
-        return np.asarray(self.estimator_.predict(new_rows(self, X)))
+        rows = new_rows(self, X)  # says so if there is no fit
+        return np.asarray(self.estimator_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
