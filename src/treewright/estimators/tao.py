@@ -128,15 +128,15 @@ class TAOClassifier(TAOModel, TreeClassifier):
 
     A table with a category and gaps:
 
-    >>> colour = np.array(["red", "blue", "green", None] * 25, dtype=object)
+    >>> colour = np.array(["red", "blue", "green", None, "red"] * 20, dtype=object)
     >>> size = np.where(np.arange(100) % 10 == 0, np.nan, np.arange(100))
     >>> X = np.column_stack([colour, size])
     >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
     >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
     if x0 in {blue} or missing:
-        no  (50 points: 100% no)
+        no  (40 points: 100% no)
     else:
-        yes  (50 points: 100% yes)
+        yes  (60 points: 100% yes)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
