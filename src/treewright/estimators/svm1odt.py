@@ -94,6 +94,8 @@ class SVM1ODTClassifier(MixedModel, SolvedTreeClassifier):
         Margin and prices that were used.
     selected_ : ndarray of bool, shape (n_samples,)
         Rows that branch and bound had; not in model files.
+    n_iter_ : int
+        Rounds of selection made.
     objective_, bound_, gap_ : float
         Objective of the tree on all rows, proven lower bound of any tree, and their relative gap.
     status_ : {"optimal", "time_limit", "interrupted", "unproven"}
@@ -143,6 +145,7 @@ class SVM1ODTClassifier(MixedModel, SolvedTreeClassifier):
     alpha_1_: float
     alpha_2_: float
     selected_: BoolArray
+    n_iter_: int
 
     def __init__(
         self,
@@ -202,11 +205,13 @@ class SVM1ODTClassifier(MixedModel, SolvedTreeClassifier):
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), solving, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
         fitted |= {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
+        fitted["n_iter_"] = found.n_iter
         self._publish(found.record.closed(budget), noted | fitted)
         return self
 
     def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {name: float(getattr(self, f"{name}_")) for name in _PRICES}
+        prices = {name: float(getattr(self, f"{name}_")) for name in _PRICES}
+        return super()._fitted_state() | prices | {"n_iter": int(self.n_iter_)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
@@ -214,3 +219,6 @@ class SVM1ODTClassifier(MixedModel, SolvedTreeClassifier):
             if not is_number(state[name]) or state[name] < 0:
                 raise ModelFileError(f"fit.{name} is {state[name]!r}, expected a number from 0 on")
             setattr(self, f"{name}_", float(state[name]))
+        if type(state["n_iter"]) is not int or state["n_iter"] < 1:
+            raise ModelFileError(f"fit.n_iter is {state['n_iter']!r}, expected a whole number from 1 on")
+        self.n_iter_ = state["n_iter"]
