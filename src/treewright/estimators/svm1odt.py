@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -199,7 +200,10 @@ class SVM1ODTClassifier(MixedModel, SolvedTreeClassifier):
         """
         budget, solving = self._start_clock(), self._solving()
         rows, noted = self._fit_rows(X, y)
-        problem = make_problem(rows, y, sample_weight, n_levels=levels_of(noted))
+        n_levels = levels_of(noted)
+        if n_levels is None:  # gaps are allowed, too, where all features are numbers
+            n_levels = np.zeros(rows.shape[1], dtype=np.int64)
+        problem = make_problem(rows, y, sample_weight, n_levels=n_levels)
         start = self._given_mixed_tree(noted, "oblique")
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), solving, budget, start)
