@@ -131,6 +131,15 @@ def test_a_frame_with_categories_and_gaps_goes_in_and_its_names_come_out(tmp_pat
     assert set(again.predict(other)) <= {"a", "b", "c"}
 
 
+def test_numbers_with_gaps_need_no_categories():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    X[rng.random(40) < 0.3, 0] = np.nan
+    y = np.where(np.isnan(X[:, 0]), X[:, 1] > 0.5, X[:, 0] > 0.5)
+    model = fitted(X, y, **PRICES)
+    assert model.score(X, y) > 0.9 and model.has_missing_.tolist() == [True, False]
+
+
 def test_native_categories_cost_less_than_columns_of_zeros_and_ones():
     X, y = mixed_table(120, seed=1)
     native = fitted(X, y, categorical_features=["colour"], **PRICES)

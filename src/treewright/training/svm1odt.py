@@ -76,12 +76,15 @@ class SVM1ODTFit:
         With the prices that were used.
     selected : ndarray of bool, shape (n_rows,)
         Rows that branch and bound had.
+    n_iter : int
+        Rounds of selection, the last one included.
     """
 
     tree: Tree
     record: FitRecord
     settings: SVM1ODTSettings
     selected: BoolArray
+    n_iter: int
 
 
 def train_svm1odt(
@@ -110,10 +113,11 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
+    n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
-        time = budget.share(0.4)
-        first = [*starts, *train_rounds(model, starts, solving, time, settings.max_iter - 1)]
-        starts = [min(first, key=lambda tree: model.objective(model.repair(tree)))]
+        trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
+        n_iter = len(trained)  # the first one is where rounds begin, the last round is still to come
+        starts = [min([*starts, *trained], key=lambda tree: model.objective(model.repair(tree)))]
     chosen = _Chosen(model, settings)
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
@@ -122,7 +126,8 @@ def train_svm1odt(
     outcome = optimize(model, search, solving, budget, _SEARCH_SHARE, chosen.relaxed(budget))
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)
-    return SVM1ODTFit(tree, found.record.times(unit), settings, reduction.invert(chosen.points, left_out=False))
+    selected = reduction.invert(chosen.points, left_out=False)
+    return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter)
 
 
 def chosen_settings(
