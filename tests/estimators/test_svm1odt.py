@@ -16,7 +16,7 @@ from treewright.solvers import get_solver
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, strongest_of_the_best
 from treewright.training.svm1odt import train_rounds
-from treewright.tree import predict_labels
+from treewright.tree import Tree, predict_labels
 
 PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
 
@@ -111,6 +111,18 @@ def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
         right = [int(np.sum(predict_labels(tree, X) == y)) for tree in leaf]
         assert len(right) > 1 or right[0] == len(y)
         assert right == sorted(right)
+
+
+def test_rounds_of_selection_never_lose_accuracy_where_a_class_has_two_leaves(monkeypatch):
+    """What Proposition 2 overlooks: here a tree that is right on all rows of the first round loses four between them."""
+    X = np.array([0.0, 1.4, 1.5, 1.55, 1.6, 1.65, 3.0])[:, None] / 3.0
+    y = np.array([0, 1, 0, 0, 0, 0, 0])
+    model = SVM1ODT(X, y, np.ones(7), 2, 2, 0.01, 0.0, 0.0)
+    one_leaf = Tree.leaf([6.0, 1.0], 1)
+    monkeypatch.setattr("treewright.training.svm1odt.search_svm1odt", lambda best, *a: best.offer(one_leaf))
+    trees = list(train_rounds(model, [one_leaf], Solving(get_solver("highs"), gap=0.0), Budget(30.0), 3))
+    right = [int(np.sum(predict_labels(tree, X) == y)) for tree in trees]
+    assert right[0] == 6 and right == sorted(right) and right[-1] == 7
 
 
 def test_a_frame_with_categories_and_gaps_goes_in_and_its_names_come_out(tmp_path):
