@@ -114,7 +114,7 @@ def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
 
 
 def test_rounds_of_selection_never_lose_accuracy_where_a_class_has_two_leaves(monkeypatch):
-    """What Proposition 2 overlooks: here a tree that is right on all rows of the first round loses four between them."""
+    """What Proposition 2 overlooks: a tree that is right on all rows of a round loses four between them."""
     X = np.array([0.0, 1.4, 1.5, 1.55, 1.6, 1.65, 3.0])[:, None] / 3.0
     y = np.array([0, 1, 0, 0, 0, 0, 0])
     model = SVM1ODT(X, y, np.ones(7), 2, 2, 0.01, 0.0, 0.0)
