@@ -16,6 +16,12 @@ from treewright.bench import Method, Store, plan
 
 ROOT = Path(__file__).parents[2]
 S2OCT = ("lupus", "irish", "iris", "penguins", *(f"other{k}" for k in range(20)))
+SVM1ODT = (
+    *("iris", "congressional_voting", "spectf_heart_train", "breast_cancer_wisconsin_original"),
+    *("heart_disease_cleveland", "image_segmentation_train", "banknote_authentication", "echocardiogram", "sonar"),
+    *("haberman_survival", "hepatitis", "planning_relax", "ionosphere", "monks_1_train", "monks_3_train", "wine"),
+    *("avila_train", "htru2", "pendigits_train", "skin_segmentation"),
+)
 C2RF = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
 
 
@@ -46,6 +52,8 @@ def folder(tmp_path_factory):
             3,
             2 + k % 2,
         )
+    for name in SVM1ODT:
+        add(name, "SVM1ODT", f"svm1odt/{name}.tsv.gz", 60, 3, 3)
     for file in ("mnist_train", "mnist_test"):
         add(file, "LapTAO", f"laptao/{file}.tsv.gz", 300, 12, 10)
     add("cpu_act", "LapTAO", "laptao/cpu_act.tsv.gz", 300, 4, 0)
@@ -79,6 +87,12 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 14 * 2},
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
+    "svm1odt": {
+        "svm1odt-medium": 16 * 5 * 6,
+        "svm1odt-grid": 16 * 5 * 9,
+        "svm1odt-large": 4 * 2 * 4,
+        "svm1odt-search": 16 * 4,
+    },
     "tao": {"tao": 2 * 3},
 }
 
@@ -93,7 +107,7 @@ def test_every_comparison_is_there(name, folder, monkeypatch):
 def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)
     options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
-    limit = ["--time-limit", "0.5"] if name.startswith(("s2oct", "c2rf")) else []
+    limit = ["--time-limit", "0.5"] if name.startswith(("s2oct", "c2rf", "svm1odt")) else []
     code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit])
     rows = Store(tmp_path / "rows.jsonl").rows()
     assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0

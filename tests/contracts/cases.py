@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct
+from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
 from treewright.formulations import C2RF, OCTH, S2OCT, Formulation
 from treewright.tree import Tree, route
@@ -70,6 +71,10 @@ def leaves_agree(model: Any, x: np.ndarray) -> bool:
 
 def tree_case(name: str, tiny: Any, small: Any, optimum: Callable[[Any], float]) -> Case:
     return Case(name, tiny, small, optimum, random_tree, leaves_agree)
+
+
+def mixed_case(name: str, tiny: Any, small: Any) -> Case:
+    return Case(name, tiny, small, best_svm1odt, random_mixed_tree, leaves_agree)
 
 
 def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any) -> Callable[[int], OCTH]:
@@ -227,6 +232,12 @@ CASES = [
         _s2oct(5, 3, depth=2, formulation="paper", max_coefficient=0.5),
         _s2oct(5, 5, depth=2, formulation="paper"),
         best_s2oct,
+    ),
+    mixed_case("svm1odt", svm1odt(6, 2), svm1odt(8, 2)),
+    mixed_case(
+        "svm1odt-mixed",
+        svm1odt(6, 1, 2, levels=(3,), gaps=0.15, depth=1),
+        svm1odt(10, 2, 2, levels=(3,), gaps=0.1, depth=1),
     ),
     weights_case("c2rf", _c2rf(8, 4), _c2rf(24, 6)),
     weights_case("c2rf-groups", _c2rf(7, 4, n_groups=2, slack=1), _c2rf(20, 6, n_groups=2)),

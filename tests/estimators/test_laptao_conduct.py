@@ -337,8 +337,8 @@ def test_labels_that_cannot_be_used():
 @BOTH
 def test_rows_and_weights_that_cannot_be_used(kind):
     X, y = partly_known(kind)
-    with pytest.raises(ValueError, match="NaN"):
-        small(kind).fit(np.where(X > 0.99, np.nan, X), y)
+    with pytest.raises(ValueError, match="infinite values in column"):
+        small(kind).fit(np.where(X > 0.99, np.inf, X), y)
     with pytest.raises(ValueError, match="Negative values"):
         small(kind).fit(X, y, sample_weight=-np.ones(150))
     with pytest.raises(ValueError, match="inconsistent"):

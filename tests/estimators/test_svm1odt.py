@@ -16,7 +16,7 @@ from treewright.solvers import get_solver
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, strongest_of_the_best
 from treewright.training.svm1odt import train_rounds
-from treewright.tree import predict_labels
+from treewright.tree import Tree, predict_labels
 
 PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
 
@@ -113,6 +113,18 @@ def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
         assert right == sorted(right)
 
 
+def test_rounds_of_selection_never_lose_accuracy_where_a_class_has_two_leaves(monkeypatch):
+    """What Proposition 2 overlooks: a tree that is right on all rows of a round loses four between them."""
+    X = np.array([0.0, 1.4, 1.5, 1.55, 1.6, 1.65, 3.0])[:, None] / 3.0
+    y = np.array([0, 1, 0, 0, 0, 0, 0])
+    model = SVM1ODT(X, y, np.ones(7), 2, 2, 0.01, 0.0, 0.0)
+    one_leaf = Tree.leaf([6.0, 1.0], 1)
+    monkeypatch.setattr("treewright.training.svm1odt.search_svm1odt", lambda best, *a: best.offer(one_leaf))
+    trees = list(train_rounds(model, [one_leaf], Solving(get_solver("highs"), gap=0.0), Budget(30.0), 3))
+    right = [int(np.sum(predict_labels(tree, X) == y)) for tree in trees]
+    assert right[0] == 6 and right == sorted(right) and right[-1] == 7
+
+
 def test_a_frame_with_categories_and_gaps_goes_in_and_its_names_come_out(tmp_path):
     X, y = mixed_table()
     model = fitted(X, y, categorical_features="from_dtype", **PRICES)
@@ -129,6 +141,15 @@ def test_a_frame_with_categories_and_gaps_goes_in_and_its_names_come_out(tmp_pat
     assert np.array_equal(again.predict(X), model.predict(X)) and again.alpha_2_ == model.alpha_2_
     other = X.assign(colour="violet")
     assert set(again.predict(other)) <= {"a", "b", "c"}
+
+
+def test_numbers_with_gaps_need_no_categories():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    X[rng.random(40) < 0.3, 0] = np.nan
+    y = np.where(np.isnan(X[:, 0]), X[:, 1] > 0.5, X[:, 0] > 0.5)
+    model = fitted(X, y, **PRICES)
+    assert model.score(X, y) > 0.9 and model.has_missing_.tolist() == [True, False]
 
 
 def test_native_categories_cost_less_than_columns_of_zeros_and_ones():

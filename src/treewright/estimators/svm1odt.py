@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
@@ -12,7 +13,7 @@ from treewright.data import make_problem
 from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.record_files import is_number
+from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.training.optimize import Solving
@@ -82,6 +83,8 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
         Margin and prices that were used.
     selected_ : ndarray of bool, shape (n_samples,)
         Rows that branch and bound had; not in model files.
+    n_iter_ : int
+        Rounds of selection made.
     objective_, bound_ : float
         Objective of the tree on all rows, and proven lower bound of that of any tree.
     gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_, categories_, has_missing_
@@ -109,15 +112,20 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = make_problem(given.X, given.y, given.sample_weight, n_levels=levels_of(given.noted))
+        n_levels = levels_of(given.noted)
+        if n_levels is None:  # gaps are allowed, too, where all features are numbers
+            n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
+        problem = make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
         start = self._given_mixed_tree(given.noted, "oblique")
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
-        return found.record, fitted | {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
+        fitted |= {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
+        return found.record, fitted | {"n_iter_": found.n_iter}
 
     def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {name: float(getattr(self, f"{name}_")) for name in _PRICES}
+        prices = {name: float(getattr(self, f"{name}_")) for name in _PRICES}
+        return super()._fitted_state() | prices | {"n_iter": int(self.n_iter_)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
@@ -125,3 +133,4 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
             if not is_number(state[name]) or state[name] < 0:
                 raise ModelFileError(f"fit.{name} is {state[name]!r}, expected a number from 0 on")
             setattr(self, f"{name}_", float(state[name]))
+        self.n_iter_ = whole_number(state, "n_iter")

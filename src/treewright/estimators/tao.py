@@ -162,15 +162,15 @@ class TAOClassifier(TAOModel, TreeClassifier):
 
     A table with a category and gaps:
 
-    >>> colour = np.array(["red", "blue", "green", None] * 25, dtype=object)
+    >>> colour = np.array(["red", "blue", "green", None, "red"] * 20, dtype=object)
     >>> size = np.where(np.arange(100) % 10 == 0, np.nan, np.arange(100))
     >>> X = np.column_stack([colour, size])
     >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
     >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
-    if x0 in {green, red}:
-        yes  (50 points: 100% yes)
+    if x0 in {blue} or missing:
+        no  (40 points: 100% no)
     else:
-        no  (50 points: 100% no)
+        yes  (60 points: 100% yes)
     """
 
     class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])

@@ -115,7 +115,7 @@ def line_minimum(
             last = here
         cost += step
         slope += turn
-        if here >= high:
+        if not here < high:  # also where a value is no number
             return 0.5 * (first + last), best
 
 

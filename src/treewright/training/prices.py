@@ -63,7 +63,7 @@ def fold_errors(
     Returns
     -------
     ndarray of shape (n_models, n_repetitions * n_folds) or None
-        Errors; None if time was too short for all of them.
+        Errors, infinite for models at the end of the path that there was no time for; None if there was none at all.
     """
     jobs = [(fold != k, fold == k) for fold in folds for k in range(int(fold.max()) + 1)]
     waves = -(-len(jobs) // threads)
@@ -72,8 +72,8 @@ def fold_errors(
         rows, errors = np.flatnonzero(inside), list[float]()
         tree, time = None, budget.share(1 / (waves - wave))
         for k, make in enumerate(models):
-            if time.over:
-                return None
+            if time.over:  # what there was no time for is not chosen
+                return [*errors, *[np.inf] * (len(models) - k)] if k else None
             some = make(rows)
             best = Incumbent(some, floor=0.0)
             if tree is not None:
@@ -103,4 +103,4 @@ def strongest_of_the_best(errors: FloatArray) -> int:
     1
     """
     total = errors.sum(axis=1)
-    return int(np.argmax(total <= total.min() + 1e-9 * max(1.0, float(total.max()))))
+    return int(np.argmax(total <= total.min() * (1 + 1e-9) + 1e-9))

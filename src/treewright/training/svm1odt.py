@@ -19,7 +19,7 @@ from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
 from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
 from treewright.training.record import FitRecord
-from treewright.tree import Tree, settled
+from treewright.tree import Tree, predict_labels, settled
 
 __all__ = ["SVM1ODTFit", "SVM1ODTSettings", "chosen_settings", "svm1odt_model", "train_rounds", "train_svm1odt"]
 
@@ -76,12 +76,15 @@ class SVM1ODTFit:
         With the prices that were used.
     selected : ndarray of bool, shape (n_rows,)
         Rows that branch and bound had.
+    n_iter : int
+        Rounds of selection, the last one included.
     """
 
     tree: Tree
     record: FitRecord
     settings: SVM1ODTSettings
     selected: BoolArray
+    n_iter: int
 
 
 def train_svm1odt(
@@ -110,10 +113,11 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
+    n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
-        time = budget.share(0.4)
-        first = [*starts, *train_rounds(model, starts, solving, time, settings.max_iter - 1)]
-        starts = [min(first, key=lambda tree: model.objective(model.repair(tree)))]
+        trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
+        n_iter = len(trained)  # the first one is where rounds begin, the last round is still to come
+        starts = [min([*starts, *trained], key=lambda tree: model.objective(model.repair(tree)))]
     chosen = _Chosen(model, settings)
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
@@ -122,7 +126,8 @@ def train_svm1odt(
     outcome = optimize(model, search, solving, budget, _SEARCH_SHARE, chosen.relaxed(budget))
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)
-    return SVM1ODTFit(tree, found.record.times(unit), settings, reduction.invert(chosen.points, left_out=False))
+    selected = reduction.invert(chosen.points, left_out=False)
+    return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter)
 
 
 def chosen_settings(
@@ -227,7 +232,7 @@ class _Chosen:
 def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget, rounds: int) -> Iterator[Tree]:
     """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
 
-    With ``alpha_1 = alpha_2 = 0`` and optimal solves the training accuracy never falls (Proposition 2).
+    The training accuracy never falls (what Proposition 2 promises; see :func:`.round_rows` for what it overlooks).
 
     Parameters
     ----------
@@ -255,24 +260,44 @@ def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
     for number in range(rounds):
         if budget.over:
             return
+        found = _round(model, tree, solving, budget.share(1 / (rounds - number)))
+        if found is None or found == tree:
+            return
+        tree = found
+        yield tree
+
+
+def _round(model: SVM1ODT, tree: Tree, solving: Solving, budget: Budget) -> Tree | None:
+    """A round of Algorithm 3; None if time was too short for a tree that is as accurate as the last one.
+
+    Rows between others are right with them only if these share a leaf. Those that are lost are therefore put back,
+    and the round is made again, until none is.
+    """
+    held = np.zeros(0, dtype=np.int64)
+    quiet = replace(solving, on_progress=None)
+    errors = float(model.weight @ (predict_labels(tree, model.X) != model.y))
+    while not budget.over:
         rows = round_rows(
             model.X,
             model.y,
             tree,
             weight=model.weight,
             categorical=model.is_categorical,
+            held=held,
             width=np.ones(model.X.shape[1]),
             budget=budget.share(0.3),
         )
         some = restricted(model, rows.rows, rows.weight)
-        last = [tree]
 
-        def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some, last: list[Tree] = last) -> None:
-            search_svm1odt(best, some, last, time, solving.seed, solving.threads)
+        def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some) -> None:
+            search_svm1odt(best, some, [tree], time, solving.seed, solving.threads)
 
-        quiet = replace(solving, on_progress=None)
-        found = optimize(some, search, quiet, budget.share(1 / (rounds - number)), _SEARCH_SHARE).solution
-        if found == tree:
-            return
-        tree = found
-        yield tree
+        found = optimize(some, search, quiet, budget.share(0.5), _SEARCH_SHARE).solution
+        wrong = predict_labels(found, model.X) != model.y
+        lost = rows.inside[wrong[rows.inside]]
+        if model.weight @ wrong <= errors + 1e-9 * max(1.0, errors):
+            return found
+        if not len(lost):
+            return None
+        held = np.concatenate([held, lost])
+    return None

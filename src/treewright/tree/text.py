@@ -55,7 +55,8 @@ def export_text(
         What lies deeper is only counted.
     show_missing : bool or sequence of bool, default=False
         Whether to say where points go whose value is missing, or of which features: "or missing" is written where they
-        go left ("is missing" where they do so alone); elsewhere they go to the else. So do levels that a rule does not list.
+        go left, "is missing" where they do so alone; elsewhere they go to the else. So do levels that a rule does not
+        list.
     width : int, default=100
         A condition or formula that is longer is broken into lines.
 

@@ -43,8 +43,8 @@ _TURNS = 20
 _SHALLOW, _ROOTS = 4, 4
 """Trees up to this depth are also started from random subsets at the root, of so many categories."""
 
-_BELOW = (("all", "all"), *[("numbers", "categories")] * 2, *[("numbers", "numbers")] * 2)
-"""Kinds of features on the two sides of such roots, one start each."""
+_BELOW, _TRIES = (("numbers", "categories"), ("numbers", "numbers"), ("all", "all")), 12
+"""Kinds of features on the two sides of such roots, in turn, and most starts of a category."""
 
 _TIE = 1e-3
 """Entries of that direction that differ by less than this share are equal in size."""
@@ -117,7 +117,8 @@ def several_starts(
 
     A category that matters only together with what lies below it does not show to a tree that is grown split by split:
     shallow trees are also grown below random subsets of their categories, which passes then turn into better ones. So
-    that the two sides differ, most of these have numbers on one side and categories on the other.
+    that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
+    numbers on both.
 
     Parameters
     ----------
@@ -138,9 +139,11 @@ def several_starts(
     points, rng, everyone = Points(X, n_levels), np.random.default_rng(seed), np.arange(X.shape[0])
     outputs = _one_hot(targets) if classify else targets
     for feature in points.categorical[:_ROOTS].tolist() if depth <= _SHALLOW else []:
-        for below in _BELOW if len(points.numerical) else _BELOW[:1]:
+        subsets = 2 ** min(30, int(points.n_levels[feature]) - 1) - 1 if points.n_levels is not None else 0
+        for number in range(min(_TRIES, len(_BELOW) * subsets)):
             if budget.over:
                 return
+            below = _BELOW[number % len(_BELOW)] if len(points.numerical) else ("all", "all")
             root = random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
             splits, kinds = "axis" if axis else "oblique", _kinds_below(depth, below)
             yield _balanced_mixed(points, outputs, weight, depth, alpha, budget, 1, seed, splits, root, kinds), kinds
