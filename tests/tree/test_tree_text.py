@@ -109,6 +109,9 @@ def test_categories():
     tree = categorical()
     assert export_text(tree) == "if x1 in {0, 2}:" + leaves
     assert export_text(tree, show_missing=True) == "if x1 in {0, 2} or missing:" + leaves
+    alone = replace(tree, left_categories=np.zeros((3, 3), dtype=bool))  # missing values apart from all levels
+    assert export_text(alone, show_missing=True) == "if x1 is missing:" + leaves
+    assert export_text(alone) == "if x1 in {}:" + leaves
     levels = ["north", "east", "south"]
     expected = "if region in {north, south}:" + leaves
     assert export_text(tree, ["age", "region"], category_names={1: levels}) == expected
@@ -305,6 +308,8 @@ def read_rules(text: str):
 
 
 def holds(condition: str, point: list[float]) -> bool:
+    if match := re.fullmatch(r"x(\d+) is missing", condition):
+        return bool(np.isnan(point[int(match[1])]))
     missing = condition.endswith(" or missing")
     condition = condition.removesuffix(" or missing")
     used = [point[int(j)] for j in re.findall(r"x(\d+)", condition)]

@@ -55,7 +55,8 @@ def export_text(
         What lies deeper is only counted.
     show_missing : bool or sequence of bool, default=False
         Whether to say where points go whose value is missing, or of which features: "or missing" is written where they
-        go left; elsewhere they go to the else. So do levels that a rule does not list.
+        go left, "is missing" where they do so alone; elsewhere they go to the else. So do levels that a rule does not
+        list.
     width : int, default=100
         A condition or formula that is longer is broken into lines.
 
@@ -192,7 +193,10 @@ class _Writer:
             pieces = self._oblique_pieces(node, used)
         matters = used if self._tree.category[node] < 0 else self._tree.category[node : node + 1]
         if np.any(self._show_missing[matters]) and self._tree.missing_left[node]:
-            pieces.append("or missing")
+            if self._tree.category[node] >= 0 and not self._tree.left_categories[node].any():
+                pieces = [f"{self._features[self._tree.category[node]]} is missing"]
+            else:
+                pieces.append("or missing")
         return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width, end=":")
 
     def _axis_text(self, node: int, feature: int) -> str:

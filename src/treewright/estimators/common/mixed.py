@@ -46,7 +46,8 @@ class MixedModel(_Noted, TreeModel):
     ----------
     categorical_features : None, "from_dtype" or array-like of bool, int or str
         Categorical features, as in scikit-learn's ``HistGradientBoostingClassifier``: a mask, column numbers, or names
-        of columns of a frame; "from_dtype" takes the columns of a frame that are categories or text (see Notes).
+        of columns of a frame; "from_dtype" takes the columns of a frame that are categories or text. Levels are
+        strings, numbers or bools; one that a split has not seen goes where more training rows went.
 
     Attributes
     ----------
