@@ -41,6 +41,7 @@ from treewright import (
     S2OCTClassifier,
     SelfTrainingRegressor,
     SSCTClassifier,
+    SVM1ODTClassifier,
     TAOClassifier,
     TAORegressor,
     TotalsClassifier,
@@ -297,6 +298,26 @@ def c2rf_three_classes() -> Any:
     X, truth = load_wine(return_X_y=True)
     y = some_labels(truth, 30)
     return c2rf(ExtraTreesClassifier(40)).fit(X, y, totals=totals_of(truth, y))
+
+
+# ---------------------------------------------------------------------- SVM1-ODT
+
+
+@kept
+def svm1odt_of_three_classes() -> Any:
+    X, y = load_iris(return_X_y=True)
+    model = SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
+    return model.fit(X[::6], y[::6], sample_weight=marks(25, 1))
+
+
+@kept
+def svm1odt_with_a_category_and_gaps() -> Any:
+    X, y = load_wine(return_X_y=True)
+    X, y = X[::8, :3].copy(), y[::8]
+    X[:, 0] = np.arange(len(X)) % 4
+    X[::5, 1] = np.nan
+    model = SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
+    return model.set_params(categorical_features=[0]).fit(X, y)
 
 
 # ---------------------------------------------------------------------- TAO

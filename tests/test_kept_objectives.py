@@ -39,6 +39,7 @@ def test_every_estimator_has_a_kept_fit_and_nothing_else_is_recorded():
         "OCTHClassifier": "oct_h",
         "S2OCTClassifier": "s2oct",
         "SSCTClassifier": "ssct",
+        "SVM1ODTClassifier": "svm1odt",
         "SelfTrainingRegressor": "self_training",
         "TAOClassifier": "tao_classifier",
         "TAORegressor": "tao_regressor",

@@ -31,8 +31,9 @@ ESTIMATORS = [
 ] + [SVM1ODTClassifier(alpha_2=1.0, time_limit=1), SVM1ODTClassifier(time_limit=1, solver="scip")]
 
 
-FEW_TREES = RandomForestClassifier(15, random_state=0)
-"""In the place of the default forests of 200 trees, of which the checks would fit a few hundred."""
+FEW_TREES = RandomForestClassifier(15, bootstrap=False, max_features=None, random_state=0)
+"""In the place of the default forests of 200 trees, of which the checks would fit a few hundred; no rows are drawn, as a
+weight of 2 is not a row drawn twice."""
 
 FIT_TWICE = (
     "check_classifier_data_not_an_array",
@@ -48,7 +49,7 @@ FIT_TWICE = (
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     if not check.func.__name__.startswith(FIT_TWICE):
-        estimator = clone(estimator).set_params(time_limit=0.3)
+        estimator = clone(estimator).set_params(time_limit=0.15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
@@ -86,10 +87,10 @@ def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
 
 @parametrize_with_checks(
     [
-        LapTAOClassifier(max_depth=3),
-        LapTAORegressor(max_depth=3, max_iter=10),
-        LapTAOClassifier(max_depth=3, estimator="cart"),
-        LapTAORegressor(max_depth=2, n_estimators=3, max_iter=5),
+        LapTAOClassifier(max_depth=3, max_iter=3),
+        LapTAORegressor(max_depth=3, max_iter=3),
+        LapTAOClassifier(max_depth=3, max_iter=3, estimator="cart"),
+        LapTAORegressor(max_depth=2, n_estimators=2, max_iter=2),
         LapTAOClassifier(estimator="graph"),
     ]
 )

@@ -218,8 +218,8 @@ def polished(node: MarginNode, plane: Plane, budget: Budget) -> Plane:
     >>> node = MarginNode(points, np.arange(4), np.array([-1.0, -1.0, 1.0, 1.0]))
     >>> skew = np.array([1.0, 0.1])
     >>> found = polished(node, Plane(skew, 0.5, node.cost(skew, 0.5)), Budget())
-    >>> found.normal.round(6).tolist(), round(found.offset, 6)
-    ([1.0, 0.0], 0.5)
+    >>> found.normal.round(6).tolist(), round(found.offset, 6)  # the shortest normal with a margin of 0.3 everywhere
+    ([0.692308, -0.230769], 0.230769)
     """
     program = _Program(node, plane)
     found = solve_joining(

@@ -147,7 +147,6 @@ class MixedModel(_Noted, TreeModel):
         given = self if self.warm_start is True else self.warm_start
         old = getattr(given, "categories_", None) if isinstance(given, TreeModel) else None
         known = noted["categories_"]
-        tree = tree.numerical() if known is None else tree
         kinds = np.zeros(tree.n_features, dtype=bool) if known is None else np.array([v is not None for v in known])
         split = np.unique(tree.category[tree.category >= 0])
         if np.any(~kinds[split]):
