@@ -86,6 +86,7 @@ ROWS = {
         "laptao-scale": 4 * 2,
     },
     "laptao_tables": {"laptao-tables": 31 * 14 * 2},
+    "mixed": {"mixed": 3 * 5 * 4},
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
     "svm1odt": {
         "svm1odt-medium": 16 * 5 * 6,

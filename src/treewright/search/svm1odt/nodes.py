@@ -26,6 +26,9 @@ _CLASSES = 3
 _STRENGTHS = (0.1, 1.0)
 """Prices of the 1-norm in the regressions whose directions are tried."""
 
+_SHORT = 0.01
+"""Length of a normal that parts values from gaps: all values are near 1, or -1, far from any margin."""
+
 
 def margin_points(model: SVM1ODT) -> MarginPoints:
     """The points of a model as the problem of a node sees them."""
@@ -143,6 +146,7 @@ class MarginNodes:
                 yield PricedRule(subset.cost + self.model.alpha_2, subset.rule)
         if not self.points.usable.any():
             return
+        yield from self._gap_splits(here)
         planes = [start] if start is not None else []
         for direction in self._directions(here, care, sided):
             found = here.along(direction, budget)
@@ -154,6 +158,20 @@ class MarginNodes:
                 plane = here.descended(polished(here, plane, budget), rng, budget)
             if np.isfinite(plane.cost):
                 yield self._priced(here, plane)
+
+    def _gap_splits(self, here: MarginNode) -> Iterator[PricedRule]:
+        """Splits that part the points which lack a value from the others: a short normal, all others on one side."""
+        if not len(self.points.absent):
+            return
+        gone = self.points.absent[here.rows]
+        for j in np.flatnonzero(gone.any(axis=0) & ~gone.all(axis=0)).tolist():
+            known, missing = float(here.stake[~gone[:, j]].sum()), float(here.stake[gone[:, j]].sum())
+            if known * missing < 0:
+                normal = np.zeros(gone.shape[1])
+                normal[j] = _SHORT
+                offset = 1.0 if known < 0 else _SHORT - 1.0
+                cost = here.cost(normal, offset)
+                yield PricedRule(cost, SplitRule(normal, offset, missing_left=missing < 0))
 
     def _priced(self, here: MarginNode, plane: Plane) -> PricedRule:
         """A plane as a split, with the better side for points that lack a value."""
