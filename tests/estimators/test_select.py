@@ -56,6 +56,18 @@ def test_categories_and_gaps():
         assert set(got[~np.isnan(got)]) == wanted and np.isnan(got).sum() == int(gone.any())
 
 
+def test_categories_of_an_estimator_are_none_of_the_numbers_although_no_split_has_them():
+    X, _ = rows()
+    frame = pd.DataFrame({"x": X[:, 0], "colour": np.array(["blue", "green", "red"])[np.arange(120) % 3]})
+    y = X[:, 0] > 0
+    model = TAOClassifier(max_depth=1, categorical_features=["colour"], random_state=0).fit(frame, y)
+    assert not np.any(model.tree_.category >= 0)
+    chosen = select(frame, y, model, beta_1=0.99)
+    # One number is left: of each class and colour the smallest and the largest.
+    groups = [frame.x[(y == k) & (frame.colour == c)] for k in (False, True) for c in ("blue", "green", "red")]
+    assert set(chosen.rows) == {i for group in groups for i in (group.idxmin(), group.idxmax())}
+
+
 def test_weights_are_kept_and_rows_without_weight_left_out():
     X, y = rows()
     weight = np.linspace(0.0, 3.0, 120)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, TAORegressor, TotalsClassifier
+from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, TAOClassifier, TAORegressor, TotalsClassifier
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.report import STATUS_WORDS, fit_report
 from treewright.report.text import text_table, totals_table
@@ -105,6 +105,12 @@ def test_parameters_of_numpy_are_numbers():
     model = OCTHClassifier(max_depth=np.int64(1), gap=np.float64(0.5), random_state=np.random.RandomState(0))
     report = fit_report(model.fit([[0.0], [1.0]], [0, 1]), [0, 1], [0, 1])
     assert "max_depth=1," in report and "gap=0.5," in report and "random_state='a RandomState'" in report
+
+
+@pytest.mark.parametrize("given", [[0], (0,), np.array([0])])
+def test_lists_of_parameters_are_shown(given):
+    model = TAOClassifier(max_depth=1, categorical_features=given, random_state=0).fit([["a"], ["b"]] * 4, [0, 1] * 4)
+    assert "categorical_features=[0], " in fit_report(model, [0, 1], [0, 1])
 
 
 def test_words_for_a_status_have_no_brackets():

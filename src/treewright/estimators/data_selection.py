@@ -44,7 +44,8 @@ def select(
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Rows, not sparse; categories as codes, NaN where a value is missing. Features may have any units.
+        Rows, not sparse, as the estimator was fitted to them: categories and missing values as they are. With a Tree,
+        categories as codes and NaN where a value is missing. Features may have any units.
     y : array-like of shape (n_samples,)
         Labels.
     tree : Tree or fitted estimator
@@ -63,8 +64,8 @@ def select(
     beta_1, beta_2 : float
         Shares, between 0 and 1, of the distinct rows of a cluster.
     categorical_features : array-like of bool or int, or None
-        Features that are categories, as a mask or their numbers; None for those that the tree splits so. Points of a
-        hull have equal categories, and values in the same features.
+        Features that are categories, as a mask or their numbers; None for those of the estimator, with a Tree those
+        that it splits so. Points of a hull have equal categories, and values in the same features.
     time_limit : float or None
         Seconds after which the clusters that are left, the largest ones, get the `beta_2` of their points that are
         nearest to the splits. So does Ctrl-C.
@@ -74,8 +75,8 @@ def select(
     Returns
     -------
     Selection
-        `rows`, the numbers of the selected rows; `weight`, theirs; `clusters`, what was done with each; `seconds`;
-        `fallback`, whether time was over; `reason`, all of it in words.
+        `rows`, the numbers of the selected rows; `weight`, theirs, None without `sample_weight`; `clusters`, what was
+        done with each; `seconds`; `fallback`, whether time was over; `reason`, all of it in words.
 
     Notes
     -----
@@ -101,10 +102,13 @@ def select(
     if time_limit is not None and not time_limit > 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; expected seconds above 0, or None")
     budget = Budget(time_limit)
+    known = None if isinstance(tree, Tree) else getattr(tree, "categories_", None)
     rows, tree = _rows_and_tree(X, tree)
     label = _class_numbers(y)
     check_consistent_length(rows, label)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    if categorical_features is None and known is not None:
+        categorical_features = [levels is not None for levels in known]
     categorical = _mask(categorical_features, rows.shape[1])
     with budget.stop_on_interrupt():
         return choose_rows(

@@ -42,11 +42,13 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     to [0, 1], or sets of levels of one categorical feature, which cost :math:`\alpha_2` (Zhu, Murali, Phan, Nguyen,
     Kalagnanam 2020). No value :math:`g_b - h_b^\top x_i` is beyond [-1, 1], so that :math:`\epsilon` is a margin: rows
     nearer to a split on their way than that pay for it, whichever side is theirs. Each split has a side for rows that
-    lack a value. Weights are in units of the weight of one row; the fitted tree is in the units of the data.
+    lack a value. With weights, :math:`\alpha_2` is per weight of one row, as in :class:`TAOClassifier`, and multiplied
+    by it. The fitted tree is in the units of the data.
 
     A search (CART, balanced and alternating starts, exact moves of single splits, wandering trees, linear programs)
     finds a good tree on all rows. Branch and bound improves on it and bounds it, on all rows or on those that are worth
-    it; a bound for some rows holds for all. The search then goes on with all rows: a selection never hurts.
+    it; a bound for some rows holds for all. Search, and branch and bound where there is time to write the program, then
+    go on with all rows: a selection never hurts.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     epsilon_, alpha_1_, alpha_2_ : float
         Margin and prices that were used.
     selected_ : ndarray of bool, shape (n_samples,)
-        Rows that branch and bound had; not in model files.
+        Rows that were selected for branch and bound; not in model files.
     n_iter_ : int
         Rounds of selection made.
     objective_, bound_ : float

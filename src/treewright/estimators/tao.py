@@ -54,8 +54,9 @@ class TAOModel(MixedModel, TimedModel):
     random_state : int, RandomState or None
         Seed of the start and of the copies of `stretch`.
     warm_start : bool, Tree or fitted estimator
-        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off. Only with
-        ``stretch=0`` is the objective never above that of the start.
+        Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off; a tree
+        that is less deep gets no splits below its leaves. Only with ``stretch=0`` is the objective never above that of
+        the start.
 
     Attributes
     ----------

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
-from treewright.data._checks import AnyArray, as_column, missing_mask, plain
-from treewright.estimators.common.files import is_plain
+from treewright.data._checks import AnyArray, as_column, missing_mask
+from treewright.estimators.common.files import plain_parameters
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
 from treewright.training.record import FitRecord
@@ -240,8 +240,8 @@ def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
 
 
 def _fit_lines(estimator: Any, name: str) -> list[str]:
-    parameters = {key: plain(value) for key, value in estimator.get_params(deep=False).items()}
-    shown = [(key, value if is_plain(value) else f"a {type(value).__name__}") for key, value in parameters.items()]
+    others = {key: f"a {type(value).__name__}" for key, value in estimator.get_params(deep=False).items()}
+    shown = others | plain_parameters(estimator)
     record = estimator.record_
     return [
         f"Fit of {name}",
@@ -249,7 +249,7 @@ def _fit_lines(estimator: Any, name: str) -> list[str]:
         *([f"  why: {record.reason}"] if record.reason else []),
         "  " + ", ".join(f"{name} {value}" for name, value in proof_words(record)),
         f"  {record.seconds:.1f} seconds",
-        "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown)),
+        "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown.items())),
     ]
 
 
