@@ -32,8 +32,8 @@ ESTIMATORS = [
 
 
 FEW_TREES = RandomForestClassifier(15, bootstrap=False, max_features=None, random_state=0)
-"""In the place of the default forests of 200 trees, of which the checks would fit a few hundred; no rows are drawn, as a
-weight of 2 is not a row drawn twice."""
+"""In the place of the default forests of 200 trees, of which the checks would fit a few hundred; no rows are drawn, for
+a weight of 2 is not a row drawn twice."""
 
 FIT_TWICE = (
     "check_classifier_data_not_an_array",
