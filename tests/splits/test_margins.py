@@ -137,3 +137,20 @@ def test_polishing_is_the_linear_program_of_the_sides(seed):
     assert expected.status == 0
     assert better.cost - sides == pytest.approx(min(expected.fun, plane.cost - sides), abs=1e-6)
     assert node_cost(node, better.normal, better.offset)[1]
+
+
+@pytest.mark.parametrize("seed", [21, 66, 140, 168, 179, 198, 257, *range(20)])
+def test_a_plane_after_a_descent_costs_what_is_said(seed):
+    """Weights of nothing on a feature with gaps sent points aside that have a value again once the weight is zero."""
+    rng = np.random.default_rng(seed)
+    n, p = rng.integers(5, 60), rng.integers(1, 5)
+    X = rng.random((n, p))
+    if rng.random() < 0.7:
+        X[rng.random((n, p)) < 0.2] = np.nan
+    points = MarginPoints(X, np.ones(p, dtype=bool), np.full(n, 20.0), 0.05, 1e-4, 1.0, 10.0)
+    node = MarginNode(points, np.arange(n), rng.integers(-1, 2, n).astype(float))
+    direction = rng.normal(size=p) * 0.3
+    direction[rng.random(p) < 0.3] = 0
+    found = node.along(direction, Budget()) if np.any(direction) else None
+    for plane in () if found is None else (found, node.descended(found, rng, Budget())):
+        assert plane.cost == pytest.approx(node.cost(plane.normal, plane.offset), abs=1e-7)

@@ -297,8 +297,11 @@ def pass_over(
         else:
             continue
         v, found = _along(f, rate, whole, rows, stake, toll, epsilon, margin, kink, force, low, high)
-        if len(absent) > 0 and j < p and old != 0 and abs(old + v) <= 1e-13:
-            found = _without(absent, j, f, rate, v, missing, rows, stake, toll, (epsilon, margin))
+        if j < p and abs(old + v) <= 1e-13:
+            if old == 0:  # a weight of nothing, which would send points aside for nothing
+                continue
+            if len(absent) > 0:
+                found = _without(absent, j, f, rate, v, missing, rows, stake, toll, (epsilon, margin))
         new = norm
         if j < p:
             new = norm - abs(old) + abs(old + v)

@@ -16,9 +16,11 @@ from treewright.search import Incumbent
 from treewright.search.selection.choice import ChoiceSettings, choose_rows
 from treewright.search.selection.rounds import round_rows
 from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.training.conduct import Conduct
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
 from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
 from treewright.training.record import FitRecord
+from treewright.training.tao import TAOSettings, train_tao
 from treewright.tree import Tree, predict_labels, settled
 
 __all__ = ["SVM1ODTFit", "SVM1ODTSettings", "chosen_settings", "svm1odt_model", "train_rounds", "train_svm1odt"]
@@ -113,6 +115,8 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
+    if rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any()):
+        starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, budget.share(0.15))))
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
         trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
@@ -128,6 +132,12 @@ def train_svm1odt(
     tree = settled(found.tree, problem.X, problem.weight)
     selected = reduction.invert(chosen.points, left_out=False)
     return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter)
+
+
+def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget) -> Tree:
+    """The tree of alternating optimization, which on mixed tables makes more starts than a search here can."""
+    tao = TAOSettings(max_depth=settings.max_depth, stretch=0.0)
+    return train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), budget).tree
 
 
 def chosen_settings(

@@ -108,7 +108,9 @@ class MarginNodes:
                 break
             here = MarginNode(self.points, node.rows, stake)
             own_plane = node.rule.category < 0 and best.cost == now and bool(np.any(node.normal))
-            start = Plane(node.normal, node.threshold, now - base) if own_plane else None
+            # Other labels, or another side for points that lack a value, make the same plane cost something else.
+            own_cost = here.cost(node.normal, node.threshold) if own_plane else np.inf
+            start = Plane(node.normal, node.threshold, own_cost) if own_plane else None
             for found in self._for_stakes(points, here, start, rng, budget):
                 if found.cost + base < best.cost - 1e-9 * max(1.0, abs(now)):
                     best = PricedRule(found.cost + base, found.rule)
@@ -176,7 +178,8 @@ class MarginNodes:
     def _priced(self, here: MarginNode, plane: Plane) -> PricedRule:
         """A plane as a split, with the better side for points that lack a value."""
         aside = float(here.stake[~self.points.whole(plane.normal)[here.rows]].sum())
-        return PricedRule(plane.cost, SplitRule(plane.normal, plane.offset, missing_left=aside < 0))
+        cost = here.cost(plane.normal, plane.offset) if np.any(plane.normal) else plane.cost
+        return PricedRule(cost, SplitRule(plane.normal, plane.offset, missing_left=aside < 0))
 
     def _directions(self, here: MarginNode, care: IntArray, sided: BoolArray) -> Iterator[FloatArray]:
         """Directions of regressions on the points that care."""
