@@ -350,7 +350,7 @@ SEARCH = Specification(
     ),
 )
 SMALL: dict[str, Any] = {
-    "data": (bench.PaperSets("SVM1ODT", bench.read_classes, ("wine", "sonar")),),
+    "data": (bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),),
     "time_limit": 1.0,
 }
 ONE = (Sample("75 %", split),)

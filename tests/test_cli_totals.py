@@ -44,7 +44,7 @@ TOTALS = {
 
 def totals_arguments(register, totals, *more):
     command = ["fit", str(register), "--target", "z", "--model", "s2oct", "--totals", str(totals)]
-    return [*command, "--out", str(register.parent / "m.json"), "--random-state", "0", "--time-limit", "6", *more]
+    return [*command, "--out", str(register.parent / "m.json"), "--random-state", "0", "--time-limit", "4", *more]
 
 
 @pytest.mark.parametrize("name", TOTALS)

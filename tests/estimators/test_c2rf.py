@@ -96,9 +96,12 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
         assert printed.bound_ <= ours.objective_ <= printed.objective_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_weights_are_within_the_bounds_up_to_scale():
     X, y, truth, hidden = survey(2)
-    model = C2RFClassifier(paper_forest(0), class_prices=False, min_weight=2, max_weight=10, random_state=0)
+    model = C2RFClassifier(
+        paper_forest(0), class_prices=False, min_weight=2, max_weight=10, time_limit=2, random_state=0
+    )
     model.fit(X, y, totals=totals_of(truth, hidden))
     assert model.weights_.max() / model.weights_.min() <= 5 + 1e-9
 

@@ -150,7 +150,7 @@ def noise(seed, n=14):
 
 
 def s2oct(points, y, weight=None):
-    model = S2OCTClassifier(1, prefer="first", random_state=0, time_limit=4)
+    model = S2OCTClassifier(1, prefer="first", random_state=0, time_limit=3)
     return model.fit(points, y, sample_weight=weight, totals={1: 2})
 
 

@@ -151,7 +151,7 @@ def test_a_fit_that_fails_in_its_last_steps_leaves_one_whole_fit(model, given):
     first, second = (targets(model, names, CLEAR)[FEW] for names in (["a", "b"], ["no", "yes"]))
     model = clone(model).fit(X[FEW], first, **given)
     steps = calls_of_the_package(lambda: clone(model).fit(X[FEW], second, **given))
-    for k in range(0, 15, 4 if isinstance(model, S2OCTClassifier) else 1):  # its fits take a second each
+    for k in range(0, 15, 7 if isinstance(model, S2OCTClassifier) else 1):  # its fits take a second each
         before = fitted(model.fit(X[FEW], first, **given))
         try:
             calls_of_the_package(lambda: model.fit(X[FEW], second, **given), fail_at=steps - k)  # noqa: B023
