@@ -37,18 +37,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import distinct_rows
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, UnsoundModelWarning, warn_user
+from treewright.formulations.octsvm import paper, program
 from treewright.formulations.octsvm.loss import Norm, lengths, node_loss
 from treewright.formulations.octsvm.repair import comparable, repaired
 from treewright.formulations.octsvm.scale import Price
 from treewright.formulations.svm1odt.measure import members
-from treewright.tree import Tree, route
+from treewright.program import Program
+from treewright.solvers import Capability
+from treewright.tree import Tree, counted, route
 
 __all__ = ["OCTSVM", "RESVM"]
 
@@ -115,6 +119,12 @@ class OCTSVM:
     def __post_init__(self) -> None:
         self._refuse_parameters()
         self._refuse_data()
+        if self.formulation == "paper":
+            warn_user(
+                "the printed program of OCTSVM lets points that lie on a split take either side, so that its optimum "
+                "need not be a tree; formulation='tight' closes that gap",
+                UnsoundModelWarning,
+            )
 
     # ------------------------------------------------------------------ what is refused
 
@@ -196,6 +206,21 @@ class OCTSVM:
         return table
 
     @cached_property
+    def centre(self) -> FloatArray:
+        """Middle of the box around all points, from which the program measures them."""
+        return np.asarray((self.X.min(axis=0) + self.X.max(axis=0)) / 2)
+
+    @cached_property
+    def centred(self) -> FloatArray:
+        """Features of each group, measured from the centre."""
+        return np.asarray(self.rows - self.centre)
+
+    @cached_property
+    def reach(self) -> FloatArray:
+        """Distance of each group from the farthest one, in the dual norm."""
+        return program.farthest(self.rows, self.norm)
+
+    @cached_property
     def _inseparable(self) -> float:
         """What equal points of different classes pay at least: on each level one of them is a leaf price off."""
         return (self.depth + 1) * self.leaf_price * float(self.group_weight.min(axis=1).sum())
@@ -212,6 +237,99 @@ class OCTSVM:
         paid = max(0.0, most - self.c3 - self._inseparable)
         limit = self.price.limit(paid * (1 + 1e-9))
         return limit if self.max_norm is None else min(limit, self.max_norm)
+
+    # ------------------------------------------------------------------ build, decode, encode
+
+    @property
+    def needs(self) -> Capability:
+        """What a solver must be able to do."""
+        needs = Capability.LP | Capability.MIP
+        return needs | Capability.CONE if self.norm == "l2" else needs
+
+    @property
+    def program_cells(self) -> int:
+        """About how many non-zeros the program has: a row of all features a point and node, and several of places."""
+        n_nodes, p = 2 ** (self.depth + 1) - 1, self.X.shape[1]
+        if self.formulation == "paper":
+            return len(self.X) * n_nodes * (13 * (p + 1) + 12)
+        pairs = int(np.count_nonzero(self.group_weight))
+        levels = (self.depth + 1) * 2**self.depth
+        return len(self.rows) * (n_nodes * (p + 8) + 3 * levels) + pairs * (13 * n_nodes + 3 * levels)
+
+    @property
+    def _writer(self) -> ModuleType:
+        return paper if self.formulation == "paper" else program
+
+    def build(self) -> Program:
+        """Write the model as a program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        built: Program = self._writer.build(self)
+        return built
+
+    def decode(self, x: FloatArray) -> Tree:
+        """Read the tree off a solution; its values are the weights of the points.
+
+        Nodes without a normal are leaves, unless one below them has one; splits that no point reaches are leaves too.
+        """
+        omega, intercept, split, place = self._planes(x)
+        n_nodes, n_last = len(omega), 2**self.depth
+        last = place + n_last
+        weight = np.zeros((n_nodes, 2))
+        reached = np.zeros(n_nodes, dtype=bool)
+        for level in range(self.depth + 1):
+            node = (last >> (self.depth - level)) - 1
+            reached[node] = True
+            np.add.at(weight, (node, self.y), self.weight)
+        split = split & reached
+        real = split & np.any(omega != 0.0, axis=1)
+        for t in range(n_nodes - n_last - 1, -1, -1):
+            real[t] |= split[t] and (real[2 * t + 1] or real[2 * t + 2])
+        said = (intercept > 0).astype(np.int64)
+        rows = np.arange(n_nodes)
+        leaf_label = np.where(weight[rows, said] >= weight[rows, 1 - said], said, 1 - said)
+        labels = np.concatenate([leaf_label, np.tile([0, 1], n_last)])
+        tree = Tree.from_heap(real, omega, -intercept, np.zeros((len(labels), 2)), labels)
+        return counted(tree, self.X, self.y, self.weight)
+
+    def leaves_of(self, x: FloatArray) -> IntArray:
+        """Heap number of the leaf that a solution sends each point to, below the last level of splits."""
+        omega, intercept, _, place = self._planes(x)
+        node = place + 2**self.depth
+        value = np.einsum("ij,ij->i", self.X, omega[node - 1])
+        return np.asarray(2 * node + (value > -intercept[node - 1]))
+
+    def _planes(self, x: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
+        """Normals, intercepts, which nodes may split, and the node of the last level where each point is, from 0."""
+        omega, intercept, split, z = self._writer.planes_of(self, x)
+        omega = np.where((lengths(omega, "linf") > 1e-9)[:, None], omega, 0.0)
+        place = np.argmax(z, axis=1)
+        return omega, intercept, split, place if self.formulation == "paper" else place[self.group]
+
+    def encode(self, tree: Tree) -> FloatArray:
+        """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
+        tree = self.repair(tree)
+        assert tree.labels is not None
+        n_nodes = 2 ** (self.depth + 1) - 1
+        omega, intercept = np.zeros((n_nodes, self.X.shape[1])), np.ones(n_nodes)
+        split = np.zeros(n_nodes, dtype=bool)
+        heap = np.array(tree.heap_numbers)
+        at = heap[tree.branches] - 1
+        omega[at], intercept[at], split[at] = tree.weights[tree.branches], -tree.threshold[tree.branches], True
+        for leaf in tree.leaves[tree.level[tree.leaves] <= self.depth]:
+            first, number = int(heap[leaf]), 1
+            while first <= n_nodes:  # a leaf has its label on all levels from its own on
+                intercept[first - 1 : first - 1 + number] = 2.0 * tree.labels[leaf] - 1.0
+                first, number = 2 * first, 2 * number
+        rows = self.X if self.formulation == "paper" else self.rows
+        node = np.ones(len(rows), dtype=np.int64)
+        for _ in range(self.depth):
+            value = np.einsum("ij,ij->i", rows, omega[node - 1]) + intercept[node - 1]
+            node = 2 * node + (value > 0)
+        found: FloatArray = self._writer.point(self, omega, intercept, split, node - 2**self.depth)
+        return found
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
