@@ -47,7 +47,7 @@ def test_unknown_name() -> None:
 
 def test_capabilities() -> None:
     assert solvers_with(Capability.MIP) == ["highs", "scip", "gurobi"]
-    assert solvers_with(Capability.MIP | Capability.CONE) == ["scip", "gurobi"]
+    assert solvers_with(Capability.MIP | Capability.CONE) == ["highs", "scip", "gurobi"]
     assert solvers_with(Capability.PRIORITY) == ["scip", "gurobi"]
 
 
