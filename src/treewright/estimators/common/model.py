@@ -42,6 +42,7 @@ __all__ = [
     "partly_known_targets",
     "semi_supervised_problem",
     "settings_of",
+    "thread_count",
 ]
 
 NOTED = ("n_features_in_", "feature_names_in_")
@@ -177,6 +178,15 @@ def course_of(record: FitRecord) -> dict[str, Any]:
     return course
 
 
+def thread_count(n_jobs: int | None) -> int:
+    """Threads that ``n_jobs`` stands for: None for one, -1 for all cores, -2 for all but one."""
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
 class Model:
     """Mixin of all estimators: the course of a fit, and the record it leaves.
 
@@ -259,8 +269,7 @@ class Model:
         """The course of every fit: all that can be refused before any work, training, and all attributes at once."""
         budget = Budget(self.time_limit)
         self._validate_params()  # type: ignore[attr-defined]
-        if self.n_jobs == 0:
-            raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
+        thread_count(self.n_jobs)
         prepared = self._prepared(given.sample_weight is not None)
         given = self._checked_rows(given)
         record, fitted = self._trained(given, prepared, budget)
@@ -303,9 +312,7 @@ class Model:
 
     @property
     def _threads(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return self.n_jobs if self.n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
+        return thread_count(self.n_jobs)
 
     def _conduct(self, told: Callable[..., Any] | None = None) -> Conduct:
         """Threads, seed, and who is told of progress, if ``verbose``."""
