@@ -244,7 +244,7 @@ CASES = [
         svm1odt(6, 1, 2, levels=(3,), gaps=0.15, depth=1),
         svm1odt(10, 2, 2, levels=(3,), gaps=0.1, depth=1),
     ),
-    svm_case("octsvm", octsvm(4, 2, twins=False, c1=20.0, c2=15.0, c3=1.0), octsvm(6, 2, c1=9.0, c2=9.0, c3=0.1)),
+    svm_case("octsvm", octsvm(4, 2, twins=False, c1=20.0, c2=15.0, c3=1.0), octsvm(7, 2, c1=9.0, c2=9.0, c3=0.1)),
     svm_case(
         "octsvm-bounded",
         octsvm(5, 1, c2=0.7, margin_price=0.0, max_norm=4.0),

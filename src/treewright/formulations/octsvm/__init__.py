@@ -2,6 +2,6 @@
 
 from treewright.formulations.octsvm.loss import flip_below, flips, node_loss
 from treewright.formulations.octsvm.model import OCTSVM, RESVM
-from treewright.formulations.octsvm.repair import scaled
+from treewright.formulations.octsvm.repair import pruned, scaled
 
-__all__ = ["OCTSVM", "RESVM", "flip_below", "flips", "node_loss", "scaled"]
+__all__ = ["OCTSVM", "RESVM", "flip_below", "flips", "node_loss", "pruned", "scaled"]

@@ -47,7 +47,7 @@ from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError, UnsoundModelWarning, warn_user
 from treewright.formulations.octsvm import paper, program
 from treewright.formulations.octsvm.loss import Norm, lengths, node_loss
-from treewright.formulations.octsvm.repair import comparable, repaired
+from treewright.formulations.octsvm.repair import comparable, pruned, repaired
 from treewright.formulations.octsvm.scale import Price
 from treewright.formulations.svm1odt.measure import members
 from treewright.program import Program
@@ -272,7 +272,8 @@ class OCTSVM:
     def decode(self, x: FloatArray) -> Tree:
         """Read the tree off a solution; its values are the weights of the points.
 
-        Nodes without a normal are leaves, unless one below them has one; splits that no point reaches are leaves too.
+        Nodes without a normal are leaves, unless one below them has one. Splits that no point reaches are leaves, and so
+        is what a leaf does as well, see :func:`treewright.formulations.octsvm.repair.pruned`.
         """
         omega, intercept, split, place = self._planes(x)
         n_nodes, n_last = len(omega), 2**self.depth
@@ -292,7 +293,7 @@ class OCTSVM:
         leaf_label = np.where(weight[rows, said] >= weight[rows, 1 - said], said, 1 - said)
         labels = np.concatenate([leaf_label, np.tile([0, 1], n_last)])
         tree = Tree.from_heap(real, omega, -intercept, np.zeros((len(labels), 2)), labels)
-        return counted(tree, self.X, self.y, self.weight)
+        return pruned(self, counted(tree, self.X, self.y, self.weight))
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to, below the last level of splits."""

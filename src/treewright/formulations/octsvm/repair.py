@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.octsvm.loss import lengths
+from treewright.formulations.octsvm.loss import lengths, node_loss
 from treewright.formulations.octsvm.scale import ScaleCost, best_scales
 from treewright.formulations.svm1odt.measure import members
 from treewright.splits.thresholds import Cuts
-from treewright.tree import Tree, counted, visited
+from treewright.tree import Tree, counted, leaf_counts, visited
 
 if TYPE_CHECKING:
     from treewright.formulations.octsvm.model import OCTSVM
 
-__all__ = ["comparable", "is_feasible", "repaired", "scaled"]
+__all__ = ["comparable", "is_feasible", "pruned", "repaired", "scaled"]
 
 _SLACK = 9e-7
 """A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
@@ -27,8 +27,9 @@ _SLACK = 9e-7
 def repaired(model: OCTSVM, tree: Tree) -> Tree:
     """The feasible tree for `model` that `tree` is nearest to.
 
-    A feasible tree stays as it is, to the last bit, except that splits no point reaches become leaves. Of any other
-    tree the directions and places of the splits stay, and their scales are chosen anew, see :func:`scaled`.
+    A feasible tree stays as it is, to the last bit. Splits that no point reaches become leaves, and those with all
+    points beyond the margin are scaled down until one is at its end: neither ever costs anything. Of a tree that is not
+    feasible then, the directions and places of the splits stay, and their scales are chosen anew, see :func:`scaled`.
     """
     tree = comparable(model, tree)
     reached = visited(tree, model.X)
@@ -37,7 +38,26 @@ def repaired(model: OCTSVM, tree: Tree) -> Tree:
         idle = tree.branches[~reached[tree.branches]]
         keep[tree.left[idle]], keep[tree.right[idle]] = False, False
         tree = tree.collapsed(keep)
+    tree = _pulled_in(model, tree)
     return tree if is_feasible(model, tree) else scaled(model, tree)
+
+
+def _pulled_in(model: OCTSVM, tree: Tree) -> Tree:
+    """Scale splits down on which no point is within the margin."""
+    far = {
+        node: nearest
+        for node, inside, _ in members(tree, model.X)
+        if (nearest := float(_distances(model, tree, node, inside).min())) > 1.0 + _SLACK
+    }
+    if not far:
+        return tree
+    factor = np.ones(tree.n_nodes)
+    factor[list(far)] = 1.0 / np.array(list(far.values()))
+    return replace(tree, weights=tree.weights * factor[:, None], threshold=tree.threshold * factor)
+
+
+def _distances(model: OCTSVM, tree: Tree, node: int, inside: IntArray) -> FloatArray:
+    return np.asarray(np.abs(model.X[inside] @ tree.weights[node] - tree.threshold[node]))
 
 
 def comparable(model: OCTSVM, tree: Tree) -> Tree:
@@ -51,7 +71,7 @@ def comparable(model: OCTSVM, tree: Tree) -> Tree:
 
 
 def is_feasible(model: OCTSVM, tree: Tree) -> bool:
-    """Whether a tree all of whose splits are reached is feasible as it is."""
+    """Whether a tree all of whose splits are reached, by some point within the margin, is feasible as it is."""
     assert tree.labels is not None
     level = tree.level
     last = tree.branches[level[tree.branches] == model.depth]
@@ -63,8 +83,7 @@ def is_feasible(model: OCTSVM, tree: Tree) -> bool:
         return False
     gap = model.tolerance - min(_SLACK, 0.01 * model.tolerance)
     for node, inside, _ in members(tree, model.X):
-        nearest = np.abs(model.X[inside] @ tree.weights[node] - tree.threshold[node]).min()
-        if nearest > 1.0 + _SLACK or (level[node] < model.depth and nearest < gap):
+        if level[node] < model.depth and _distances(model, tree, node, inside).min() < gap:
             return False
     return True
 
@@ -77,7 +96,7 @@ def scaled(model: OCTSVM, tree: Tree) -> Tree:
     changes sides), and where there is none, or all points go one way, the split gives its place to what is below. The
     side where more is saved becomes the right one. What is below the last level is cut off. Then all scales are chosen
     together, as the longest normal has a price, and last splits that do not pay become leaves. Leaves that points reach
-    get the label of most weight.
+    get the label of most weight. A feasible tree that is better as it is stays.
 
     Parameters
     ----------
@@ -88,7 +107,51 @@ def scaled(model: OCTSVM, tree: Tree) -> Tree:
     """
     plan = _Plan(model, comparable(model, tree))
     plan.place(0, 1, np.arange(len(model.X)))
-    return plan.tree()
+    found = plan.tree()
+    # A split that sends all points one way may pay, as some are wrong by less than at a leaf.
+    worse = model.objective(found) > model.objective(tree) and is_feasible(model, tree)
+    return tree if worse else found
+
+
+def pruned(model: OCTSVM, tree: Tree) -> Tree:
+    """The tree without what a leaf does as well: from the bottom up, a subtree that costs no less becomes one.
+
+    The price of the longest normal is left out of account, so that the objective may fall by more than is seen here.
+
+    Parameters
+    ----------
+    model : OCTSVM
+        The model.
+    tree : Tree
+        A feasible tree; branch nodes have the labels of most weight, as :func:`treewright.tree.counted` gives them.
+
+    Examples
+    --------
+    >>> from treewright.formulations import OCTSVM
+    >>> model = OCTSVM(np.array([[0.0], [1.0]]), np.array([1, 1]), np.ones(2), depth=0)
+    >>> pruned(model, Tree.stump([1.0], -1.0, [[0.0, 0.0], [0.0, 2.0]])).n_nodes
+    1
+    """
+    assert tree.labels is not None
+    level = tree.level
+    # what a point of the other class pays at a leaf here
+    price = model.leaf_price * np.maximum(0, model.depth + 1 - level)
+    weight = leaf_counts(tree, model.X, model.y, model.weight, 2)
+    cost = price * weight[np.arange(tree.n_nodes), 1 - tree.labels]
+    loss = {node: _loss(model, tree, node, inside) for node, inside, _ in members(tree, model.X)}
+    keep = np.ones(tree.n_nodes, dtype=bool)
+    for node in tree.branches[::-1]:
+        children = [int(tree.left[node]), int(tree.right[node])]
+        split = loss[int(node)] + model.c3 + cost[children].sum()
+        as_leaf = float(price[node] * weight[node].min())
+        cost[node] = min(split, as_leaf)
+        keep[children] = split < as_leaf - 1e-9
+    return tree if keep.all() else tree.collapsed(keep)
+
+
+def _loss(model: OCTSVM, tree: Tree, node: int, inside: IntArray) -> float:
+    margin = model.sign[inside] * (model.X[inside] @ tree.weights[node] - tree.threshold[node])
+    return float(model.weight[inside] @ node_loss(margin, model.c1, model.c2))
 
 
 @dataclass
