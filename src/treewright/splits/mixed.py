@@ -38,16 +38,8 @@ class PricedRule(NamedTuple):
 def cut_along(points: Points, rows: IntArray, stake: FloatArray, normal: FloatArray) -> PricedRule:
     """Exact best threshold along a normal, and the better side for points that lack a value.
 
-    Parameters
-    ----------
-    points : Points
-        Points.
-    rows : ndarray of int, shape (n_rows,)
-        Which of them count.
-    stake : ndarray of shape (n_rows,)
-        What each of these costs on the left less what it costs on the right.
-    normal : ndarray of shape (n_features,)
-        A normal over numerical features, not zero.
+    Of the points some `rows` count, and `stake` is what each of these costs on the left less what it costs on the
+    right. The normal is over numerical features, and not zero.
 
     Examples
     --------
