@@ -12,8 +12,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.splits.categories import best_subset
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import Cuts, best_threshold
 
 __all__ = ["PricedRule", "best_category", "best_single", "cut_along"]

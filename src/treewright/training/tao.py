@@ -31,8 +31,7 @@ from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited
-from treewright.tree.measure import weighted_error
+from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited, weighted_error
 from treewright.tree.structure import Shape
 
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]

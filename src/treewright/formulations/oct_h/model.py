@@ -28,9 +28,8 @@ from treewright.formulations.oct_h.repair import GAP_TOLERANCE, repaired
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
 from treewright.splits.gaps import inseparable_groups
-from treewright.tree import Tree, counted
+from treewright.tree import Tree, counted, n_split_weights, weighted_error
 from treewright.tree.complete import Planes, leaves_reached
-from treewright.tree.measure import n_split_weights, weighted_error
 
 __all__ = ["OCTH"]
 

@@ -53,8 +53,7 @@ from treewright.formulations.svm1odt.mixed import Levels, filled
 from treewright.formulations.svm1odt.repair import repaired, with_sides_for_the_unseen
 from treewright.program import Program
 from treewright.solvers import Capability
-from treewright.tree import Tree, counted, side
-from treewright.tree.measure import weighted_error
+from treewright.tree import Tree, counted, side, weighted_error
 
 __all__ = ["SVM1ODT"]
 

@@ -13,8 +13,7 @@ from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.improve.driver import Node
 from treewright.search.improve.tao import SparseNodes
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule, Splits
+from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import halving_threshold
 from treewright.tree import Tree
 

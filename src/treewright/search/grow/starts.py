@@ -26,8 +26,7 @@ from treewright.search.grow.mixed import (
     random_subset,
 )
 from treewright.splits.l1_logistic import l1_logistic
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 

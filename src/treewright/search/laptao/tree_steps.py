@@ -21,8 +21,7 @@ from treewright.search.improve.leaves import MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
-from treewright.splits.points import Points
-from treewright.splits.rules import Splits
+from treewright.splits.points import Points, Splits
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 
