@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import as_column, missing_mask, refuse_dates, uniform
+from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.selection.choice import ChoiceSettings, ClusterChoice, Selection, choose_rows
 from treewright.tree import Tree
@@ -122,7 +123,7 @@ def _rows_and_tree(X: Any, tree: Any) -> tuple[FloatArray, Tree]:
         raise InvalidInputError("X is sparse; hulls need few features with values, use an array")
     refuse_dates(X, "X")
     if not isinstance(tree, Tree):
-        if not hasattr(tree, "_check_rows"):
+        if not isinstance(tree, TreeModel):
             raise InvalidInputError(f"tree is a {type(tree).__name__}; use a Tree or a fitted estimator that has one")
         check_is_fitted(tree, "tree_")
         return np.asarray(tree._check_rows(X), dtype=np.float64), tree.tree_
