@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treewright
 from tests.contracts import measures
-from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_octsvm, best_s2oct, best_svm1odt
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
     FITS,
@@ -38,16 +38,22 @@ from treewright import (
     C2RFClassifier,
     LapSVMClassifier,
     OCTHClassifier,
+    OCTSVMClassifier,
+    RESVMClassifier,
     S2OCTClassifier,
     SSCTClassifier,
     SVM1ODTClassifier,
     Tree,
 )
+from treewright.formulations.octsvm import OCTSVM, RESVM
 
 RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
 """Estimators for which a promise has a test."""
 
-SOLVED = ("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier", "SVM1ODTClassifier")
+SOLVED = (
+    *("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier"),
+    *("SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"),
+)
 
 
 def each(promise: int, *only: str, given: list[Fit] | None = None) -> Any:
@@ -91,7 +97,7 @@ def elsewhere(fit: Fit) -> Any:
 # ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
 
 
-SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCTH", "SVM1"))]
+SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCT", "SVM1", "RESVM"))]
 """Those with ``transduction_`` from the model itself; LapTAO's is from the graph."""
 
 
@@ -105,7 +111,7 @@ def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
             assert np.array_equal(model.transduction_[hidden], predicted(model, data)[hidden])
 
 
-@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCTH", "S2OCT", "SVM1"))])
+@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCT", "S2OCT", "SVM1", "RESVM"))])
 def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
     data, model = in_other_units(fit), elsewhere(fit)
     assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-6, abs=1e-6)
@@ -113,7 +119,7 @@ def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
 
 def test_2_formulations_of_all_solved_models_are_among_the_cases():
     prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
-    prefixes["SVM1ODTClassifier"] = "svm1odt"
+    prefixes |= {"SVM1ODTClassifier": "svm1odt", "OCTSVMClassifier": "octsvm", "RESVMClassifier": "resvm"}
     for kind, prefix in prefixes.items():
         assert any(case.name.startswith(prefix) for case in CASES)
         RAN[2].add(kind)
@@ -172,7 +178,7 @@ def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
     assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
 
 
-@each(4, "oct-h-priced", "s2oct-hard", "svm1odt")
+@each(4, "oct-h-priced", "s2oct-hard", "svm1odt", "octsvm", "octsvm-priced", "resvm")
 @pytest.mark.parametrize("seconds", [0.01, 20.0])
 def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     """The start is the optimum, which a search without time would not find."""
@@ -273,6 +279,25 @@ def test_5_svm1odt_is_as_good_as_the_brute_force_optimum(seed):
     enclosed(model, best_svm1odt(problem) * measures.weight_of_a_row(data["sample_weight"]))
 
 
+@pytest.mark.parametrize("depth", [0, 1])
+def test_5_octsvm_is_as_good_as_the_brute_force_optimum(depth):
+    rng = np.random.default_rng(depth)
+    X = rng.integers(0, 9, (6, 1 if depth else 2)) / 8.0
+    X[0], X[1] = 0.0, 1.0  # features are scaled to [0, 1], which they are already
+    weight = rng.integers(1, 4, 6).astype(float)
+    data = {"X": X, "y": np.arange(6) % 2, "sample_weight": weight}
+    model = run_solved(OCTSVMClassifier(depth, c1=1.0, c2=1.0, c3=0.1, relabel="tree", random_state=0), data)
+    unit = measures.weight_of_a_row(weight)
+    merged = OCTSVM(X, data["y"], weight / unit, depth, c1=1.0, c2=1.0, c3=0.1)
+    enclosed(model, best_octsvm(merged) * unit)
+
+
+def test_5_resvm_is_as_good_as_the_brute_force_optimum():
+    data = {"X": np.array([[0.0], [0.25], [0.5], [1.0], [0.75], [0.125]]), "y": np.array([0, 0, 1, 1, 0, 1])}
+    model = run_solved(RESVMClassifier(c1=3.0, c2=2.0, random_state=0), data)
+    enclosed(model, best_octsvm(RESVM(data["X"], data["y"], np.ones(6), c1=3.0, c2=2.0)))
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
@@ -337,9 +362,9 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     n, p = {"C2RFClassifier": (4000, 6)}.get(kind, (300, 6))
     if solver == "gurobi":
-        n, p = (60, 3)
+        n, p = (30, 3) if kind == "OCTSVMClassifier" else (60, 3)
     X, y = rng.normal(size=(n, p)), rng.integers(0, 3 if kind == "S2OCTClassifier" else 2, n)
-    if kind in ("OCTHClassifier", "SVM1ODTClassifier"):
+    if kind in ("OCTHClassifier", "SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"):
         return {"X": X[: n // 2], "y": y[: n // 2]}
     y[n // 2 :] = -1
     groups = np.arange(n) % 2
@@ -347,7 +372,11 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     return {"X": X, "y": y, "groups": groups, "totals": totals}
 
 
-TIMED = [fit for fit in FITS if fit.name in ("oct-h-priced", "svm1odt", "s2oct", "s2oct-everywhere", "c2rf-paper")]
+TIMED = [
+    fit
+    for fit in FITS
+    if fit.name in ("oct-h-priced", "svm1odt", "octsvm", "resvm", "s2oct", "s2oct-everywhere", "c2rf-paper")
+]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -19,7 +19,7 @@ from treewright.estimators.common.parameters import estimator, parameter, parame
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.training.octsvm import OCTSVMFit, OCTSVMSettings, last_splits, train_octsvm
+from treewright.training.octsvm import OCTSVMFit, OCTSVMSettings, against_others, last_splits, train_octsvm
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
@@ -29,7 +29,7 @@ from treewright.tree.text import export_text, path_texts
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
 
 _CHOSEN = ("max_norm", "relabel_cost")
-_PRICE = [Interval(Real, 0, None, closed="left"), None]
+_PRICE = [Interval(Real, 0, None, closed="both"), None]
 
 
 class SuspectLabel(NamedTuple):
@@ -174,7 +174,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
     def _values(self, rows: Any) -> FloatArray:
         if len(self.trees_) == 1:
             return last_splits(self.tree_, rows, self._level())[:, None]
-        sides = [_against_others(tree, label) for label, tree in enumerate(self.trees_)]
+        sides = [against_others(tree, label) for label, tree in enumerate(self.trees_)]
         return np.stack([last_splits(tree, rows, self._level()) for tree in sides], axis=1)
 
     def _class_numbers(self, rows: Any) -> IntArray:
@@ -306,12 +306,6 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             raise ModelFileError(f"there are {len(self.trees_)} trees, expected {expected}")
 
 
-def _against_others(tree: Tree, label: int) -> Tree:
-    """The tree of a class with labels 1 for it and 0 for all others."""
-    assert tree.labels is not None
-    return tree.with_leaves(tree.values, (tree.labels == label).astype(np.int64))
-
-
 @estimator
 class OCTSVMClassifier(RelabelingModel):
     r"""Optimal tree of maximum-margin splits that finds and corrects wrong labels (OCTSVM).
@@ -386,12 +380,12 @@ class OCTSVMClassifier(RelabelingModel):
         default="auto", allowed=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
     )
     relabel_cost: float | str = parameter(
-        default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+        default="auto", allowed=[Interval(Real, 0, None, closed="both"), StrOptions({"auto"})]
     )
     split_cost: float = parameter(default=0.04, allowed=[Interval(Real, 0, None, closed="left")])
     c1: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
     c2: float | None = parameter(default=None, allowed=_PRICE)
-    c3: float | None = parameter(default=None, allowed=_PRICE)
+    c3: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="left"), None])
 
     def _prepared(self, weighted: bool) -> Solving:
         given = [name for name in ("c1", "c2", "c3") if getattr(self, name) is not None]
@@ -411,13 +405,15 @@ class OCTSVMClassifier(RelabelingModel):
         return {"max_norm_": found.max_norm, "relabel_cost_": found.relabel_cost}
 
     def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {name: getattr(self, f"{name}_") for name in _CHOSEN}
+        chosen = {name: getattr(self, f"{name}_") for name in _CHOSEN}
+        # JSON has no infinite numbers
+        return super()._fitted_state() | {name: "inf" if value == np.inf else value for name, value in chosen.items()}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         for name in _CHOSEN:
-            value = state[name]
-            if value is not None and (not is_number(value) or value < 0):
+            value = np.inf if state[name] == "inf" else state[name]
+            if value is not None and value != np.inf and (not is_number(value) or value < 0):
                 raise ModelFileError(f"fit.{name} is {value!r}, expected a number from 0 on, or null")
             setattr(self, f"{name}_", value)
 
@@ -459,7 +455,7 @@ class RESVMClassifier(RelabelingModel):
     """
 
     c1: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
-    c2: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="left")])
+    c2: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="both")])
     relabel: str = parameter(default="tree", allowed=[StrOptions({"committee", "tree"})])
 
     def _settings(self) -> OCTSVMSettings:

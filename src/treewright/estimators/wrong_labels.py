@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Merge, Sample, Scale, Weighted, make_problem, reduced, unit_scaling
-from treewright.data._checks import refuse_dates
+from treewright.data._checks import refuse_dates, show
 from treewright.estimators.common.model import thread_count
 from treewright.exceptions import InvalidInputError
 from treewright.training.conduct import Conduct
@@ -113,8 +113,8 @@ def find_wrong_labels(
     if counts.min() < FEWEST:
         label = problem.classes[int(counts.argmin())]
         raise InvalidInputError(
-            f"class {label!r} has {counts.min()} different rows, at least {FEWEST} are needed: leave it out, or give "
-            "more"
+            f"class {show(label)} has {counts.min()} different rows, at least {FEWEST} are needed: give more, or leave "
+            "the class out"
         )
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     conduct = Conduct(thread_count(n_jobs), seed)

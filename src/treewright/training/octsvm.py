@@ -31,7 +31,15 @@ from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.training.wrong_labels import find_suspects
 from treewright.tree import Tree, leaf_counts, route
 
-__all__ = ["OCTSVMFit", "OCTSVMSettings", "chosen_length", "last_splits", "octsvm_model", "train_octsvm"]
+__all__ = [
+    "OCTSVMFit",
+    "OCTSVMSettings",
+    "against_others",
+    "chosen_length",
+    "last_splits",
+    "octsvm_model",
+    "train_octsvm",
+]
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Lengths of normals that cross-validation chooses from."""
@@ -144,6 +152,8 @@ def train_octsvm(
     X, weight = np.ascontiguousarray(points.X, dtype=np.float64), points.weight
     classes = [1] if problem.n_classes == 2 else list(range(problem.n_classes))
     given = [reduction.apply_tree(tree) for tree in starts or []]
+    if problem.n_classes > 2:
+        given = [against_others(tree, label) for label, tree in enumerate(given)]
     max_norm = _length(X, labels.y, weight, classes, settings, conduct, budget)
     outcomes, found, losses = list[Outcome[Tree]](), list[Tree](), list[FloatArray]()
     for k, label in enumerate(classes):
@@ -320,6 +330,12 @@ def _optimized(model: OCTSVM, starts: list[Tree], solving: Solving, budget: Budg
         search_octsvm(best, model, starts, time, solving.seed, _PATIENCE)
 
     return optimize(model, search, solving, budget, _SEARCH_SHARE)
+
+
+def against_others(tree: Tree, label: int) -> Tree:
+    """The tree of a class with label 1 for it and 0 for all others."""
+    assert tree.labels is not None
+    return tree.with_leaves(np.zeros((tree.n_nodes, 2)), (tree.labels == label).astype(np.int64))
 
 
 def last_splits(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
