@@ -272,8 +272,8 @@ class OCTSVM:
     def decode(self, x: FloatArray) -> Tree:
         """Read the tree off a solution; its values are the weights of the points.
 
-        Nodes without a normal are leaves, unless one below them has one. Splits that no point reaches are leaves, and so
-        is what a leaf does as well, see :func:`treewright.formulations.octsvm.repair.pruned`.
+        Nodes without a normal are leaves, unless one below them has one. Splits that no point reaches are leaves, and
+        so is what a leaf does as well, see :func:`treewright.formulations.octsvm.repair.pruned`.
         """
         omega, intercept, split, place = self._planes(x)
         n_nodes, n_last = len(omega), 2**self.depth

@@ -7,9 +7,9 @@ that it reaches t. Above the last level sides are matters of fact: with :math:`f
           -f_{kt} \ge \mu Z_{k,left(t)} - F_k (1 - Z_{k,left(t)}) .
 
 *Constants.* Of the points that reach a split one has :math:`|f_{jt}| \le 1`, so that all have
-:math:`|f_{kt}| \le 1 + D_k n_t` where :math:`n_t \ge \lVert \omega_t \rVert` and :math:`D_k = \max_j \lVert x_k - x_j
-\rVert_*` is the distance to the farthest point in the dual norm. With the largest norm R that the cutoff leaves,
-:math:`F_k = 1 + D_k R`. A node that does not split has :math:`n_t = 0`, hence :math:`|\omega_{t0}| \le 1`.
+:math:`|f_{kt}| \le F_k = 1 + D_k R`, where R is the largest norm that the cutoff leaves and
+:math:`D_k = \max_j \lVert x_k - x_j \rVert_*` the distance to the farthest point in the dual norm. (Rows
+:math:`|f_{kt}| \le 1 + D_k n_t` with the norm of the node itself hold as well, but made solvers no faster.)
 
 *Relabelling* needs no product of variables. With the margin :math:`m = y f_{kt}`, and :math:`r = c_2 / c_1`,
 
@@ -83,10 +83,6 @@ def build(model: OCTSVM) -> Program:
         columns = np.broadcast_to(omega[t], X.shape)
         terms: list[Term] = [(columns, X), (np.full(len(X), offset[t]), 1.0), (f[:, t], -1.0)]
         builder.add_rows(f"value[{t + 1}]", terms, lower=0, upper=0)
-    each, node = f.ravel(), np.tile(norm, len(X))
-    D = np.repeat(model.reach, n_nodes)
-    builder.add_rows("reach_above", [(each, 1.0), (node, -D)], upper=1)
-    builder.add_rows("reach_below", [(each, -1.0), (node, -D)], upper=1)
     _add_sides(builder, model, z, f, F)
     _add_losses(builder, model, z, f, F)
     return builder.build()
