@@ -353,3 +353,13 @@ class TestAgainstOthers:
         np.testing.assert_allclose(farthest(X, norm), by_hand)
         many = np.vstack([X] * 101)
         assert np.all(farthest(many, norm)[:30] >= np.array(by_hand) - 1e-12)
+
+    def test_near_points_of_different_classes_pay(self) -> None:
+        """Two points 0.1 apart with norms of 4 at most: their margins sum up to 0.4, so one of them pays."""
+        X, y = np.array([[0.0], [0.45], [0.55], [1.0]]), np.array([0, 1, 0, 1])
+        model = OCTSVM(X, y, np.ones(4), depth=1, c1=2.0, c2=3.0, margin_price=0.0, max_norm=4.0)
+        start, stop = model.build().rows["near_pairs"]
+        assert sorted(model.build().row_lower[start:stop]) == pytest.approx([0.2, 0.2, 1.5])
+        for seed in range(20):
+            tree = model.repair(random_svm_tree(model, np.random.default_rng(seed)))
+            assert check(model.build(), model.encode(tree)).worst <= 1e-6

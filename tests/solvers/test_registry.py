@@ -104,7 +104,7 @@ class TestGurobiLicence:
         ("program", "text"),
         [
             (wide(3000), '3000 variables and 1 constraints.*allows 2000 and 2000.*solver="highs"'),
-            (wide(300, cone=True), '300 variables and 2 constraints.*allows 200 and 2000.*solver="scip"'),
+            (wide(300, cone=True), '300 variables and 2 constraints.*allows 200 and 2000.*solver="highs"'),
         ],
     )
     def test_too_large(self, limited: None, program: Program, text: str) -> None:

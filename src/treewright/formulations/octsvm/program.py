@@ -7,9 +7,9 @@ that it reaches t. Above the last level sides are matters of fact: with :math:`f
           -f_{kt} \ge \mu Z_{k,left(t)} - F_k (1 - Z_{k,left(t)}) .
 
 *Constants.* Of the points that reach a split one has :math:`|f_{jt}| \le 1`, so that all have
-:math:`|f_{kt}| \le 1 + D_k n_t` where :math:`n_t \ge \lVert \omega_t \rVert` and :math:`D_k = \max_j \lVert x_k - x_j
-\rVert_*` is the distance to the farthest point in the dual norm. With the largest norm R that the cutoff leaves,
-:math:`F_k = 1 + D_k R`. A node that does not split has :math:`n_t = 0`, hence :math:`|\omega_{t0}| \le 1`.
+:math:`|f_{kt}| \le F_k = 1 + D_k R`, where R is the largest norm that the cutoff leaves and
+:math:`D_k = \max_j \lVert x_k - x_j \rVert_*` the distance to the farthest point in the dual norm. (Rows
+:math:`|f_{kt}| \le 1 + D_k n_t` with the norm of the node itself hold as well, but made solvers no faster.)
 
 *Relabelling* needs no product of variables. With the margin :math:`m = y f_{kt}`, and :math:`r = c_2 / c_1`,
 
@@ -25,6 +25,11 @@ reaches t, minimizing over :math:`\xi \in [0, 1]` gives the convex envelope of i
 Equal points of both classes pay, whatever the split, for the lighter ones at least what a leaf costs them:
 :math:`\sum_c w_{kc} (e_c + r \xi_c) \ge \min_c w_{kc} \min(2, r) Z_{kt}`. (For :math:`|f| \le 1` the sum of what they
 pay is concave, as each is the smaller one of two linear functions, and beyond it does not fall.)
+
+*Near points* of different classes have :math:`m_i + m_j = f_i - f_j \le s = R \lVert x_i - x_j \rVert_*`. If both keep
+their labels they pay :math:`2 - s` at least, else r. All points are at the root, so that there
+:math:`e_i + r \xi_i + e_j + r \xi_j \ge \min(2 - s, r)`. With these rows HiGHS needs 3 to 20 times fewer nodes for 30
+to 40 points in the plane.
 """
 
 from __future__ import annotations
@@ -48,6 +53,9 @@ __all__ = ["build", "farthest", "planes_of", "point"]
 
 _EXACT_DISTANCES = 3000
 """Points up to which the farthest one is sought; beyond, the farthest corner of their box bounds the distance."""
+
+_MOST_PAIRS, _PAIRS_EACH, _LEAST_PAID = 1_000_000, 5, 0.05
+"""Pairs of near points: how many are looked at, how many taken for a point, and what one must pay to be taken."""
 
 _METRIC = {"l2": "euclidean", "l1": "cityblock", "linf": "chebyshev"}
 
@@ -83,10 +91,6 @@ def build(model: OCTSVM) -> Program:
         columns = np.broadcast_to(omega[t], X.shape)
         terms: list[Term] = [(columns, X), (np.full(len(X), offset[t]), 1.0), (f[:, t], -1.0)]
         builder.add_rows(f"value[{t + 1}]", terms, lower=0, upper=0)
-    each, node = f.ravel(), np.tile(norm, len(X))
-    D = np.repeat(model.reach, n_nodes)
-    builder.add_rows("reach_above", [(each, 1.0), (node, -D)], upper=1)
-    builder.add_rows("reach_below", [(each, -1.0), (node, -D)], upper=1)
     _add_sides(builder, model, z, f, F)
     _add_losses(builder, model, z, f, F)
     return builder.build()
@@ -176,6 +180,8 @@ def _add_losses(builder: ProgramBuilder, model: OCTSVM, z: IntArray, f: IntArray
         if xi is not None:
             builder.add_rows(f"flips_wrong[{t + 1}]", [(xi[:, t], 1.0), (here, -1.0 * wrong)], upper=0)
         _add_both_labels(builder, model, f"both_labels[{t + 1}]", z[:, inside[t]], e[:, t], xi, t)
+    if xi is not None:
+        _add_near_pairs(builder, model, e[:, 0], xi[:, 0])
 
 
 def _add_both_labels(
@@ -195,6 +201,25 @@ def _add_both_labels(
     least = weight.min(axis=1, keepdims=True) * min(2.0, ratio)
     terms.append((here[both], np.broadcast_to(-least, here[both].shape)))
     builder.add_rows(name, terms, lower=0)
+
+
+def _add_near_pairs(builder: ProgramBuilder, model: OCTSVM, e: IntArray, xi: IntArray) -> None:
+    """Points of different classes that are near one another pay at the root, where all points are."""
+    group, klass = pairs_of(model)
+    first, second = np.flatnonzero(klass == 0), np.flatnonzero(klass == 1)
+    if not len(first) or not len(second) or len(first) * len(second) > _MOST_PAIRS:
+        return
+    ratio, X = model.c2 / model.c1, model.centred
+    apart = cdist(X[group[first]], X[group[second]], _METRIC[DUAL[model.norm]])
+    pays = np.minimum(2.0 - model.norm_limit * apart, ratio)
+    pays[apart == 0.0] = 0.0  # equal points pay more than that
+    taken = np.zeros(pays.shape, dtype=bool)  # for each point the nearest ones
+    np.put_along_axis(taken, np.argsort(-pays, axis=1, kind="stable")[:, :_PAIRS_EACH], True, axis=1)
+    np.put_along_axis(taken, np.argsort(-pays, axis=0, kind="stable")[:_PAIRS_EACH], True, axis=0)
+    a, b = np.nonzero(taken & (pays >= _LEAST_PAID))
+    if len(a):
+        pair = np.stack([first[a], second[b]], axis=1)
+        builder.add_rows("near_pairs", [(e[pair], 1.0), (xi[pair], ratio)], lower=pays[a, b])
 
 
 # ---------------------------------------------------------------------- points of the program

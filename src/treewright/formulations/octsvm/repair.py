@@ -29,7 +29,8 @@ def repaired(model: OCTSVM, tree: Tree) -> Tree:
 
     A feasible tree stays as it is, to the last bit. Splits that no point reaches become leaves, and those with all
     points beyond the margin are scaled down until one is at its end: neither ever costs anything. Of a tree that is not
-    feasible then, the directions and places of the splits stay, and their scales are chosen anew, see :func:`scaled`.
+    feasible then, the directions and places of the splits stay, their scales are chosen anew (see :func:`scaled`), and
+    what a leaf does as well goes (see :func:`pruned`).
     """
     tree = comparable(model, tree)
     reached = visited(tree, model.X)
@@ -39,7 +40,7 @@ def repaired(model: OCTSVM, tree: Tree) -> Tree:
         keep[tree.left[idle]], keep[tree.right[idle]] = False, False
         tree = tree.collapsed(keep)
     tree = _pulled_in(model, tree)
-    return tree if is_feasible(model, tree) else scaled(model, tree)
+    return tree if is_feasible(model, tree) else pruned(model, scaled(model, tree))
 
 
 def _pulled_in(model: OCTSVM, tree: Tree) -> Tree:
