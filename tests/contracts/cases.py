@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.contracts.brute_force import best_c2rf, best_oct_h, best_octsvm, best_s2oct, best_svm1odt
+from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals

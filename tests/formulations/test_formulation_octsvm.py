@@ -363,3 +363,33 @@ class TestAgainstOthers:
         for seed in range(20):
             tree = model.repair(random_svm_tree(model, np.random.default_rng(seed)))
             assert check(model.build(), model.encode(tree)).worst <= 1e-6
+
+
+class TestEdges:
+    @pytest.mark.parametrize("name", ["one point", "one class", "no weight", "equal points", "huge prices", "depth 3"])
+    @pytest.mark.parametrize("norm", ["l2", "linf"])
+    def test_small_and_odd_data(self, name: str, norm: str) -> None:
+        X, y, weight = np.array([[0.0], [0.5], [1.0]]), np.array([0, 1, 0]), np.ones(3)
+        settings = {"depth": 1, "c1": 1.0, "c2": 1.0, "norm": norm}
+        expected = {"one point": 0.0, "one class": 0.0, "no weight": 0.0, "equal points": 2.0}.get(name)
+        if name == "one point":
+            X, y, weight = X[:1], y[:1], weight[:1]
+        elif name == "one class":
+            y = np.zeros(3, dtype=int)
+        elif name == "no weight":
+            weight = np.zeros(3)
+        elif name == "equal points":
+            X = np.zeros((3, 1))
+        elif name == "huge prices":
+            settings |= {"c1": 1e4, "c2": 1e6}
+        else:
+            settings |= {"depth": 3, "c3": 0.01}
+        model = OCTSVM(X, y, weight, **settings)
+        result = get_solver("highs").solve(model.build(), time_limit=20)
+        tree = model.decode(result.x)
+        assert result.status is Status.OPTIMAL
+        assert model.objective(tree) == pytest.approx(result.objective, rel=1e-5, abs=1e-6)
+        assert model.repair(tree) is tree
+        if expected is not None:
+            assert result.objective == pytest.approx(expected, abs=1e-9)
+        assert model.lower_bound() - 1e-9 <= result.objective <= model.leaf_objective + 1e-6

@@ -153,8 +153,8 @@ class OCTSVM:
 
     def _refuse_data(self) -> None:
         n = len(self.X)
-        if self.X.ndim != 2 or n == 0:
-            raise InvalidInputError(f"X has shape {self.X.shape}; a table with points is needed")
+        if self.X.ndim != 2 or self.X.size == 0:
+            raise InvalidInputError(f"X has shape {self.X.shape}; a table with points and features is needed")
         for name in ("y", "weight"):
             if np.shape(getattr(self, name)) != (n,):
                 raise InvalidInputError(f"{name} has shape {np.shape(getattr(self, name))}, expected ({n},)")
