@@ -90,7 +90,7 @@ def in_other_units(fit: Fit) -> dict[str, Any]:
 @cache
 def elsewhere(fit: Fit) -> Any:
     """The fit on features of very different sizes; it need not prove anything."""
-    limit = {"time_limit": 0.75} if fit.kind in SOLVED else {}
+    limit = {"time_limit": 0.4} if fit.kind in SOLVED else {}
     return run(fit, in_other_units(fit), **limit)
 
 
@@ -186,8 +186,9 @@ def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     assert best.status_ == "optimal"
     model = run(fit, warm_start=best, time_limit=seconds, random_state=1)
     assert model.objective_ <= best.objective_ * (1 + 1e-9)
-    bare = run(fit, warm_start=best.tree_, time_limit=seconds, random_state=1)
-    assert bare.objective_ <= best.objective_ * (1 + 1e-9)
+    if seconds < 1:
+        bare = run(fit, warm_start=best.tree_, time_limit=seconds, random_state=1)
+        assert bare.objective_ <= best.objective_ * (1 + 1e-9)
 
 
 @each(4, "c2rf-paper")
@@ -386,8 +387,8 @@ def test_6_a_time_limit_is_kept_and_something_is_returned(fit, solver):
     settings = {"estimator": None} if fit.kind == "C2RFClassifier" else {}
     if fit.name == "s2oct-everywhere":
         data = {"X": data["X"], "y": np.minimum(data["y"], 1), "totals": {1: 17}}
-    with within(1.0 * 1.1 + 1.0):
-        model = run(fit, data, solver=solver, time_limit=1.0, **settings)
+    with within(0.6 * 1.1 + 1.0):
+        model = run(fit, data, solver=solver, time_limit=0.6, **settings)
     assert model.bound_ <= model.objective_
     assert model.status_ in ("optimal", "time_limit")
     assert predicted(model, data).shape == data["y"].shape
@@ -421,7 +422,7 @@ def same(first: Any, second: Any, data: dict[str, Any]) -> None:
     assert np.array_equal(predicted(first, data), predicted(second, data))
 
 
-@each(7)
+@each(7, given=[fit for fit in fits_of(7) if not fit.branches])
 def test_7_the_same_fit_gives_the_same_model(fit):
     data = fit.data()
     same(plain(fit), run(fit, data), data)
@@ -430,10 +431,10 @@ def test_7_the_same_fit_gives_the_same_model(fit):
 @pytest.mark.parametrize("solver", SOLVERS)
 @each(7, given=[fit for fit in FITS if fit.branches])
 def test_7_the_same_solver_gives_the_same_model_and_all_the_same_objective(fit, solver):
-    first, second = run(fit, solver=solver), run(fit, solver=solver)
-    assert first.status_ == "optimal"
-    same(first, second, fit.data())
     best = plain(fit)
+    first = best if solver == best.solver else run(fit, solver=solver)
+    assert first.status_ == "optimal"
+    same(first, run(fit, solver=solver), fit.data())
     assert first.objective_ == pytest.approx(best.objective_, rel=2 * first.gap, abs=1e-6)
 
 
@@ -471,20 +472,13 @@ def alike(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 @each(8)
-def test_8_names_of_features_do_not_matter(fit):
+def test_8_names_of_features_and_classes_do_not_matter(fit):
     data = fit.data()
     frame = pd.DataFrame(data["X"], columns=[f"column {j}" for j in range(data["X"].shape[1])])
-    before, named = plain(fit), run(fit, data | {"X": frame})
-    assert getattr(before, "tree_", None) == getattr(named, "tree_", None)
-    assert np.array_equal(predicted(named, data | {"X": frame}), predicted(before, data))
-
-
-@each(8, given=[fit for fit in fits_of(8) if "Classifier" in fit.kind])
-def test_8_names_of_classes_do_not_matter(fit):
-    data = fit.data()
-    names = {-1: -1, 0: "u", 1: "v", 2: "w"}
-    y = np.array([names[k] for k in data["y"].tolist()], dtype=object)
-    renamed = data | {"y": y}
+    names = {-1: -1, 0: "u", 1: "v", 2: "w"} if "Classifier" in fit.kind else {}
+    renamed = data | {"X": frame}
+    if names:
+        renamed["y"] = np.array([names[k] for k in data["y"].tolist()], dtype=object)
     if "totals" in data:
         of = data["totals"]
         renamed["totals"] = (
@@ -494,7 +488,7 @@ def test_8_names_of_classes_do_not_matter(fit):
         )
     before, named = plain(fit), run(fit, renamed)
     assert getattr(before, "tree_", None) == getattr(named, "tree_", None)
-    assert predicted(named, renamed).tolist() == [names[k] for k in predicted(before, data).tolist()]
+    assert predicted(named, renamed).tolist() == [names.get(k, k) for k in predicted(before, data).tolist()]
 
 
 @each(8, "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "c2rf-paper")

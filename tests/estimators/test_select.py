@@ -118,3 +118,29 @@ def test_bad_input_is_refused(change, words):
     given = {"X": X, "y": y, "tree": STUMP, **change}
     with pytest.raises((ValueError, TypeError), match=words):
         select(**given)
+
+
+def test_categories_by_name_as_the_estimators_take_them():
+    X, y = rows()
+    X[:, 1] = np.arange(120) % 3
+    wanted = select(X, y, STUMP, beta_1=0.99, categorical_features=[1]).rows
+    assert not np.array_equal(wanted, select(X, y, STUMP, beta_1=0.99).rows)
+    for frame in (pd.DataFrame(X, columns=["size", "colour"]), pl.DataFrame(X, schema=["size", "colour"])):
+        np.testing.assert_array_equal(
+            select(frame, y, STUMP, beta_1=0.99, categorical_features=["colour"]).rows, wanted
+        )
+        with pytest.raises(InvalidInputError, match="names .shape."):
+            select(frame, y, STUMP, categorical_features=["shape"])
+    text = pd.DataFrame({"size": X[:, 0], "colour": np.array(["b", "g", "r"])[X[:, 1].astype(int)]})
+    model = TAOClassifier(max_depth=1, categorical_features="from_dtype", random_state=0).fit(text, y)
+    by_type = select(text, y, model, beta_1=0.99, categorical_features="from_dtype")
+    np.testing.assert_array_equal(by_type.rows, select(text, y, model, beta_1=0.99).rows)
+
+
+def test_rows_of_weight_0_are_as_if_they_were_not_there():
+    X, y = rows()
+    far = np.vstack([X, [[1e6, -1e6]]])
+    chosen = select(far, [*y, "no"], STUMP, sample_weight=np.append(np.ones(120), 0.0), epsilon=0.05)
+    alone = select(X, y, STUMP, sample_weight=np.ones(120), epsilon=0.05)
+    np.testing.assert_array_equal(chosen.rows, alone.rows)
+    assert chosen.n_rows == 120 and " of 120 rows" in chosen.reason

@@ -45,7 +45,6 @@ FIT_TWICE = (
 
 
 OF_FITS = (
-    *FIT_TWICE,
     "check_all_zero_sample_weights_error",
     "check_classifiers_classes",
     "check_classifiers_one_label",
@@ -58,10 +57,12 @@ OF_FITS = (
     "check_estimators_pickle",
     "check_fit2d_1",
     "check_fit_check_is_fitted",
+    "check_fit_idempotent",
     "check_methods_",
     "check_non_transformer_estimators_n_iter",
     "check_readonly_memmap_input",
     "check_regressor",
+    "check_sample_weight_equivalence",
 )
 """Checks of what is fitted and predicted."""
 
@@ -75,15 +76,15 @@ def with_checks(*first, again=()):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @with_checks(
-    OCTHClassifier(2, time_limit=2),
-    S2OCTClassifier(time_limit=2),
-    SVM1ODTClassifier(alpha_2=1.0, time_limit=1),
+    OCTHClassifier(2, time_limit=1),
+    S2OCTClassifier(time_limit=1),
+    SVM1ODTClassifier(time_limit=1),
     OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
     RESVMClassifier(time_limit=1, gap=0.9),
     again=[
         OCTSVMClassifier(0, n_estimators=5, time_limit=2, gap=0.9),
-        OCTHClassifier(2, time_limit=2, solver="scip"),
-        S2OCTClassifier(time_limit=2, solver="scip"),
+        OCTHClassifier(2, time_limit=1, solver="scip"),
+        S2OCTClassifier(time_limit=1, solver="scip"),
         SVM1ODTClassifier(time_limit=1, solver="scip"),
     ],
 )
@@ -92,6 +93,8 @@ def test_scikit_learn_check(estimator, check):
     good = (*FIT_TWICE, "check_classifiers_train") if hasattr(estimator, "relabel") else FIT_TWICE
     if not check.func.__name__.startswith(good):
         estimator = clone(estimator).set_params(time_limit=0.15)
+    elif isinstance(estimator, SVM1ODTClassifier):  # prices that are chosen in so little time depend on the clock
+        estimator = clone(estimator).set_params(alpha_2=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:

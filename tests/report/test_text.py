@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from treewright import C2RFClassifier, LapSVMClassifier, OCTHClassifier, TAOClassifier, TAORegressor, TotalsClassifier
+from treewright import (
+    C2RFClassifier,
+    LapSVMClassifier,
+    OCTHClassifier,
+    SVM1ODTClassifier,
+    TAOClassifier,
+    TAORegressor,
+    TotalsClassifier,
+)
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.report import STATUS_WORDS, fit_report
 from treewright.report.text import text_table, totals_table
@@ -144,3 +152,13 @@ def test_what_is_no_tree_of_classes_has_no_report(model):
     model.fit(X, y)
     with pytest.raises(InvalidInputError, match=f"{type(model).__name__} is no classifier that is one tree"):
         fit_report(model, y, model.predict(X))
+
+
+def test_what_was_chosen_is_told_beside_auto():
+    rng = np.random.default_rng(0)
+    table = rng.random((40, 2))
+    y = (table[:, 0] > 0.5).astype(int)
+    model = SVM1ODTClassifier(max_depth=1, time_limit=2.0, random_state=0).fit(table, y)
+    report = fit_report(model, y, model.predict(table))
+    assert f"alpha_2='auto' (chosen: {model.alpha_2_:g})" in report
+    assert "epsilon='auto' (chosen: 0.05)," in report and "selection='auto'," in report

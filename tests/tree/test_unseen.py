@@ -1,9 +1,11 @@
 """What no training point decides goes to the side of more training weight."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from treewright.tree import Tree, route, settled, side
+from treewright.tree import Tree, export_text, route, settled, side
 
 
 def random_tree(rng: np.random.Generator, n_levels: int) -> Tree:
@@ -55,3 +57,27 @@ def test_a_tree_of_numbers_keeps_its_splits():
     assert found.missing_left.tolist() == [True, False, False]
     assert np.array_equal(found.weights, tree.weights) and np.array_equal(found.left, tree.left)
     assert not settled(tree, np.array([[0.0], [1.0]]), np.ones(2)).missing_left.any()  # a tie: right
+
+
+@pytest.mark.parametrize("weight", [2.0, -0.5])
+@pytest.mark.parametrize("missing_left", [True, False])
+def test_a_split_that_parts_gaps_alone_parts_them_from_any_value(weight, missing_left):
+    X = np.array([[3.0], [np.nan], [5.0], [4.0]])
+    lowest = min(weight * 3.0, weight * 5.0)
+    threshold = lowest - 1.0 if missing_left else lowest + 10.0
+    tree = Tree.stump([weight], threshold, [[1.0], [2.0]])
+    tree = replace(tree, missing_left=np.array([missing_left, False, False]))
+    found = settled(tree, X, np.ones(4))
+    assert np.array_equal(route(found, X), route(tree, X))
+    strange = route(found, np.array([[-1e9], [1e9], [3.5]]))
+    assert np.all(strange == route(tree, X)[0])
+    assert ("x0 is missing:" if missing_left else "x0 is known:") in export_text(found, show_missing=True)
+    both = settled(tree, np.array([[3.0], [5.0]]), np.ones(2))  # without gaps at the node there is nothing to part
+    assert np.array_equal(both.threshold, tree.threshold)
+
+
+def test_a_split_that_parts_values_keeps_its_threshold():
+    X = np.array([[3.0], [np.nan], [5.0]])
+    tree = replace(Tree.stump([1.0], 4.0, [[1.0], [2.0]]), missing_left=np.array([True, False, False]))
+    assert settled(tree, X, np.ones(3)).threshold[0] == 4.0
+    assert "x0 <= 4 or missing:" in export_text(tree, show_missing=True)

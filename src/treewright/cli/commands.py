@@ -35,7 +35,7 @@ from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
 from treewright.files import replacing
 from treewright.names import printable
-from treewright.report.text import STATUS_WORDS, fit_report, proof_words, text_table, totals_table
+from treewright.report.text import STATUS_WORDS, fit_report, parameter_words, proof_words, text_table, totals_table
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -142,7 +142,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         f"target: {printable(model.target or 'without a name')}; classes: {listing(estimator.classes_.tolist())}",
         "features: " + (f"{estimator.n_features_in_} without names" if names is None else _joined(names)),
         *_category_lines(estimator, names),
-        "parameters: " + ", ".join(f"{k}={v!r}" for k, v in plain_parameters(estimator).items()),
+        "parameters: " + parameter_words(estimator),
         "",
         estimator.export_text(),
         "",

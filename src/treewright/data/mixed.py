@@ -20,7 +20,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
 from treewright.exceptions import InvalidInputError, ModelFileError
 
-__all__ = ["Features", "Level", "check_finite", "has_other_than_numbers", "is_frame", "refuse_text"]
+__all__ = ["Features", "Level", "check_finite", "chosen_features", "has_other_than_numbers", "is_frame", "refuse_text"]
 
 Level = str | bool | int | float
 """What a level of a category may be."""
@@ -84,7 +84,7 @@ class Features:
             If columns cannot be used; the text names all of them.
         """
         columns, labels = _columns(X)
-        chosen = _chosen(X, columns, labels, categorical_features)
+        chosen = chosen_features(X, categorical_features)
         levels: list[tuple[Level, ...] | None] = [None] * len(columns)
         refused = _Refused(labels)
         for j in np.flatnonzero(chosen).tolist():
@@ -284,8 +284,15 @@ def _is_text_column(column: Any) -> bool:
     return cells.dtype.kind == "O" and any(isinstance(v, str) for v in cells)
 
 
-def _chosen(X: Any, columns: Sequence[Any], labels: Sequence[str | int], given: Any) -> BoolArray:
-    """Mask of the categorical features."""
+def chosen_features(X: Any, given: Any) -> BoolArray:
+    """Mask of the features that are categorical, from what :meth:`Features.learn` takes for them.
+
+    Examples
+    --------
+    >>> chosen_features([[0.0, 1.0, 2.0]], [2]).tolist()
+    [False, False, True]
+    """
+    columns, labels = _columns(X)
     n = len(columns)
     if given is None:
         return np.zeros(n, dtype=bool)

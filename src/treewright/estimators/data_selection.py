@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import as_column, missing_mask, refuse_dates, uniform
+from treewright.data.mixed import chosen_features
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.selection.choice import ChoiceSettings, ClusterChoice, Selection, choose_rows
@@ -32,7 +33,7 @@ def select(
     epsilon: float = 0.0,
     beta_1: float = 0.2,
     beta_2: float = 0.05,
-    categorical_features: ArrayLike | None = None,
+    categorical_features: Any = None,
     time_limit: float | None = None,
     told: Callable[[ClusterChoice], None] | None = None,
 ) -> Selection:
@@ -58,15 +59,16 @@ def select(
         between them and passes over outliers, then the nearest to the splits as before; it solves a program for each 30
         points, and is slow beyond some thousands.
     sample_weight : array-like of shape (n_samples,) or None
-        Weights; rows of weight 0 are not looked at, the others keep theirs.
+        Weights; rows of weight 0 are as if they were not there, the others keep theirs.
     epsilon : float
         With "hull": a point nearer than this to the hull of others, in each feature, is inside too; as a share of the
         features' ranges.
     beta_1, beta_2 : float
         Shares, between 0 and 1, of the distinct rows of a cluster.
-    categorical_features : array-like of bool or int, or None
-        Features that are categories, as a mask or their numbers; None for those of the estimator, with a Tree those
-        that it splits so. Points of a hull have equal categories, and values in the same features.
+    categorical_features : None, "from_dtype" or array-like of bool, int or str
+        Features that are categories, as the estimators take them: a mask, column numbers, or names of columns of a
+        frame; None for those of the estimator, with a Tree those that it splits so. Points of a hull have equal
+        categories, and values in the same features.
     time_limit : float or None
         Seconds after which the clusters that are left, the largest ones, get the `beta_2` of their points that are
         nearest to the splits. So does Ctrl-C.
@@ -110,7 +112,7 @@ def select(
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if categorical_features is None and known is not None:
         categorical_features = [levels is not None for levels in known]
-    categorical = _mask(categorical_features, rows.shape[1])
+    categorical = None if categorical_features is None else chosen_features(X, categorical_features)
     with budget.stop_on_interrupt():
         return choose_rows(
             rows, label, tree, settings, weight=weight, categorical=categorical, budget=budget, told=told
@@ -139,20 +141,3 @@ def _class_numbers(y: ArrayLike) -> IntArray:
     if missing_mask(column).any():
         raise InvalidInputError("y has missing labels; select from the labelled rows alone")
     return np.unique(uniform(column, "y"), return_inverse=True)[1].reshape(-1)
-
-
-def _mask(features: ArrayLike | None, n_features: int) -> BoolArray | None:
-    """Features that are categories, as a mask."""
-    if features is None:
-        return None
-    given = np.asarray(features)
-    if given.dtype == bool and given.shape == (n_features,):
-        return given
-    if given.size and given.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"categorical_features={features!r}; expected a mask of {n_features} features, or their numbers"
-        )
-    numbers = given.astype(np.int64).ravel()
-    if np.any((numbers < 0) | (numbers >= n_features)):
-        raise InvalidInputError(f"categorical_features={features!r}; there are features 0 to {n_features - 1}")
-    return np.isin(np.arange(n_features), numbers)

@@ -138,7 +138,8 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. Several: the largest of a row decides.
         """
-        values = self._machines.values(self._check_rows(X), self.scaling_)
+        rows = self._check_rows(X)  # says so if there is no fit
+        values = self._machines.values(rows, self.scaling_)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _class_numbers(self, rows: FloatArray) -> IntArray:

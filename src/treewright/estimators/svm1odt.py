@@ -53,9 +53,11 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     Parameters
     ----------
     max_depth
-    epsilon : float
+    epsilon : float or "auto"
         The margin :math:`\epsilon`, from 1e-4 to 1: half the width of the band around a split in which rows pay, where
-        the farthest row is at distance 1.
+        the farthest row is at distance 1. "auto" is 0.05, or chosen by cross-validation among three finer ones where
+        rows far off leave little of the range to all others: where the middle half of the rows takes less than a
+        fifth of it in most features.
     alpha_1 : float or "auto"
         Price of the margin, ``alpha_1 * epsilon >= 1``: a row on a split pays that many errors. With less, a row in the
         margin would be cheaper than an error. "auto" is ``1 / epsilon``. 0, together with ``alpha_2=0``, makes the
@@ -106,7 +108,9 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     """
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
-    epsilon: float = parameter(default=0.05, allowed=[Interval(Real, 1e-4, 1, closed="both")])
+    epsilon: float | str = parameter(
+        default="auto", allowed=[Interval(Real, 1e-4, 1, closed="both"), StrOptions({"auto"})]
+    )
     alpha_1: float | str = parameter(default="auto", allowed=_PRICE)
     alpha_2: float | str = parameter(default="auto", allowed=_PRICE)
     selection: str | None = parameter(default="auto", allowed=[StrOptions({"auto", "hull", "balanced"}), None])

@@ -17,7 +17,7 @@ from treewright.names import printable
 from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
-__all__ = ["STATUS_WORDS", "fit_report", "proof_words", "text_table", "totals_table"]
+__all__ = ["STATUS_WORDS", "fit_report", "parameter_words", "proof_words", "text_table", "totals_table"]
 
 STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
@@ -131,6 +131,26 @@ def fit_report(
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
+def parameter_words(estimator: Any) -> str:
+    """Parameters of a fitted estimator, and the number that was chosen for each that is "auto".
+
+    Examples
+    --------
+    >>> from treewright import SVM1ODTClassifier
+    >>> model = SVM1ODTClassifier(max_depth=1, alpha_2=0.0, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> parameter_words(model)[:51]
+    "alpha_1='auto' (chosen: 20), alpha_2=0.0, categorical"
+    """
+    given = estimator.get_params(deep=False)
+    shown = {key: f"a {type(value).__name__}" for key, value in given.items()} | plain_parameters(estimator)
+    words = []
+    for key, value in sorted(shown.items()):
+        chosen = getattr(estimator, f"{key}_", None) if isinstance(value, str) and value == "auto" else None
+        told = f" (chosen: {format_number(chosen)})" if isinstance(chosen, int | float) else ""
+        words.append(f"{key}={value!r}{told}")
+    return ", ".join(words)
+
+
 def proof_words(record: FitRecord) -> list[tuple[str, str]]:
     """Objective of a fit, and its bound and gap where the model has them, as names and texts."""
     words = []
@@ -240,8 +260,6 @@ def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
 
 
 def _fit_lines(estimator: Any, name: str) -> list[str]:
-    others = {key: f"a {type(value).__name__}" for key, value in estimator.get_params(deep=False).items()}
-    shown = others | plain_parameters(estimator)
     record = estimator.record_
     return [
         f"Fit of {name}",
@@ -249,7 +267,7 @@ def _fit_lines(estimator: Any, name: str) -> list[str]:
         *([f"  why: {record.reason}"] if record.reason else []),
         "  " + ", ".join(f"{name} {value}" for name, value in proof_words(record)),
         f"  {record.seconds:.1f} seconds",
-        "  parameters: " + ", ".join(f"{key}={value!r}" for key, value in sorted(shown.items())),
+        "  parameters: " + parameter_words(estimator),
     ]
 
 

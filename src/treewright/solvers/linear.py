@@ -144,6 +144,16 @@ class LinearProgram:
         which = _numbers(rows, self.n_rows, "row")
         self._do(self._engine.changeRowsBounds(len(which), which, *_bounds(lower, upper, len(which))), "rows")
 
+    def change_one(
+        self, row: int, lower: float, upper: float, column: int, cost: float, low: float, high: float
+    ) -> None:
+        """Change the bounds of a row, and cost and bounds of a column: for one of each far faster than by arrays."""
+        if not (0 <= row < self.n_rows and 0 <= column < self.n_columns):
+            raise InvalidInputError(f"there is no row {row} or no column {column}")
+        self._do(self._engine.changeRowBounds(row, lower, upper), "rows")
+        self._do(self._engine.changeColBounds(column, low, high), "bounds")
+        self._do(self._engine.changeColCost(column, cost), "costs")
+
     def solve(self, seconds: float = math.inf) -> LinearSolution:
         """Minimize from where the last solve ended.
 
@@ -169,6 +179,20 @@ class LinearProgram:
             kind = self._run(ends - time.perf_counter())
             self._engine.setOptionValue("presolve", "off")
         return self._solution(known.get(kind, Status.UNPROVEN))
+
+    def duals(self) -> FloatArray:
+        """What the optimum of the last solve would cost more for a unit more of the bound that holds each row.
+
+        It is positive for lower bounds, negative for upper ones, 0 where neither holds.
+
+        Examples
+        --------
+        >>> program = LinearProgram([2.0, 3.0], 0.0, 9.0)
+        >>> program.add_rows([[1.0, 1.0], [1.0, 0.0]], [4.0, -np.inf], [np.inf, 1.0])
+        >>> program.solve().objective, program.duals().tolist()
+        (11.0, [3.0, -1.0])
+        """
+        return np.array(self._engine.getSolution().row_dual, dtype=np.float64)
 
     def _run(self, seconds: float) -> Any:
         """Run HiGHS; how it ended."""

@@ -42,6 +42,7 @@ def fold_errors(
     seed: int,
     threads: int,
     patience: int,
+    held_out: int | None = None,
 ) -> FloatArray | None:
     """Weight of the errors of each model on points that it was not trained on, in each fold.
 
@@ -59,13 +60,15 @@ def fold_errors(
         Of the searches; each fold has a thread.
     patience : int
         Of the searches.
+    held_out : int or None
+        Folds of each repetition that are held out in turn, None for all.
 
     Returns
     -------
     ndarray of shape (n_models, n_repetitions * n_folds) or None
         Errors, infinite for models at the end of the path that there was no time for; None if there was none at all.
     """
-    jobs = [(fold != k, fold == k) for fold in folds for k in range(int(fold.max()) + 1)]
+    jobs = [(fold != k, fold == k) for fold in folds for k in range(int(fold.max()) + 1)[:held_out]]
     waves = -(-len(jobs) // threads)
 
     def along(inside: IntArray, outside: IntArray, wave: int) -> list[float] | None:

@@ -41,9 +41,12 @@ _PATH = (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
 _DEFAULT = 0.25
 """That price where there is no time to choose, or where classes have too few rows for it."""
 
-_FOLDS, _PATIENCE, _FEW, _MANY = 4, 4, 300, 5000
-"""Folds of the choice and rounds of its searches; tables up to so many points are folded twice, and of larger ones than
-so many some points are drawn."""
+_FOLDS, _PATIENCE, _FEW, _ENOUGH, _MANY = 4, 4, 300, 2000, 5000
+"""Folds of the choice and rounds of its searches; tables up to so many points are folded twice, of those from so many
+on two folds are enough, and of larger ones than so many some points are drawn."""
+
+_MARGIN, _LEAST_MARGIN = 0.05, 2e-4
+"""Widest and finest margin that is chosen."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,18 @@ class SVM1ODTSettings:
     """What is optimized; see :class:`treewright.SVM1ODTClassifier`."""
 
     max_depth: int = 2
-    epsilon: float = 0.05
+    epsilon: float | str = "auto"
     alpha_1: float | str = "auto"
     alpha_2: float | str = "auto"
     selection: str | None = "auto"
     max_iter: int = 1
 
     def priced(self, norm: float) -> SVM1ODTSettings:
-        """The settings with numbers for what is "auto", at a price of `norm` for a norm of ``1 / epsilon``."""
-        alpha_1 = 1.0 / self.epsilon if self.alpha_1 == "auto" else float(self.alpha_1)
-        alpha_2 = norm / self.epsilon if self.alpha_2 == "auto" else float(self.alpha_2)
-        return replace(self, epsilon=float(self.epsilon), alpha_1=alpha_1, alpha_2=alpha_2)
+        """The settings with numbers for prices that are "auto", at a price of `norm` for a norm of ``1 / epsilon``."""
+        epsilon = float(self.epsilon)
+        alpha_1 = 1.0 / epsilon if self.alpha_1 == "auto" else float(self.alpha_1)
+        alpha_2 = norm / epsilon if self.alpha_2 == "auto" else float(self.alpha_2)
+        return replace(self, epsilon=epsilon, alpha_1=alpha_1, alpha_2=alpha_2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,32 +123,79 @@ def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving
 def chosen_settings(
     points: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget
 ) -> SVM1ODTSettings:
-    """Settings with numbers for what is "auto"; alpha_2 by cross-validation along a path, on these points alone.
+    """Settings with numbers for what is "auto", by cross-validation on these points alone.
 
-    Of each class there must be a point in every fold. Where there is none, or no time, it is the middle of the path.
+    The margin is chosen first where there is more than one to choose from, then alpha_2 along a path. Of two classes
+    there must be a point in every fold. Where there is none, or no time, it is the widest margin and the middle of the
+    path.
     """
-    plain = settings.priced(_DEFAULT)
     assert points.y is not None
-    if settings.alpha_2 != "auto" or plain.alpha_1 == 0 or budget.over:
+    margins = [float(settings.epsilon)] if settings.epsilon != "auto" else margins_for(points, settings.alpha_1)
+    settings = replace(settings, epsilon=margins[0])
+    plain = settings.priced(_DEFAULT)
+    if plain.alpha_1 == 0 or budget.over or (settings.alpha_2 != "auto" and len(margins) == 1):
         return plain
     rng = np.random.default_rng(solving.seed)
     some = np.sort(rng.choice(len(points), _MANY, replace=False)) if len(points) > _MANY else np.arange(len(points))
     inside = points.taken(some)
     assert inside.y is not None
-    if np.bincount(inside.y, minlength=n_classes).min() < _FOLDS:
+    if np.sort(np.bincount(inside.y, minlength=max(2, n_classes)))[-2] < _FOLDS:
         return plain
     folds = [folds_of(inside.y, _FOLDS, rng) for _ in range(2 if len(inside) <= _FEW else 1)]
-    path = [settings.priced(norm) for norm in _PATH]
-    errors = fold_errors(
-        [partial(_on_some, inside, n_classes, price) for price in path],
-        svm1odt_model(inside, n_classes, plain),
-        folds,
-        budget.share(_CHOICE_SHARE),
-        solving.seed,
-        solving.threads,
-        _PATIENCE,
-    )
-    return plain if errors is None else path[strongest_of_the_best(errors)]
+    time = budget.share(_CHOICE_SHARE)
+
+    def best_of(path: list[SVM1ODTSettings], time: Budget) -> SVM1ODTSettings | None:
+        errors = fold_errors(
+            [partial(_on_some, inside, n_classes, price) for price in path],
+            svm1odt_model(inside, n_classes, plain),
+            folds,
+            time,
+            solving.seed,
+            solving.threads,
+            _PATIENCE,
+            held_out=2 if len(inside) >= _ENOUGH else _FOLDS,
+        )
+        return None if errors is None else path[strongest_of_the_best(errors)]
+
+    if len(margins) > 1:
+        finest = best_of([replace(settings, epsilon=margin).priced(_DEFAULT) for margin in margins], time.share(0.5))
+        plain = plain if finest is None else finest
+        settings = replace(settings, epsilon=plain.epsilon)
+    if settings.alpha_2 != "auto":
+        return plain
+    return best_of([settings.priced(norm) for norm in _PATH], time) or plain
+
+
+def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
+    """Margins to choose from, the widest first.
+
+    No value of a split leaves [-1, 1], whatever row has it. Where a few rows are far off, as in features that are
+    skewed, all others lie within a small part of the range, and a margin of 0.05 is wider than that: every split would
+    have to pay for most rows. So there are finer ones for points whose middle half, in the median feature, takes less
+    than a fifth of its range.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 101)[:, None]
+    >>> margins_for(Sample.of(x, None, np.ones(101))), margins_for(Sample.of(x**9, None, np.ones(101)))
+    ([0.05], [0.019, 0.0038, 0.00075])
+    """
+    X, spread = np.asarray(points.X), []
+    numerical = np.ones(X.shape[1], dtype=bool) if points.categorical is None else ~points.categorical
+    for j in np.flatnonzero(numerical).tolist():
+        known = ~np.isnan(X[:, j])
+        values, weight = X[known, j], points.weight[known]
+        order = np.argsort(values, kind="stable")
+        if not weight.any() or np.count_nonzero(np.diff(values[order])) < 2:  # 0 and 1 are never near
+            continue
+        share = np.cumsum(weight[order]) / weight.sum()
+        low, high = values[order][np.searchsorted(share, [0.25, 0.75])]
+        spread.append((high - low) / np.ptp(values))
+    width = float(np.median(spread)) / 4 if spread else 1.0
+    found = [_MARGIN] if width >= _MARGIN else [max(_LEAST_MARGIN, width / part) for part in (1, 5, 25)]
+    least = 1.0 / float(alpha_1) if alpha_1 not in ("auto", 0) else 0.0
+    kept = sorted({float(f"{margin:.2g}") for margin in found if margin >= least}, reverse=True)
+    return kept or [min(1.0, max(_MARGIN, least))]
 
 
 def _on_some(points: Sample, n_classes: int, settings: SVM1ODTSettings, rows: IntArray) -> SVM1ODT:

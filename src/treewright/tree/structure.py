@@ -25,6 +25,10 @@ from treewright.exceptions import InvalidInputError
 __all__ = ["Shape", "Tree"]
 
 LEAF = -1
+
+BEYOND = 1e300
+"""Beyond all values: a threshold of so much, for a weight of 1, parts nothing but rows that lack the value."""
+
 _OPTIONAL = ("labels", "slopes")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable
-from treewright.tree.structure import LEAF, Tree
+from treewright.tree.structure import BEYOND, LEAF, Tree
 
 __all__ = ["export_text", "path_texts", "format_number"]
 
@@ -55,8 +55,8 @@ def export_text(
         What lies deeper is only counted.
     show_missing : bool or sequence of bool, default=False
         Whether to say where points go whose value is missing, or of which features: "or missing" is written where they
-        go left, "is missing" where they do so alone; elsewhere they go to the else. So do levels that a rule does not
-        list.
+        go left, "is missing" where they do so alone and "is known" where all others do; elsewhere they go to the
+        else. So do levels that a rule does not list.
     width : int, default=100
         A condition or formula that is longer is broken into lines.
 
@@ -229,6 +229,9 @@ class _Writer:
             pieces = [self._axis_text(node, int(used[0]))]
         else:
             pieces = self._oblique_pieces(node, used)
+        if _parts_gaps(self._tree, node, used):
+            known = "known" if self._tree.threshold[node] > 0 else "missing"
+            return _wrap([f"{self._features[int(used[0])]} is {known}"], f"{indent}if ", "", self._width, end=":")
         matters = used if self._tree.category[node] < 0 else self._tree.category[node : node + 1]
         if np.any(self._show_missing[matters]) and self._tree.missing_left[node]:
             if self._tree.category[node] >= 0 and not self._tree.left_categories[node].any():
@@ -371,6 +374,14 @@ def _level(name: object) -> str:
     """Name of a level, in quotes where it would not be clear where it ends."""
     text = printable(name)
     return repr(text) if not text or text != text.strip() or any(c in text for c in ",{}'\"") else text
+
+
+def _parts_gaps(tree: Tree, node: int, used: IntArray) -> bool:
+    """Whether a split parts the points that lack a value from all others."""
+    if len(used) != 1 or tree.category[node] >= 0:
+        return False
+    threshold, least = float(tree.threshold[node]), 0.99 * BEYOND * abs(float(tree.weights[node, used[0]]))
+    return abs(threshold) >= least and bool(tree.missing_left[node]) == (threshold < 0)
 
 
 def _threshold_digits(tree: Tree, precision: int) -> dict[int, int]:

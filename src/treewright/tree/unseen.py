@@ -10,7 +10,7 @@ from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.routing import route
-from treewright.tree.structure import LEAF, Shape, Tree
+from treewright.tree.structure import BEYOND, LEAF, Shape, Tree
 
 __all__ = ["settled"]
 
@@ -23,6 +23,8 @@ def settled(tree: Tree, points: Any, weight: FloatArray) -> Tree:
       other levels and its children change places. A rule then lists the levels of the lighter side, and its else has
       all others.
     * A missing value, where no point at the node lacks a value that the split uses, goes to the heavier side.
+    * A value of a feature whose split parts the points that lack it from all others goes with these, however small or
+      large it is: the threshold moves beyond all values.
 
     Sides of equal weight: right.
 
@@ -54,7 +56,7 @@ def settled(tree: Tree, points: Any, weight: FloatArray) -> Tree:
     if holes is not None and not holes.any():
         holes = None
     left, right = tree.left.copy(), tree.right.copy()
-    listed, missing = tree.left_categories.copy(), tree.missing_left.copy()
+    listed, missing, threshold = tree.left_categories.copy(), tree.missing_left.copy(), tree.threshold.copy()
     leaf = route(tree, X)
     mass = Shape.of(tree).summed(np.bincount(leaf, weight, tree.n_nodes).astype(np.float64))
     order, first, last = _intervals(tree, leaf)
@@ -64,13 +66,15 @@ def settled(tree: Tree, points: Any, weight: FloatArray) -> Tree:
         feature = int(tree.category[node])
         if not _lacking(holes, rows, tree, node):
             missing[node] = heavier_left
+        elif feature < 0 and np.count_nonzero(tree.weights[node]) == 1:
+            threshold[node] = _off_the_values(tree, X[rows], node)
         if feature >= 0:
             seen = _levels_of(X[rows, feature], listed.shape[1])
             listed[node] &= seen
             if heavier_left:
                 left[node], right[node] = right[node], left[node]
                 listed[node], missing[node] = seen & ~listed[node], not missing[node]
-    return replace(tree, left=left, right=right, left_categories=listed, missing_left=missing)
+    return replace(tree, left=left, right=right, threshold=threshold, left_categories=listed, missing_left=missing)
 
 
 def _lacking(holes: BoolArray | None, rows: IntArray, tree: Tree, node: int) -> bool:
@@ -80,6 +84,18 @@ def _lacking(holes: BoolArray | None, rows: IntArray, tree: Tree, node: int) -> 
     feature = tree.category[node]
     used = np.flatnonzero(tree.weights[node]) if feature < 0 else np.array([feature])
     return bool(holes[np.ix_(rows, used)].any())
+
+
+def _off_the_values(tree: Tree, points: FloatArray, node: int) -> float:
+    """Threshold of a split by one feature; beyond all values if it parts none of those the points have."""
+    j = int(np.flatnonzero(tree.weights[node])[0])
+    weight, threshold = float(tree.weights[node, j]), float(tree.threshold[node])
+    known = points[~np.isnan(points[:, j]), j]
+    goes_left = weight * known <= threshold
+    one_side = len(known) > 0 and (goes_left.all() or not goes_left.any())
+    if not one_side or bool(goes_left[0]) == bool(tree.missing_left[node]):
+        return threshold
+    return float(np.where(goes_left[0], BEYOND, -BEYOND)) * abs(weight)
 
 
 def _levels_of(values: FloatArray, n_levels: int) -> BoolArray:

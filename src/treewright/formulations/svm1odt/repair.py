@@ -92,6 +92,8 @@ def _feasible_split(model: SVM1ODT, h: FloatArray, g: float, inside: IntArray) -
         if not here.any():
             return np.zeros_like(h), 1.0 if wish >= 0 else -1.0
         ends = (float(known.min()), float(known.max()))
+        beyond = 1.0 + ends[1] - ends[0]  # no split is another one farther off
+        wish = float(np.clip(wish, ends[0] - beyond, ends[1] + beyond))
         tau, most = _room(model, level[here], size[here], ends, wish, parts_missing=not here.all())
         # A feature that has missing values counts as used only if its weight is no smaller than the tolerance.
         small = model.has_gaps & (a != 0.0) & (most * np.abs(a) < model.tolerance)

@@ -111,7 +111,7 @@ class Selection:
     clusters : tuple of ClusterChoice
         What was done with each cluster, by leaf and class.
     n_rows : int
-        Rows that were selected from.
+        Rows that were selected from; those of weight 0 do not count.
     seconds : float
         Time it took.
     interrupted : bool
@@ -178,11 +178,11 @@ def choose_rows(
     settings : ChoiceSettings or None
         Parameters.
     weight : ndarray or None
-        Weights of the rows; those of weight 0 are not looked at.
+        Weights of the rows; those of weight 0 are as if they were not there.
     categorical : ndarray of bool, shape (n_features,), or None
         Which features are categories; None for those that the tree splits so.
     width : ndarray of shape (n_features,) or None
-        Widths of the features, that distances and epsilon are relative to; None for their ranges in `X`.
+        Widths of the features, that distances and epsilon are relative to; None for their ranges.
     budget : Budget or None
         Once it is over, the clusters that are left get the points nearest to the splits.
     told : callable or None
@@ -201,7 +201,7 @@ def choose_rows(
     settings, budget, started = settings or ChoiceSettings(), budget or Budget(), time.perf_counter()
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
     categories = split_categories(tree) if categorical is None else categorical
-    width = widths(X) if width is None else width
+    width = widths(X[counted]) if width is None else width
     data = clustered(X[counted], y[counted], tree, categories, width)
     copies = np.bincount(data.place, minlength=len(data.first))
     rows, records = [np.zeros(0, dtype=np.int64)], []
@@ -228,7 +228,7 @@ def choose_rows(
         rows=chosen,
         weight=None if weight is None else weight[chosen],
         clusters=tuple(sorted(records, key=lambda record: (record.leaf, record.label))),
-        n_rows=len(X),
+        n_rows=len(counted),
         seconds=time.perf_counter() - started,
         interrupted=budget.interrupted,
     )

@@ -6,6 +6,9 @@ more than errors, are walls. So trees also wander (:mod:`~.kernels`): a step mov
 best place along a line for losses multiplied at random, and what the step costs in truth is accepted or not, ever more
 strictly. These steps are too small and too many for the driver, which looks at all points of a level to improve any of
 its nodes, and never accepts a loss; the driver and a linear program a node finish what wandering begins.
+
+Of some hundreds of points the places are searched as well (:mod:`~.crossing`), each with the best planes for it: where
+trees without errors are many, norms and margins are all that is left to find, and wandering does not.
 """
 
 from __future__ import annotations
@@ -27,10 +30,11 @@ from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import alternate_nodes
 from treewright.search.incumbent import Incumbent
 from treewright.search.svm1odt.complete import completed, fitting, with_plane
+from treewright.search.svm1odt.crossing import Crossing, Root
 from treewright.search.svm1odt.nodes import MarginNodes, margin_points
 from treewright.splits.margins import MarginPoints
 from treewright.splits.points import Points
-from treewright.tree import Tree, passing, side
+from treewright.tree import Tree, passing, side, weighted_error
 
 __all__ = ["search_svm1odt"]
 
@@ -54,6 +58,16 @@ _FRESH, _KICKED = 0.05, 0.3
 
 _HEAT, _CHEAP = (-0.5, 0.5), (-4.0, -1.5)
 """Powers of ten between which a round draws the losses it accepts, in points, and the first price of margins."""
+
+_BEFORE, _PAUSE = 5, 32
+"""Rounds of wandering before the first one in which points change places, and most between two of them."""
+
+_NEW, _SPARSE = 0.6, 0.7
+"""Share of the rounds of crossing that begin with a new tree, and of these trees that are made from a sparse root."""
+
+_SETTLED, _KEPT, _CROSSINGS, _WARM = 16, 20, 120, (-2.5, -0.3)
+"""Trees that are fitted to places at a time; the best of them that are kept to go on from; changes of places that are
+tried in a round; powers of ten of the losses that are accepted, as a share of what planes cost."""
 
 
 def search_svm1odt(
@@ -106,6 +120,14 @@ class _Search:
     threads: int
     state: Tree | None = None
     value: float = field(default=np.inf)
+    crossing: Crossing | None = None
+    roots: list[Root] = field(default_factory=list)
+    pool: list[tuple[float, Tree]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if Crossing.suits(self.model):
+            self.crossing = Crossing(self.model)
+            self.roots = self.crossing.roots()
 
     @property
     def n_levels(self) -> IntArray | None:
@@ -155,16 +177,37 @@ class _Search:
     def wander(self, patience: int) -> None:
         """Let trees wander, from the best one or from a new one, until none was better for long."""
         rounds = last = 0
+        # Points change places the more seldom, the longer no better tree came of it, and never in a short search.
+        wait, pause = _BEFORE, 1
+        faultless = False  # then the planes alone are left to improve, and there wandering is the weaker way
         with Parallel(n_jobs=self.threads, backend="threading") as parallel:
             while not self.over and rounds < patience + 3 * last:
-                jobs = [self._job() for _ in range(self.threads)]
-                rounds += len(jobs)
-                for tree, value in parallel(delayed(self._wander)(*job) for job in jobs):
-                    if value < self.best.objective - 1e-7 * max(1.0, self.best.objective):
-                        self.improve(tree)
-                        last = rounds
-                    elif value < self.value:
-                        self.state, self.value = tree, value
+                jobs = [self._job() for _ in range(0 if faultless and rounds % 4 else self.threads)]
+                rounds += self.threads
+                found = parallel(delayed(self._wander)(*job) for job in jobs)
+                for tree, value in found:
+                    last = rounds if self._noted(tree, value) else last
+                wait -= 1
+                if self.crossing is not None and wait <= 0 and not self.over:
+                    better = self._noted(*self._crossed(self.crossing))
+                    last = rounds if better else last
+                    faultless = self._faultless()
+                    pause = 1 if better or faultless or self.roots else min(2 * pause, _PAUSE)
+                    wait = pause
+
+    def _faultless(self) -> bool:
+        """Whether the best tree makes no errors but those that none avoids."""
+        tree, model = self.best.solution, self.model
+        return tree is not None and weighted_error(tree, model.X, model.y, model.weight) <= self.best.floor + 1e-9
+
+    def _noted(self, tree: Tree, value: float) -> bool:
+        """Improve and offer a tree that is better than the best one; whether it is."""
+        if value < self.best.objective - 1e-7 * max(1.0, self.best.objective):
+            self.improve(tree)
+            return True
+        if value < self.value:
+            self.state, self.value = tree, value
+        return False
 
     def _job(self) -> tuple[Tree, int, float, float, int]:
         """Where a tree begins to wander, how many steps it takes, how hot, how cheap margins are, and its seed."""
@@ -176,6 +219,46 @@ class _Search:
             return self._fresh(), 3 * steps, heat, cheap, seed
         start = self._kicked(self.state) if draw < _FRESH + _KICKED else self.state
         return start, steps, heat, cheap, seed
+
+    def _crossed(self, crossing: Crossing) -> tuple[Tree, float]:
+        """Let points change places, in the best tree or in one fitted to places; the best tree, and its objective."""
+        rng, model, tree = self.rng, self.model, self.best.solution
+        if tree is None or rng.random() < _NEW:
+            for _ in range(_SETTLED):
+                if self.budget.over:
+                    break
+                root = self._root(crossing)
+                if root is None:
+                    found = crossing.settle(self._fresh(), self._labels(), self.budget)
+                else:
+                    found = crossing.rooted(self._fresh(), root, self.budget)
+                found = model.repair(found)
+                self.pool.append((model.objective(found), found))
+            self.pool = sorted(self.pool, key=lambda kept: kept[0])[:_KEPT]
+            tree = self.pool.pop(0)[1] if self.pool else tree
+        if tree is None:
+            return self._fresh(), np.inf
+        start = completed(tree, model.depth, model.n_classes)
+        return crossing.cross(start, rng, _CROSSINGS, 10.0 ** rng.uniform(*_WARM), self.budget)
+
+    def _root(self, crossing: Crossing) -> Root | None:
+        """A root for a new tree: by one feature as long as there are such, then sparse, or from below; None for any."""
+        rng = self.rng
+        if self.roots:
+            return self.roots.pop(0)
+        if rng.random() >= _SPARSE:
+            return None
+        known = [tree for _, tree in self.pool[:4]] + [self.best.solution] * 4
+        tree = known[rng.integers(len(known))]
+        return crossing.random_root(rng) if tree is None or rng.random() < 0.5 else crossing.promoted(tree, rng)
+
+    def _labels(self) -> IntArray:
+        """Labels of leaves, drawn so that as many classes as possible have one."""
+        n_leaves, n_classes = 2**self.model.depth, self.model.n_classes
+        share = np.bincount(self.model.y, self.model.weight, n_classes)
+        if n_classes > n_leaves and np.count_nonzero(share) >= n_leaves:
+            return self.rng.choice(n_classes, n_leaves, replace=False, p=share / share.sum())
+        return self.rng.permutation(np.resize(self.rng.permutation(n_classes), n_leaves))
 
     def _fresh(self) -> Tree:
         """A complete tree of random splits."""

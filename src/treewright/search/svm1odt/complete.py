@@ -63,7 +63,12 @@ def fitting(tree: Tree, X: FloatArray, largest: float) -> Tree:
     weights, threshold = tree.weights.copy(), tree.threshold.copy()
     for node in np.flatnonzero(np.any(weights != 0, axis=1)).tolist():
         used = np.flatnonzero(weights[node])
-        value = threshold[node] - X[:, used] @ weights[node, used]
+        level = X[:, used] @ weights[node, used]
+        known = level[~np.isnan(level)]
+        if len(known):  # a threshold far off, where gaps alone are parted, would leave nothing of the normal
+            beyond = float(np.abs(weights[node]).max()) + known.max() - known.min()
+            threshold[node] = np.clip(threshold[node], known.min() - beyond, known.max() + beyond)
+        value = threshold[node] - level
         reach = float(np.abs(value[~np.isnan(value)]).max(initial=0.0))
         # A little less, so that rounding leaves no value beyond.
         factor = (1 - 1e-9) * min(1.0 / reach if reach > 0 else 1.0, largest / float(np.abs(weights[node]).max()))

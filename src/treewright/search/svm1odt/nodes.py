@@ -25,9 +25,6 @@ _CLASSES = 3
 _STRENGTHS = (0.1, 1.0)
 """Prices of the 1-norm in the regressions whose directions are tried."""
 
-_SHORT = 0.01
-"""Length of a normal that parts values from gaps: all values are near 1, or -1, far from any margin."""
-
 
 def margin_points(model: SVM1ODT) -> MarginPoints:
     """The points of a model as the problem of a node sees them."""
@@ -161,16 +158,19 @@ class MarginNodes:
                 yield self._priced(here, plane)
 
     def _gap_splits(self, here: MarginNode) -> Iterator[PricedRule]:
-        """Splits that part the points which lack a value from the others: a short normal, all others on one side."""
+        """Splits that part the points which lack a value from the others.
+
+        Their normal is as short as one may be that uses the feature; all others have values near 1, or near -1.
+        """
         if not len(self.points.absent):
             return
-        gone = self.points.absent[here.rows]
+        gone, short = self.points.absent[here.rows], self.model.tolerance
         for j in np.flatnonzero(gone.any(axis=0) & ~gone.all(axis=0)).tolist():
             known, missing = float(here.stake[~gone[:, j]].sum()), float(here.stake[gone[:, j]].sum())
             if known * missing < 0:
                 normal = np.zeros(gone.shape[1])
-                normal[j] = _SHORT
-                offset = 1.0 if known < 0 else _SHORT - 1.0
+                normal[j] = short
+                offset = 1.0 if known < 0 else short - 1.0
                 cost = here.cost(normal, offset)
                 yield PricedRule(cost, SplitRule(normal, offset, missing_left=missing < 0))
 
