@@ -31,6 +31,7 @@ from treewright.data.table import (
     write_table,
 )
 from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError
 from treewright.files import replacing
@@ -47,10 +48,15 @@ _NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNOREC
 
 def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
-    check_outputs({"--out": args.out, "--predictions": args.predictions, "--report": args.report}, args.data)
-    if args.predictions is not None:
-        table_kind(args.predictions)
+    outputs = {"--out": args.out, "--predictions": args.predictions, "--report": args.report}
+    check_outputs(outputs | {"--suspects": args.suspects}, args.data)
+    for path in (args.predictions, args.suspects):
+        if path is not None:
+            table_kind(path)
     estimator = _estimator(args)
+    if args.suspects is not None and not hasattr(estimator, "relabel_table"):
+        able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if hasattr(kind, "relabel_table"))
+        raise InvalidInputError(f"--suspects: {args.model} does not look for wrong labels; {able} do")
     _check_knows_totals(estimator, args)
     table = read_table(args.data, na=args.na)
     y = _labels(table, args.target)
@@ -82,6 +88,9 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if args.predictions is not None:
         write_table(args.predictions, model.prediction_columns(table, X, predicted), args.escape_formulas)
         console.written["predictions"] = args.predictions
+    if args.suspects is not None:
+        write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
+        console.written["suspects"] = args.suspects
     if args.report is not None:
         title = f"{args.model} fitted to {os.path.basename(args.data)}"
         report = fit_report(estimator, y, predicted, title=title, target=args.target)
@@ -93,6 +102,8 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     left_out = int(np.count_nonzero(~used))
     lines = [estimator.export_text(), "", *_status_lines(estimator)]
     lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label)")
+    if hasattr(estimator, "relabeled_"):
+        lines.append(f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {n_known} rows")
     if left_out:
         lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({args.model} is supervised)")
     lines += [f"{what} written to {printable(path)}" for what, path in console.written.items()]
@@ -163,6 +174,14 @@ def solvers(args: argparse.Namespace, console: Console) -> int:
     ]
     console.result("\n".join(lines), {"solvers": [asdict(s) for s in found]})
     return EXIT_OK
+
+
+def _suspect_columns(estimator: Any, rows: AnyArray) -> dict[str, AnyArray]:
+    """The table of suspicious labels as columns; `rows` are the numbers of the fitted rows in their file, from 0."""
+    table = estimator.relabel_table()
+    numbers = rows[[entry.row for entry in table]] + 1
+    others = {name: np.array([getattr(entry, name) for entry in table]) for name in SuspectLabel._fields[1:]}
+    return {"row": numbers, **others}
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {

@@ -92,6 +92,11 @@ class TableModel:
                 encoder = MixedEncoder(dict(zip(names, self._kinds(), strict=True)))
         return encoder.transform(table)[0]
 
+    @property
+    def several_trees(self) -> bool:
+        """Whether there is a tree a class, so that rows have no one leaf."""
+        return hasattr(self.estimator, "relabel") and len(self.estimator.trees_) > 1
+
     def _kinds(self) -> list[str]:
         """Kinds of the columns of an estimator that takes categories as they are."""
         known = self.estimator.categories_ or [None] * self.estimator.n_features_in_
@@ -108,8 +113,9 @@ class TableModel:
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
-            "leaf": estimator.apply(X),
         }
+        if not self.several_trees:
+            made["leaf"] = estimator.apply(X)
         if self.target is not None and self.target in table.columns:
             name = self.target
             while name in columns or name in made:

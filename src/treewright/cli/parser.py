@@ -134,6 +134,11 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     files.add_argument("--out", default="model.json", metavar="FILE", help="the model (default: model.json)")
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
     files.add_argument("--report", metavar="FILE", help="report for people, plain text")
+    files.add_argument(
+        "--suspects",
+        metavar="FILE",
+        help="rows by how suspicious their labels are, and the rule that each breaks, .csv or .parquet (octsvm, resvm)",
+    )
 
     model = fit.add_argument_group("parameters of the model (defaults: those of the model)")
     model.add_argument("--max-depth", type=int, metavar="N", help="depth of the tree")
