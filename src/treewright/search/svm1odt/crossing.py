@@ -13,16 +13,14 @@ Programs have a row for each point and are kept between solves, so this is for s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations.svm1odt import SVM1ODT
-from treewright.formulations.svm1odt.measure import hinge_errors, split_values
 from treewright.solvers import Status
 from treewright.solvers.linear import LinearProgram
 from treewright.tree import Tree, route, side
@@ -107,16 +105,16 @@ class Crossing:
     Parameters
     ----------
     model : SVM1ODT
-        The model; margins are not hard.
+        The model; margins are not hard, and numerical features have no gaps. Categorical splits stay as they are.
 
     Attributes
     ----------
     features : ndarray of int
-        Numerical features without gaps, of which planes are made. Other splits stay as they are.
+        Numerical features.
     """
 
     def __init__(self, model: SVM1ODT) -> None:
-        self.model, self.features = model, np.flatnonzero(~model.is_categorical & ~model.has_gaps)
+        self.model, self.features = model, model.numerical
         self.table = np.ascontiguousarray(model.rows[:, self.features])
         self.weight, self.price = model.group_weight, model.alpha_1 * model.group_size
         self.paths = _paths(model.depth)
@@ -124,9 +122,10 @@ class Crossing:
 
     @staticmethod
     def suits(model: SVM1ODT) -> bool:
-        """Whether a model is small enough, and one of planes with soft margins."""
-        numerical = ~model.is_categorical & ~model.has_gaps
-        return bool(numerical.any()) and not model.hard and len(model.rows) * int(numerical.sum() + 5) <= _MOST_CELLS
+        """Whether a model is small enough, and one of planes with soft margins and no gaps."""
+        if model.hard or not len(model.numerical) or model.has_gaps.any():
+            return False
+        return len(model.rows) * (len(model.numerical) + 5) <= _MOST_CELLS
 
     @property
     def programs(self) -> list[_Program]:
@@ -243,7 +242,7 @@ class Crossing:
 
     def promoted(self, tree: Tree, rng: np.random.Generator) -> Root | None:
         """The plane of a lower node of a tree as a root, or that plane without some of its features."""
-        below = tree.branches[(tree.branches > 0) & ~_fixed(tree, tree.n_nodes, self.features)[tree.branches]]
+        below = tree.branches[(tree.branches > 0) & (tree.category[tree.branches] < 0)]
         if not len(below):
             return None
         node = int(rng.choice(below))
@@ -300,17 +299,14 @@ class _Places:
         model, paths = within.model, within.paths
         n_branches = paths.shape[1]
         self.leaf = route(tree, model.rows) - n_branches
-        self.fixed = _fixed(tree, n_branches, within.features)
+        self.fixed = tree.category[:n_branches] >= 0
         self.may = np.ones((len(self.leaf), len(paths)), dtype=bool)
         for b in np.flatnonzero(self.fixed).tolist():
             own = np.where(side(tree, model.rows, b), 1, -1)
             self.may &= (paths[:, b] == 0) | (paths[:, b] == own[:, None])
         self.counts = np.zeros((len(paths), model.n_classes))
         np.add.at(self.counts, self.leaf, within.weight)
-        self.own = model.alpha_2 * float(np.abs(tree.weights[:n_branches][self.fixed]).sum())
-        self.own += model.alpha_2 * int(np.count_nonzero(tree.category >= 0))
-        self.tolls = self._tolls(tree)
-        self.own += float(self.tolls[np.arange(len(self.leaf)), self.leaf].sum())
+        self.own = model.alpha_2 * int(np.count_nonzero(self.fixed))
         # What a tree would cost at least, of moves that were tried since the last one that was made.
         self.known = np.full(self.may.shape, -np.inf)
         self.solved: dict[int, _Solved] = {}
@@ -324,15 +320,6 @@ class _Places:
             self.solved[b] = found
         self.value = self.best = self._errors(self.counts) + self.own + self.planes
         self._keep()
-
-    def _tolls(self, tree: Tree) -> FloatArray:
-        """What each point pays on its way to each leaf, at planes that stay as they are."""
-        model, paths = self.within.model, self.within.paths
-        total = np.zeros((len(self.leaf), len(paths)))
-        for b in np.flatnonzero(self.fixed & (tree.category[: len(self.fixed)] < 0)).tolist():
-            paid = self.within.price * hinge_errors(split_values(tree, model.rows, b), model.epsilon)
-            total += paid[:, None] * np.abs(paths[:, b])
-        return total
 
     @property
     def planes(self) -> float:
@@ -360,7 +347,7 @@ class _Places:
             hold[:, b] = (1.0 + epsilon) * np.maximum(0.0, paths[self.leaf, b] * found.dual)
         changed = paths[self.leaf][:, None, :] != paths[None, :, :]
         gain = np.einsum("ilb,ib->il", changed, hold)
-        gain += self.within.weight[:, labels] - self.tolls
+        gain += self.within.weight[:, labels]
         gain -= gain[np.arange(len(self.leaf)), self.leaf][:, None]
         least = np.maximum(self.value - gain, self.known)
         good = self.may & (least < limit - 1e-9) & (gain > 1e-9)
@@ -428,8 +415,7 @@ class _Places:
         moved = np.flatnonzero(leaf != self.leaf)
         counts = np.zeros_like(self.counts)
         np.add.at(counts, leaf, within.weight)
-        own = self.own + float((self.tolls[moved, leaf[moved]] - self.tolls[moved, self.leaf[moved]]).sum())
-        value, found = self._errors(counts) + own, dict[int, _Solved]()
+        value, found = self._errors(counts) + self.own, dict[int, _Solved]()
         for b in self.solved:
             points = moved[paths[leaf[moved], b] != paths[self.leaf[moved], b]]
             points = np.union1d(points, touched[b]) if b in touched else points
@@ -447,7 +433,7 @@ class _Places:
             return False
         self.solved |= found
         self.known[:] = -np.inf
-        self.counts, self.leaf, self.value, self.own = counts, leaf, value, own
+        self.counts, self.leaf, self.value = counts, leaf, value
         if value < self.best - 1e-9:
             self._keep()
         return True
@@ -463,10 +449,3 @@ def _paths(depth: int) -> IntArray:
             paths[leaf, (node - 1) // 2] = 1 if node % 2 else -1
             node = (node - 1) // 2
     return paths
-
-
-def _fixed(tree: Tree, n_branches: int, features: Sequence[int] | IntArray) -> BoolArray:
-    """Branches of a complete tree that are no planes of the given features."""
-    others = np.ones(tree.n_features, dtype=bool)
-    others[features] = False
-    return (tree.category[:n_branches] >= 0) | np.any(tree.weights[:n_branches][:, others] != 0, axis=1)
