@@ -17,10 +17,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8
 ESTIMATORS = [getattr(tw, name) for name in tw.__all__ if name.endswith(("Classifier", "Regressor"))]
 FITS = [
     tw.OCTHClassifier(max_depth=1),
-    tw.S2OCTClassifier(max_depth=1, time_limit=2),
-    tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=2),
+    tw.S2OCTClassifier(max_depth=1, time_limit=5),
+    tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
-    tw.SVM1ODTClassifier(max_depth=1, time_limit=0.5),
+    tw.SVM1ODTClassifier(max_depth=1, time_limit=2),
     tw.TAOClassifier(max_depth=2),
     tw.TAORegressor(max_depth=2),
     tw.LapTAOClassifier(max_depth=2, max_iter=1),
