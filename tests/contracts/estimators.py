@@ -292,7 +292,7 @@ def neighbour_graph(X: np.ndarray) -> np.ndarray:
 
 def _iris() -> dict[str, Any]:
     X, y = load_iris(return_X_y=True)
-    return {"X": np.round(X[::8] * 64) / 64, "y": y[::8]}
+    return {"X": np.round(X[::6] * 64) / 64, "y": y[::6]}
 
 
 def _few_rows() -> dict[str, Any]:
@@ -435,7 +435,7 @@ FITS = [
     Fit(
         "s2oct-everywhere",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=2, margin_rule="paper", prefer="first"),
+        _solved(S2OCTClassifier, max_depth=2, margin_rule="paper"),
         _two_classes,
         s2oct_measure,
     ),

@@ -68,7 +68,7 @@ ENSEMBLES = {
 def test_claims_are_counted_from_predictions(name, threshold):
     X, y, truth, hidden = survey()
     totals = totals_of(truth, hidden)
-    model = C2RFClassifier(ENSEMBLES[name], class_prices=threshold, time_limit=5, random_state=0)
+    model = C2RFClassifier(ENSEMBLES[name], class_prices=threshold, time_limit=2, random_state=0)
     model.fit(X, y, totals=totals)
     assert np.array_equal(model.transduction_[~hidden], y[~hidden])
     assert np.array_equal(model.predict(X[hidden]), model.transduction_[hidden])
@@ -92,7 +92,7 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
     for switches in ({"preprocess": True}, {"branching": True}, {"order_cuts": True}, {}):
         off = {"preprocess": False, "branching": False, "order_cuts": False} | switches
         printed = C2RFClassifier(forest, class_prices=False, formulation="paper", solver=solver, random_state=0, **off)
-        printed.set_params(time_limit=4).fit(X, y, totals=totals)
+        printed.set_params(time_limit=1).fit(X, y, totals=totals)
         assert printed.bound_ <= ours.objective_ <= printed.objective_
 
 
@@ -100,7 +100,7 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
 def test_weights_are_within_the_bounds_up_to_scale():
     X, y, truth, hidden = survey(2)
     model = C2RFClassifier(
-        paper_forest(0), class_prices=False, min_weight=2, max_weight=10, time_limit=2, random_state=0
+        paper_forest(0), class_prices=False, min_weight=2, max_weight=10, time_limit=1, random_state=0
     )
     model.fit(X, y, totals=totals_of(truth, hidden))
     assert model.weights_.max() / model.weights_.min() <= 5 + 1e-9
@@ -120,7 +120,7 @@ def test_totals_per_group(threshold):
     groups = np.array(["north", "south"])[(X[:, 0] > 0).astype(int)]
     totals = {g: {k: int(np.sum(truth[hidden & (groups == g)] == k)) for k in (0, 1)} for g in ("north", "south")}
     model = C2RFClassifier(
-        ExtraTreesClassifier(60, random_state=0), class_prices=threshold, time_limit=5, random_state=0
+        ExtraTreesClassifier(60, random_state=0), class_prices=threshold, time_limit=2, random_state=0
     )
     model.fit(X, y, totals=totals, groups=groups)
     missed = sum(deviation(model.transduction_[hidden & (groups == g)], totals[g]) for g in totals)

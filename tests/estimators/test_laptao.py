@@ -35,7 +35,7 @@ def partly_known(kind, n=240, labels=8):
 
 
 def small(kind, **settings):
-    return kind(**{"max_depth": 3, "random_state": 0, "max_iter": 8} | settings)
+    return kind(**{"max_depth": 3, "random_state": 0, "max_iter": 4} | settings)
 
 
 def double_sum(W, values):

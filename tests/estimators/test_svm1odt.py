@@ -25,7 +25,7 @@ def fitted(X, y, **parameters):
     weight = parameters.pop("sample_weight", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return SVM1ODTClassifier(**({"time_limit": 1.0, "random_state": 0} | parameters)).fit(X, y, weight)
+        return SVM1ODTClassifier(**({"time_limit": 0.6, "random_state": 0} | parameters)).fit(X, y, weight)
 
 
 def mixed_table(n=80, seed=0):

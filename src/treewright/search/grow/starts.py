@@ -8,25 +8,22 @@ these peel off one class after the other and leave half of the nodes without wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.data.design import Design
 from treewright.search.grow.cart import cart_start
-from treewright.search.grow.mixed import (
-    grown_side_by_side,
-    grown_tree,
-    mixed_tree,
-    random_mixed_tree,
-    random_subset,
-)
+from treewright.search.improve.driver import Node
+from treewright.search.improve.tao import SparseNodes
 from treewright.splits.l1_logistic import l1_logistic
-from treewright.splits.points import Points, SplitRule
+from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 
@@ -101,8 +98,8 @@ def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
     """Make a start by its name, one of ``STARTS``; "auto" is balanced for oblique splits, CART for axis-aligned ones.
 
     Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
-    balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do
-    (:func:`~treewright.search.grow.mixed.mixed_tree`), CART has its categories ranked, and random trees list levels.
+    balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do, CART has its categories
+    ranked, and random trees list levels.
     """
     points, depth, seed = task.points, task.depth, task.seed
     hasty = budget.over and kind != "random"
@@ -143,7 +140,7 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
             if budget.over:
                 return
             below = _BELOW[number % len(_BELOW)] if len(points.numerical) else ("all", "all")
-            root = random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
+            root = _random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
             splits, kinds = "axis" if task.axis else "oblique", _kinds_below(depth, below)
             more = budget, 1, task.seed, splits, root, kinds
             yield _balanced_mixed(points, outputs, weight, depth, task.alpha, *more), kinds
@@ -171,22 +168,34 @@ def _balanced_mixed(
     root: SplitRule | None = None,
     features: dict[int, str] | None = None,
 ) -> Tree:
-    """A balanced tree on points with categories or gaps, below a root that may be given."""
-    return mixed_tree(
-        points,
-        depth,
-        alpha,
-        lambda numbers, some: _stakes(numbers, targets[some], weight[some]),
-        lambda n_rows, leaves: n_rows >= _ROOM * leaves,
-        weight,
-        budget,
-        n_jobs,
-        _BALANCED_ROWS,
-        seed,
-        splits,
-        root,
-        features,
-    )
+    """A balanced tree on points with categories or gaps, below a root that may be given.
+
+    At a node it is the step of tree alternating optimization at the price of alpha, with stakes by the contrast of the
+    targets in the place of losses: a subset of a category, a hyperplane, or a single feature, whichever saves most.
+    Hyperplanes halve their points where these are many. `features` are the kinds that the splits of some nodes have.
+    """
+    design = Design.of(points.X, weight, points.n_levels)
+    solver = SparseNodes(alpha, splits, features=features or {})
+
+    def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
+        if budget.over or len(some) < 2:
+            return None
+        stake = _stakes(design.apply(points.X[some]), targets[some], weight[some])
+        if stake is None:
+            return None
+        rule = SplitRule(np.zeros(points.X.shape[1]), -1.0)  # all go right
+        node = Node(number, rule.normal, rule.threshold, some, stake, np.zeros(len(some), dtype=bool), False, rule)
+        found = solver.better(points, node, budget)
+        if found is None or not np.any(found.normal):
+            return None
+        if found.category < 0 and len(rows) >= _ROOM * leaves:
+            level = points.levels(rows, found.normal)
+            there = ~np.isnan(level)
+            if there.any():
+                return found._replace(threshold=halving_threshold(level[there], weight[rows[there]]))
+        return found
+
+    return _grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed, root)
 
 
 def _one_hot(codes: FloatArray) -> Any:
@@ -258,7 +267,7 @@ def balanced_tree(
         threshold, _ = best_threshold(level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap)
         return SplitRule(normal, threshold) if np.isfinite(threshold) else None
 
-    return grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
+    return _grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
 
 
 def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
@@ -329,7 +338,7 @@ def random_tree(
     weight = np.ones(n) if weight is None else weight
     points, branches = Points(X, n_levels), 2**depth - 1
     if points.mixed:
-        return random_mixed_tree(points, depth, rng, axis, weight)
+        return _random_mixed_tree(points, depth, rng, axis, weight)
     normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
 
     def split(rows: IntArray, normal: FloatArray) -> SplitRule:
@@ -338,4 +347,101 @@ def random_tree(
     def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
         return [split(rows, normals[len(parts) - 1 + k]) for k, rows in enumerate(parts)]
 
-    return grown_tree(points, depth, split_all)
+    return _grown_tree(points, depth, split_all)
+
+
+def _random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axis: bool, weight: FloatArray) -> Tree:
+    """Make a complete tree with random splits that halve their points as well as they can.
+
+    A feature is drawn for each node. If it is a category, its levels are listed at random until half of the points go
+    left; else the normal is that feature's or, for oblique splits (not `axis`), random. Missing values go left or right
+    at random.
+    """
+    p = points.X.shape[1]
+
+    def split(rows: IntArray) -> SplitRule | None:
+        feature, missing_left = int(rng.integers(p)), bool(rng.integers(2))
+        if not len(rows):
+            return None
+        if points.n_levels is not None and points.n_levels[feature]:
+            return _random_subset(points, rows, weight, feature, missing_left, rng)
+        normal = np.zeros(p)
+        number = np.array([feature]) if axis else points.numerical
+        normal[number] = 1.0 if axis else rng.standard_normal(len(number))
+        level = points.levels(rows, normal)
+        there = ~np.isnan(level)
+        if not there.any():
+            return SplitRule(normal, 0.0, missing_left=missing_left)
+        threshold = halving_threshold(level[there], weight[rows[there]])
+        return SplitRule(normal, threshold, missing_left=missing_left)
+
+    return _grown_tree(points, depth, lambda parts, leaves: [split(rows) for rows in parts])
+
+
+def _random_subset(
+    points: Points, rows: IntArray, weight: FloatArray, feature: int, missing_left: bool, rng: np.random.Generator
+) -> SplitRule:
+    """Make a split that lists levels of a category at random until half of the points go left."""
+    assert points.n_levels is not None
+    codes, n_cells = points.codes(rows, feature) + 1, int(points.n_levels[feature]) + 1
+    mass = np.bincount(codes, weight[rows], n_cells)[1:]
+    # Levels are drawn by what their points are: other names of the levels give the same split.
+    numbers = np.nan_to_num(points.X[np.ix_(rows, points.numerical)]).sum(axis=1, dtype=np.float64)
+    order = np.lexsort((np.bincount(codes, weight[rows] * numbers, n_cells)[1:], mass))
+    order = order[rng.permutation(len(mass))]
+    listed = np.zeros(len(mass), dtype=bool)
+    listed[order[np.cumsum(mass[order]) <= mass.sum() / 2]] = True
+    return SplitRule.subset(feature, listed, missing_left, points.X.shape[1])
+
+
+def _grown_side_by_side(
+    points: Points,
+    depth: int,
+    split: Callable[[int, IntArray, IntArray, int], SplitRule | None],
+    n_jobs: int,
+    most: int,
+    seed: int,
+    root: SplitRule | None = None,
+) -> Tree:
+    """Make a complete tree whose nodes are split side by side, and look at `most` of their points, drawn at random.
+
+    `split` takes the number of a node, its points, those that it looks at, and how many leaves are below.
+    """
+    rng = np.random.default_rng(seed)
+    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
+
+        def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
+            if root is not None and len(parts) == 1:
+                return [root]
+            seen = [np.sort(rng.choice(p, most, replace=False)) if len(p) > most else p for p in parts]
+            jobs = enumerate(zip(parts, seen, strict=True), start=len(parts) - 1)
+            return list(parallel(delayed(split)(number, *pair, leaves) for number, pair in jobs))
+
+        return _grown_tree(points, depth, split_all)
+
+
+def _grown_tree(points: Points, depth: int, split_all: Callable[[list[IntArray], int], list[SplitRule | None]]) -> Tree:
+    """Make a complete tree level by level.
+
+    `split_all` takes the points of each node of a level, and how many leaves are below each, to their splits; None
+    sends all points left.
+    """
+    branches = 2**depth - 1
+    bare = Tree.from_heap(
+        np.ones(branches, dtype=bool),
+        np.zeros((branches, points.X.shape[1])),
+        np.ones(branches),
+        np.zeros((2 * branches + 1, 1)),
+        None,
+    )
+    splits = Splits.of(bare, points.n_levels)
+    at = [np.arange(points.X.shape[0])]
+    for level in range(depth):
+        found, below = split_all(at, 2 ** (depth - level)), []
+        for k, (rows, rule) in enumerate(zip(at, found, strict=True), start=2**level - 1):
+            if rule is not None:
+                splits.put(k, rule)
+            goes_left = points.sides(rows, splits.rule(k))
+            below += [rows[goes_left], rows[~goes_left]]
+        at = below
+    return splits.tree(bare.left, bare.right, bare.values, None)
