@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treewright
 from tests.contracts import measures
-from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_octsvm, best_s2oct, best_svm1odt
+from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
     FITS,

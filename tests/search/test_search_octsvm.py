@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.contracts.brute_force import best_octsvm
+from tests.contracts.brute_force_octsvm import best_octsvm
 
 from treewright.budget import Budget
 from treewright.formulations.octsvm import OCTSVM, RESVM
 from treewright.search import Incumbent
 from treewright.search.octsvm.attempts import grown, leaf_machines, machines_of, search_octsvm, tree_of
-from treewright.search.octsvm.kernels import NORMS, least_along, length, machine, node_cost, range_within
+from treewright.search.octsvm.kernels import NORMS, draws_of, least_along, length, machine, node_cost, range_within
 from treewright.search.octsvm.machines import Machines, Prices, improve_node, kicked, last_values, total_cost
 from treewright.tree import Tree, predict_labels
 
@@ -68,7 +68,7 @@ def test_a_machine_is_within_its_ball_and_near_the_best_one(norm):
     rng = np.random.default_rng(0)
     X = rng.random((60, 3))
     side = np.where(X @ [1.0, -1.0, 0.5] > 0.2, 1.0, -1.0)
-    w, b = machine(X, side, np.ones(60), 4.0, NORMS[norm], rng)
+    w, b = machine(X, side, np.ones(60), 4.0, NORMS[norm], draws_of(rng))
     assert length(w, NORMS[norm]) <= 4.0 * (1 + 1e-9)
     hinge = np.maximum(0, 1 - side * (X @ w + b)).sum()
     order = {"l2": 2, "l1": 1, "linf": np.inf}[norm]
@@ -90,7 +90,7 @@ def test_costs_of_arrays_are_the_objective_of_their_tree(depth, c2):
     rng = np.random.default_rng(1)
     machines = leaf_machines(depth, 3, model.sign, model.weight)
     for everywhere in (True, False, False):
-        kicked(model.X, model.sign, machines, prices, everywhere, rng)
+        kicked(model.X, model.sign, machines, prices, everywhere, draws_of(rng))
         tree = tree_of(machines)
         cost = total_cost(model.X, model.sign, model.weight, machines, prices)
         assert cost == pytest.approx(model.objective(tree), rel=1e-9)
@@ -106,10 +106,10 @@ def test_no_step_makes_a_tree_dearer_or_its_normals_too_long(norm):
     prices = Prices(2, 1.0, 0.5, 5.0, NORMS[norm])
     rng = np.random.default_rng(0)
     machines = Machines(np.zeros((7, 3)), np.zeros(7), np.zeros(7, dtype=bool), np.ones(7))
-    kicked(X, sign, machines, prices, True, rng)
+    kicked(X, sign, machines, prices, True, draws_of(rng))
     cost = total_cost(X, sign, weight, machines, prices)
     for t in [6, 5, 4, 3, 2, 1, 0] * 3:
-        changed = improve_node(X, sign, weight, machines, prices, t, 0.0, rng)
+        changed = improve_node(X, sign, weight, machines, prices, t, 0.0, draws_of(rng))
         now = total_cost(X, sign, weight, machines, prices)
         assert now <= cost + 1e-9
         assert changed or now == pytest.approx(cost)

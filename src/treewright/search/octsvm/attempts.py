@@ -15,11 +15,13 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.formulations.octsvm import OCTSVM
+from treewright.formulations.octsvm.loss import lengths
+from treewright.formulations.octsvm.repair import scaled
 from treewright.search.grow.cart import cart_tree
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import alternate_nodes
 from treewright.search.incumbent import Incumbent
-from treewright.search.octsvm.kernels import NORMS
+from treewright.search.octsvm.kernels import NORMS, draws_of
 from treewright.search.octsvm.machines import Machines, Prices, improve_node, kicked, last_values, total_cost
 from treewright.solvers.conic import fixed_conic
 from treewright.tree import Tree
@@ -30,7 +32,10 @@ _PASSES = 10
 """Most passes over a tree."""
 
 _PATIENCE = 10
-"""Restarts without a better tree after which the search ends."""
+"""Restarts without a better tree after which the search ends; three times as many end it anyway."""
+
+_WORTH = 1e-4
+"""Share of the objective that a restart must save to be worth more of them."""
 
 _NOISE = 0.5
 """Power of the random factors that what points have at stake gets in a restart."""
@@ -71,7 +76,8 @@ def search_octsvm(
     seed : int
         Seed of everything random.
     patience : int
-        Restarts without a better tree after which the search ends; 0 for the starts alone.
+        Restarts without a better tree after which the search ends, or three times as many in all; 0 for the starts
+        alone.
 
     Examples
     --------
@@ -130,26 +136,27 @@ class _Work:
         return Prices(model.depth, model.c2 / model.c1, model.c3 / model.c1, limit, NORMS[model.norm])
 
     def from_starts(self, given: list[Tree]) -> None:
-        """Improve every start, at every length; the tree of a length is a start for the next one."""
-        for tree in self._starts(given):
+        """Improve every start; a leaf at every length, from the tree of the last one, others at the best lengths."""
+        for number, tree in enumerate(self._starts(given)):
             start = tree
-            for limit in self.lengths:
+            for limit in self.lengths if number == 0 else self._best_lengths():
                 if self.over:
                     return
-                start = self._improved(start, limit)
+                start = self._improved(start, float(limit))
 
     def _starts(self, given: list[Tree]) -> Iterator[Tree]:
         model = self.model
-        yield from given
         yield single_leaf(model)
+        yield from given
         if model.depth == 0 or self.over or len(np.unique(self.y)) < 2:
             return
         cart = cart_tree(self.X, self.y, self.weight, 2, model.depth + 1)
-        yield cart
+        yield scaled(model, cart)  # its normals have length 1, which means nothing
         if not self.over:
             # normals have a price in rows there: weights of mean 1
             leaves = ClassLeaves(self.y, self.weight / self.weight.mean(), 2)
-            yield alternate_nodes(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
+            found = alternate_nodes(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
+            yield scaled(model, found)
 
     def _improved(self, tree: Tree, limit: float, noise: float = 0.0) -> Tree:
         """Improve a tree and offer it."""
@@ -163,18 +170,26 @@ class _Work:
         shortened(machines, prices)
         return improved(self.X, self.sign, self.weight, machines, prices, self.rng, self.budget, noise)
 
+    def _best_lengths(self) -> FloatArray:
+        """The length that is nearest to that of the best tree, and the next one."""
+        assert self.best.solution is not None
+        longest = float(lengths(self.best.solution.weights, self.model.norm).max(initial=0.0))
+        at = int(np.argmin(np.abs(np.log(self.lengths / max(longest, 1e-9)))))
+        return self.lengths[at : at + 2]
+
     def restarts(self, patience: int) -> None:
         """Kick the best tree, or begin anew, and improve that, until it no longer helps."""
         failures, number = 0, 0
-        while failures < patience and not self.over:
+        while failures < patience and number < 3 * patience and not self.over:
             assert self.best.solution is not None
             machines = machines_of(self.best.solution, self.model.depth)
-            length = float(np.sqrt((machines.w**2).sum(axis=1)).max(initial=0.0))
-            nearest = self.lengths[np.argmin(np.abs(np.log(self.lengths / max(length, 1e-9))))]
+            nearest = self._best_lengths()[0]
             limit = float(nearest * 2.0 ** self.rng.uniform(-0.5, 0.5)) if len(self.lengths) > 1 else float(nearest)
-            kicked(self.X, self.sign, machines, self.prices(limit), number % 3 == 0, self.rng)
+            kicked(self.X, self.sign, machines, self.prices(limit), number % 3 == 0, draws_of(self.rng))
             machines = self._run(machines, limit, _NOISE)
-            better = self.best.offer(tree_of(self._run(machines, limit, 0.0)))
+            before = self.best.objective
+            self.best.offer(tree_of(self._run(machines, limit, 0.0)))
+            better = self.best.objective < before * (1 - _WORTH)
             failures, number = 0 if better else failures + 1, number + 1
 
     def polish(self) -> None:
@@ -220,13 +235,13 @@ def improved(
     passes: int = _PASSES,
 ) -> Machines:
     """Improve the machines in place, the deepest nodes first, until a pass changes nothing or time is over."""
-    before = np.inf
+    before, draws = np.inf, draws_of(rng)
     for _ in range(passes):
         changed = False
         for t in range(len(machines.b) - 1, -1, -1):
             if budget.over:
                 return machines
-            changed |= improve_node(X, sign, weight, machines, prices, t, noise, rng)
+            changed |= improve_node(X, sign, weight, machines, prices, t, noise, draws)
         cost = total_cost(X, sign, weight, machines, prices)
         if not changed or (noise == 0.0 and cost >= before - 1e-7 * max(1.0, cost)):
             break
@@ -267,7 +282,7 @@ def grown(
         if budget.over:
             break
         other = Machines(best.w.copy(), best.b.copy(), best.split.copy(), best.label.copy())
-        kicked(X, sign, other, prices, number % 3 == 0, rng)
+        kicked(X, sign, other, prices, number % 3 == 0, draws_of(rng))
         improved(X, sign, weight, other, prices, rng, budget, _NOISE)
         improved(X, sign, weight, other, prices, rng, budget)
         cost = total_cost(X, sign, weight, other, prices)

@@ -9,15 +9,64 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from treewright.arrays import FloatArray, IntArray
 
-__all__ = ["NORMS", "least_along", "length", "machine", "node_cost", "range_within", "relabelled_loss", "values"]
+__all__ = [
+    "NORMS",
+    "Draws",
+    "draw",
+    "draw_below",
+    "draws_of",
+    "least_along",
+    "length",
+    "machine",
+    "node_cost",
+    "range_within",
+    "relabelled_loss",
+    "shuffle",
+    "values",
+]
 
 NORMS = {"l2": 0, "l1": 1, "linf": 2}
 
+Draws = NDArray[np.uint64]
+"""State of the random numbers of compiled code: one number, changed by every draw. numba knows numpy's generators, but
+takes half a minute to compile what uses them."""
+
 _NEAR = 1e-4
 """How far beyond a jump of the cost a place is taken, as a share of the line."""
+
+
+def draws_of(rng: np.random.Generator) -> Draws:
+    """A state to draw from."""
+    return rng.integers(1, 2**63, 1, dtype=np.uint64)
+
+
+@njit(cache=True)
+def draw(draws: Draws) -> float:
+    """A number in [0, 1) (xorshift64*)."""
+    x = draws[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    draws[0] = x
+    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@njit(cache=True)
+def draw_below(n: int, draws: Draws) -> int:
+    """A number from 0 to n - 1."""
+    return min(int(draw(draws) * n), n - 1)
+
+
+@njit(cache=True)
+def shuffle(order: IntArray, draws: Draws) -> None:
+    """Put numbers into a random order."""
+    for i in range(len(order) - 1, 0, -1):
+        j = draw_below(i + 1, draws)
+        order[i], order[j] = order[j], order[i]
 
 
 @njit(cache=True)
@@ -171,10 +220,10 @@ def _pass(
     alpha: FloatArray,
     w: FloatArray,
     b: float,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> tuple[float, float]:
     """A pass of coordinate ascent over the dual of a support vector machine; the offset, and how much has changed."""
-    rng.shuffle(order)
+    shuffle(order, draws)
     changed = 0.0
     for i in order:
         f = b
@@ -198,7 +247,7 @@ def machine(
     worth: FloatArray,
     limit: float,
     norm: int,
-    rng: np.random.Generator,
+    draws: Draws,
     passes: int = 6,
     rounds: int = 6,
 ) -> tuple[FloatArray, float]:
@@ -221,7 +270,7 @@ def machine(
     low, high = 0.0, np.inf
     for r in range(rounds):
         for _ in range(passes):
-            b, changed = _pass(Z, side, worth / penalty, square, order, alpha, w, b, rng)
+            b, changed = _pass(Z, side, worth / penalty, square, order, alpha, w, b, draws)
             if changed < 1e-3 * alpha.sum():
                 break
         long = length(w, norm)

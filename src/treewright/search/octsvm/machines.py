@@ -17,12 +17,16 @@ from numba import njit
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.search.octsvm.kernels import (
+    Draws,
+    draw,
+    draw_below,
     least_along,
     length,
     machine,
     node_cost,
     range_within,
     relabelled_loss,
+    shuffle,
     values,
 )
 
@@ -167,7 +171,7 @@ def _by_stake(
     right: FloatArray,
     r2: float,
     noise: float,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> tuple[FloatArray, FloatArray]:
     """The side on which each point would be cheaper, all margins being met, and how much that is worth."""
     side, worth = np.empty(len(sign)), np.empty(len(sign))
@@ -176,7 +180,7 @@ def _by_stake(
         side[k] = 1.0 if gain > 0.0 else -1.0
         worth[k] = abs(gain) * weight[k]
         if noise > 0.0:
-            worth[k] *= rng.standard_exponential() ** noise
+            worth[k] *= (-np.log(1.0 - draw(draws))) ** noise
     return side, worth
 
 
@@ -197,14 +201,14 @@ def _by_loss(
 
 @njit(cache=True)
 def _fitted(
-    X: FloatArray, rows: IntArray, side: FloatArray, worth: FloatArray, prices: Prices, rng: np.random.Generator
+    X: FloatArray, rows: IntArray, side: FloatArray, worth: FloatArray, prices: Prices, draws: Draws
 ) -> tuple[FloatArray, float]:
     """The support vector machine of the points, or of some of them where they are many."""
     some = np.flatnonzero(worth > 0.0)
     if len(some) > _MANY:
-        rng.shuffle(some)
+        shuffle(some, draws)
         some = some[:_MANY]
-    return machine(X[rows[some]], side[some], worth[some], prices.limit, prices.norm, rng)
+    return machine(X[rows[some]], side[some], worth[some], prices.limit, prices.norm, draws)
 
 
 @njit(cache=True)
@@ -220,7 +224,7 @@ def _moved(
     toward: FloatArray,
     toward_b: float,
     prices: Prices,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> tuple[float, FloatArray, float]:
     """Move a plane along lines for as long as that pays: its offset, its scale, toward another one, single features."""
     f = values(X, rows, w, b)
@@ -238,9 +242,9 @@ def _moved(
             elif kind == 2:
                 u, ub = toward - w, toward_b - b
             else:
-                j = rng.integers(0, p)
+                j = draw_below(p, draws)
                 u[j] = 1.0
-                ub = -X[rows[rng.integers(0, len(rows))], j]
+                ub = -X[rows[draw_below(len(rows), draws)], j]
             if length(u, 2) < 1e-9:
                 continue
             low, high = range_within(w, u, prices.limit, prices.norm)
@@ -265,7 +269,7 @@ def improve_node(
     prices: Prices,
     t: int,
     noise: float,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> bool:
     """Give a node another split, or make it a leaf, if that makes the tree cheaper; whether it did.
 
@@ -297,16 +301,16 @@ def improve_node(
         for trial in range(3):
             w, b = best_w, best_b
             if trial == 1:
-                side, worth = _by_stake(s, v, left, right, r2, noise, rng)
+                side, worth = _by_stake(s, v, left, right, r2, noise, draws)
                 if worth.sum() > 0.0:
-                    w, b = _fitted(X, rows, side, worth, prices, rng)
+                    w, b = _fitted(X, rows, side, worth, prices, draws)
             elif trial == 2 and (before or kind == 2):
                 side, worth = _by_loss(values(X, rows, best_w, best_b), s, v, left, right, r2)
                 if worth.sum() > 0.0:
-                    w, b = _fitted(X, rows, side, worth, prices, rng)
+                    w, b = _fitted(X, rows, side, worth, prices, draws)
             elif not before:
                 continue
-            cost, w, b = _moved(X, rows, s, v, left, right, w, b, best_w, best_b, prices, rng)
+            cost, w, b = _moved(X, rows, s, v, left, right, w, b, best_w, best_b, prices, draws)
             cost += prices.r3 * (1 + below)
             if cost < least - 1e-9:
                 least, kind, best_w, best_b = cost, 2, w, b
@@ -325,21 +329,22 @@ def improve_node(
 
 
 @njit(cache=True)
-def random_plane(
-    X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, t: int, rng: np.random.Generator
-) -> None:
+def random_plane(X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, t: int, draws: Draws) -> None:
     """Give a node a plane halfway between two points, of different classes if they are found, some features alone."""
     n, p = X.shape
-    i, j = rng.integers(0, n), rng.integers(0, n)
+    i, j = draw_below(n, draws), draw_below(n, draws)
     for _ in range(10):
         if sign[i] != sign[j]:
             break
-        j = rng.integers(0, n)
+        j = draw_below(n, draws)
     u = (X[i] - X[j]) * sign[i]
-    if rng.random() < 0.5:
-        u = u * (rng.random(p) < max(2.0 / p, 0.3))
+    if draw(draws) < 0.5:
+        for k in range(p):
+            if draw(draws) >= max(2.0 / p, 0.3):
+                u[k] = 0.0
     if length(u, 2) == 0.0:
-        u = rng.standard_normal(p)
+        for k in range(p):
+            u[k] = draw(draws) - 0.5
     u *= prices.limit / length(u, prices.norm)
     machines.w[t] = u
     machines.b[t] = -0.5 * ((X[i] * u).sum() + (X[j] * u).sum())
@@ -347,20 +352,18 @@ def random_plane(
 
 
 @njit(cache=True, nogil=True)
-def kicked(
-    X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, everywhere: bool, rng: np.random.Generator
-) -> None:
+def kicked(X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, everywhere: bool, draws: Draws) -> None:
     """Give a random node, or all, another plane; what is above it splits then."""
     n_nodes = len(machines.b)
     if everywhere:
         for t in range(n_nodes):
-            random_plane(X, sign, machines, prices, t, rng)
+            random_plane(X, sign, machines, prices, t, draws)
         return
-    t = int(rng.integers(0, n_nodes))
+    t = draw_below(n_nodes, draws)
     machines.split[t] = False
     while True:
         if not machines.split[t]:
-            random_plane(X, sign, machines, prices, t, rng)
+            random_plane(X, sign, machines, prices, t, draws)
             for child in (2 * t + 1, 2 * t + 2):
                 if child < n_nodes and not machines.split[child]:
                     machines.label[child] = -1.0 if child == 2 * t + 1 else 1.0
