@@ -232,6 +232,7 @@ LARGE_METHODS = tuple(
     for depth in (2, 3)
     for name, kind, more in (
         (OURS, SVM1ODTClassifier, {"selection": "hull", "time_limit": TIME_LIMIT}),
+        (f"{OURS}, layers", SVM1ODTClassifier, {"selection": "layers", "time_limit": TIME_LIMIT}),
         (f"{OURS}, all rows", SVM1ODTClassifier, {"selection": None, "time_limit": TIME_LIMIT}),
         ("CART", DecisionTreeClassifier, {}),
         ("TAO", TAOClassifier, {}),
@@ -267,7 +268,7 @@ LARGE_SETS = Specification(
                         bench.mean("", percent, ".1f").of(method=name),
                         bench.mean("", lambda row: 100.0 * row["training"], ".1f").of(method=name),
                     )
-                    for name in (OURS, f"{OURS}, all rows", "CART", "TAO")
+                    for name in (OURS, f"{OURS}, layers", f"{OURS}, all rows", "CART", "TAO")
                 ),
                 bench.mean("selected", "selected", ".1%").of(method=OURS),
                 published_large(0),
@@ -357,7 +358,7 @@ ONE = (Sample("75 %", split),)
 SPECIFICATIONS = (
     MEDIUM_SETS.with_quick(**SMALL, samples=ONE),
     GRID_SETS.with_quick(**SMALL, samples=ONE, methods=GRID_SETS.methods[:2]),
-    LARGE_SETS.with_quick(**SMALL, methods=LARGE_METHODS[:4]),
+    LARGE_SETS.with_quick(**SMALL, methods=LARGE_METHODS[:5]),
     SEARCH.with_quick(
         **SMALL, methods=tuple(replace(m, parameters={**m.parameters, "time_limit": 1.0}) for m in SEARCH.methods)
     ),

@@ -228,6 +228,7 @@ def test_trees_fitted_to_places_part_what_can_be_parted():
 def test_large_or_hard_models_are_not_for_crossing():
     assert Crossing.suits(random_model(0))
     assert not Crossing.suits(random_model(0, n=6000))
+    assert not Crossing.suits(random_model(0, depth=8))
     assert not Crossing.suits(random_model(0, alpha_1=0.0, alpha_2=0.0))
     model = random_model(0)
     assert not Crossing.suits(replace(model, X=np.where(np.eye(25, 3) > 0, np.nan, model.X)))

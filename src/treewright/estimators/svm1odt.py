@@ -66,11 +66,12 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
         Price of the 1-norm of splits, in errors: larger is sparser, smaller, and has wider margins. "auto" is chosen on
         the training rows by cross-validation among 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`; of
         equally good ones the largest. Without time for that it is ``0.25 / epsilon``.
-    selection : {"auto", "hull", "balanced"} or None
+    selection : {"auto", "hull", "balanced", "layers"} or None
         Rows for branch and bound. "hull": of the rows of a class in a leaf of the search's tree those that others are
         convex combinations of, and those near to splits (the paper's Algorithm 1); "balanced": few rows with many
-        between them (Algorithm 2); None: all. "auto" is "hull" where the program of all rows would be too large, else
-        None.
+        between them (Algorithm 2); "layers": first, with half of the time, trees from the root down, each subtree
+        trained on rows selected again at its node, then as "hull"; None: all. "auto" is "hull" where the program of
+        all rows would be too large, else None.
     max_iter : int
         Rounds of selection; before the last one, trees are trained on rows chosen by the tree of the round before, with
         weights that let no round lose accuracy where margins are hard and solves optimal (Algorithm 3). Without meaning
@@ -113,7 +114,9 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     )
     alpha_1: float | str = parameter(default="auto", allowed=_PRICE)
     alpha_2: float | str = parameter(default="auto", allowed=_PRICE)
-    selection: str | None = parameter(default="auto", allowed=[StrOptions({"auto", "hull", "balanced"}), None])
+    selection: str | None = parameter(
+        default="auto", allowed=[StrOptions({"auto", "hull", "balanced", "layers"}), None]
+    )
     max_iter: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 

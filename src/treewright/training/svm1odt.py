@@ -17,6 +17,7 @@ from treewright.search.selection.choice import ChoiceSettings, choose_rows
 from treewright.search.selection.rounds import round_rows
 from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.training.conduct import Conduct
+from treewright.training.layers import train_layers
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
 from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
 from treewright.training.record import FitRecord
@@ -103,6 +104,9 @@ def train_svm1odt(
         n_iter = len(trained)  # the first one is where rounds begin, the last round is still to come
         starts = [min([*starts, *trained], key=lambda tree: model.objective(model.repair(tree)))]
     chosen = _Chosen(model, settings)
+    if settings.selection == "layers":
+        tree, chosen.before = train_layers(model, starts, solving, budget.share(0.5))
+        starts = [tree]
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
         search_svm1odt(best, model, starts, time, solving.seed, solving.threads)
@@ -237,9 +241,12 @@ class _Chosen:
     model: SVM1ODT
     settings: SVM1ODTSettings
     points: BoolArray = field(init=False)
+    before: BoolArray = field(init=False)
+    """Points that layers had chosen."""
 
     def __post_init__(self) -> None:
         self.points = np.ones(len(self.model.X), dtype=bool)
+        self.before = np.zeros(len(self.model.X), dtype=bool)
 
     def relaxed(self, budget: Budget) -> Callable[[Incumbent[Tree]], Relaxation[Tree] | None] | None:
         """What names the program of some points, None if that of all is to be solved at once."""
@@ -259,7 +266,7 @@ class _Chosen:
                 width=np.ones(model.X.shape[1]),
                 budget=budget.share(0.3),
             )
-            self.points[:] = False
+            self.points[:] = self.before
             self.points[found.rows] = True
             return Relaxation(restricted(model, found.rows), lambda bound: bound, share=0.5)
 

@@ -27,8 +27,9 @@ from treewright.tree import Tree, route, side
 
 __all__ = ["Crossing", "Root"]
 
-_MOST_CELLS = 40_000
-"""Values of all points up to which programs are solved fast enough for thousands of them."""
+_MOST_CELLS, _DEEPEST = 120_000, 4
+"""Values of all points in the programs of all nodes up to which these are solved fast enough for thousands of them, and
+the deepest trees for which there is a table of points, leaves and nodes."""
 
 _EXACT = 1e-9
 """By how much a row of a program may be violated."""
@@ -125,7 +126,8 @@ class Crossing:
         """Whether a model is small enough, and one of planes with soft margins and no gaps."""
         if model.hard or not len(model.numerical) or model.has_gaps.any():
             return False
-        return len(model.rows) * (len(model.numerical) + 5) <= _MOST_CELLS
+        cells = len(model.rows) * (len(model.numerical) + 5) * model.tree.n_branches
+        return model.depth <= _DEEPEST and cells <= _MOST_CELLS
 
     @property
     def programs(self) -> list[_Program]:
