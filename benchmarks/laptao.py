@@ -161,7 +161,11 @@ CHOOSE = Specification(
     metrics=(bench.error_percent,),
     summary=(by_share("MNIST, held-out rows: mean error, per cent", MEAN_ERROR, columns=SECONDS),),
     threads=2,
-).with_quick(data=(replace(HELD_OUT, files=(TEST,), parameters={**JOBS, "most_rows": 600}),), methods=CHOICES[:2])
+).with_quick(
+    data=(replace(HELD_OUT, files=(TEST,), parameters={**JOBS, "most_rows": 600}),),
+    samples=(Sample("10 %", some_labels, {"share": 10.0, "shuffled": False}),),
+    methods=CHOICES[:2],
+)
 MNIST = Specification(
     name="laptao-mnist",
     data=(bench.FileSet("mnist", (TRAIN, TEST), mnist, JOBS, keep=True),),
@@ -348,7 +352,7 @@ SCALE = Specification(
         exponent,
     ),
     threads=2,
-).with_quick(data=(bench.DataSet("2,000", made, {"rows": 2_000}),))
+).with_quick(data=(bench.DataSet("1,000", made, {"rows": 1_000}),))
 
 SPECIFICATIONS = (CHOOSE, MNIST, CPU_ACT, SCALE)
 

@@ -60,7 +60,10 @@ AXIS = replace(
     name="stretch-axis",
     methods=tuple(replace(one, parameters={**one.parameters, "splits": "axis"}) for one in OBLIQUE.methods),
 )
-SMALL: dict[str, Any] = {"data": (replace(DATA, names=("lupus", "irish")),)}
+SMALL: dict[str, Any] = {
+    "data": (replace(DATA, names=("lupus", "irish")),),
+    "samples": (bench.Sample("fold", fold),),
+}
 
 SPECIFICATIONS = (OBLIQUE.with_quick(**SMALL), AXIS.with_quick(**SMALL))
 

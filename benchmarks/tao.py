@@ -105,7 +105,7 @@ NODES = bench.Specification(
             ),
         ),
     ),
-).with_quick(data=(DataSet("2 000 x 18", made, {"n": 2_000, "p": 18, "informative": 12}),))
+).with_quick(data=(DataSet("600 x 18", made, {"n": 600, "p": 18, "informative": 12}),))
 SPECIFICATIONS = (NODES,)
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ from treewright import (
     LapTAOClassifier,
     LapTAORegressor,
     OCTHClassifier,
+    OCTSVMClassifier,
+    RESVMClassifier,
     S2OCTClassifier,
     SelfTrainingRegressor,
     SSCTClassifier,
@@ -318,6 +320,25 @@ def svm1odt_with_a_category_and_gaps() -> Any:
     X[::5, 1] = np.nan
     model = SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
     return model.set_params(categorical_features=[0]).fit(X, y)
+
+
+# ---------------------------------------------------------------------- OCTSVM
+
+
+@kept
+def octsvm_of_a_band() -> Any:
+    X = np.arange(11.0)[:, None]
+    y = (np.abs(X[:, 0] - 5) < 2.5).astype(int)
+    y[1] = 1
+    prices = {"max_norm": 6.0, "relabel_cost": 1.0, "split_cost": 0.04}
+    return OCTSVMClassifier(1, **prices, relabel="tree", time_limit=LIMIT, random_state=0).fit(X, y)
+
+
+@kept
+def resvm_of_two_classes() -> Any:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50::5, :2], y[50::5]
+    return RESVMClassifier(c1=20.0, c2=15.0, time_limit=LIMIT, random_state=0).fit(X, y)
 
 
 # ---------------------------------------------------------------------- TAO

@@ -29,7 +29,7 @@ FLOW = [
     ["cli", "__init__", "__main__"],
 ]
 LINE_OF = {folder: number for number, line in enumerate(FLOW) for folder in line}
-SOLVER_PACKAGES = {"highspy", "pyscipopt", "gurobipy"}
+SOLVER_PACKAGES = {"highspy", "pyscipopt", "gurobipy", "clarabel"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

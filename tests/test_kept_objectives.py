@@ -37,6 +37,8 @@ def test_every_estimator_has_a_kept_fit_and_nothing_else_is_recorded():
         "LapTAOClassifier": "laptao_classifier",
         "LapTAORegressor": "laptao_regressor",
         "OCTHClassifier": "oct_h",
+        "OCTSVMClassifier": "octsvm",
+        "RESVMClassifier": "resvm",
         "S2OCTClassifier": "s2oct",
         "SSCTClassifier": "ssct",
         "SVM1ODTClassifier": "svm1odt",

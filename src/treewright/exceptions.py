@@ -17,6 +17,7 @@ __all__ = [
     "SolverError",
     "SolverNotInstalledError",
     "TreewrightError",
+    "UnsoundModelWarning",
     "UnsupportedProgramError",
     "warn_user",
 ]
@@ -56,6 +57,10 @@ class MissingLicenseError(TreewrightError, RuntimeError):
 
 class UnsupportedProgramError(TreewrightError, ValueError):
     """The program needs something that the solver lacks; the text names solvers that can."""
+
+
+class UnsoundModelWarning(UserWarning):
+    """A model was asked for as it is printed, although its optimum need not be what it claims to be."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

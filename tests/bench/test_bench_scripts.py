@@ -22,6 +22,10 @@ SVM1ODT = (
     *("haberman_survival", "hepatitis", "planning_relax", "ionosphere", "monks_1_train", "monks_3_train", "wine"),
     *("avila_train", "htru2", "pendigits_train", "skin_segmentation"),
 )
+OCTSVM = (
+    *("australian", "heart", "monks_415", "parkinson_replicated_acoustic"),
+    *("breast_cancer_wisconsin_original", "ionosphere", "sonar"),
+)
 C2RF = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
 
 
@@ -54,6 +58,8 @@ def folder(tmp_path_factory):
         )
     for name in SVM1ODT:
         add(name, "SVM1ODT", f"svm1odt/{name}.tsv.gz", 60, 3, 3)
+    for name in OCTSVM:
+        add(name, "OCTSVM", f"octsvm/{name}.tsv.gz", 60, 3, 2)
     for file in ("mnist_train", "mnist_test"):
         add(file, "LapTAO", f"laptao/{file}.tsv.gz", 300, 12, 10)
     add("cpu_act", "LapTAO", "laptao/cpu_act.tsv.gz", 300, 4, 0)
@@ -87,6 +93,13 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 14 * 2},
     "mixed": {"mixed": 3 * 5 * 4},
+    "octsvm": {
+        "octsvm-noise": 7 * 16 * 8,
+        "octsvm-grid": 7 * 16,
+        "octsvm-shapes": 6 * 5 * 7,
+        "octsvm-labels": 8 * 10 * 5,
+        "octsvm-proofs": 4 * 8,
+    },
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
     "svm1odt": {
         "svm1odt-medium": 16 * 5 * 6,
@@ -108,7 +121,7 @@ def test_every_comparison_is_there(name, folder, monkeypatch):
 def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)
     options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
-    limit = ["--time-limit", "0.5"] if name.startswith(("s2oct", "c2rf", "svm1odt")) else []
+    limit = ["--time-limit", "0.3"] if name.startswith(("s2oct", "c2rf", "svm1odt", "octsvm")) else []
     code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit])
     rows = Store(tmp_path / "rows.jsonl").rows()
     assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0

@@ -19,7 +19,7 @@ def totals_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return model.totals.size.toarray(), model.totals.low, model.totals.high
 
 
-def _once(model: Any, arrays: tuple[str, ...], numbers: tuple[str, ...], find: Callable[[Any], float]) -> float:
+def once(model: Any, arrays: tuple[str, ...], numbers: tuple[str, ...], find: Callable[[Any], float]) -> float:
     given = [np.asarray(getattr(model, name)) for name in arrays]
     given += totals_of(model) if hasattr(model, "totals") else []
     key = (find.__name__, *(array.tobytes() for array in given), *(getattr(model, name) for name in numbers))
@@ -31,7 +31,7 @@ def _once(model: Any, arrays: tuple[str, ...], numbers: tuple[str, ...], find: C
 def best_oct_h(model: Any) -> float:
     """Optimum of OCT-H: every way to part the points at the root, then at its two children, and so on."""
     numbers = ("n_classes", "depth", "margin", "min_leaf", "complexity")
-    return _once(model, ("X", "y", "weight", "size"), numbers, _best_oct_h)
+    return once(model, ("X", "y", "weight", "size"), numbers, _best_oct_h)
 
 
 def _best_oct_h(model: Any) -> float:
@@ -93,7 +93,7 @@ def best_s2oct(model: Any) -> float:
     pass it to their leaf, under the margins of the unlabelled points that have to keep one there.
     """
     numbers = ("n_classes", "depth", "penalty", "max_coefficient", "margin_rule", "tolerance")
-    return _once(model, ("X", "y", "weight"), numbers, _best_s2oct)
+    return once(model, ("X", "y", "weight"), numbers, _best_s2oct)
 
 
 def _best_s2oct(model: Any) -> float:
@@ -219,7 +219,7 @@ def best_svm1odt(model: Any) -> float:
     without a value go is enumerated as well, and so are the levels of a categorical split that go left.
     """
     numbers = ("n_classes", "depth", "epsilon", "alpha_1", "alpha_2", "max_coefficient", "tolerance")
-    return _once(model, ("X", "y", "weight", "size", "categorical"), numbers, _best_svm1odt)
+    return once(model, ("X", "y", "weight", "size", "categorical"), numbers, _best_svm1odt)
 
 
 def _best_svm1odt(model: Any) -> float:
@@ -322,7 +322,7 @@ def best_svm1_split(
 
 def best_c2rf(model: Any) -> float:
     """Optimum of C2RF: every set of positive patterns, the nearest to the totals first, until one has weights."""
-    return _once(model, ("votes",), ("least", "most"), _best_c2rf)
+    return once(model, ("votes",), ("least", "most"), _best_c2rf)
 
 
 def _best_c2rf(model: Any) -> float:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force_octsvm import best_octsvm
+from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
-from treewright.formulations import C2RF, OCTH, S2OCT, Formulation
+from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, Formulation
 from treewright.tree import Tree, route
 
 SOLVERS = ["highs", "scip", "gurobi"]
@@ -75,6 +77,10 @@ def tree_case(name: str, tiny: Any, small: Any, optimum: Callable[[Any], float])
 
 def mixed_case(name: str, tiny: Any, small: Any) -> Case:
     return Case(name, tiny, small, best_svm1odt, random_mixed_tree, leaves_agree)
+
+
+def svm_case(name: str, tiny: Any, small: Any) -> Case:
+    return Case(name, tiny, small, best_octsvm, random_svm_tree, svm_leaves_agree)
 
 
 def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any) -> Callable[[int], OCTH]:
@@ -239,6 +245,23 @@ CASES = [
         svm1odt(6, 1, 2, levels=(3,), gaps=0.15, depth=1),
         svm1odt(10, 2, 2, levels=(3,), gaps=0.1, depth=1),
     ),
+    svm_case("octsvm", octsvm(4, 2, twins=False, c1=20.0, c2=15.0, c3=1.0), octsvm(7, 2, c1=9.0, c2=9.0, c3=0.1)),
+    svm_case(
+        "octsvm-bounded",
+        octsvm(5, 1, c2=0.7, margin_price=0.0, max_norm=4.0),
+        octsvm(7, 2, c2=0.7, margin_price=0.0, max_norm=5.0),
+    ),
+    svm_case(
+        "octsvm-l1",
+        octsvm(4, 2, twins=False, c1=20.0, c2=45.0, norm="l1"),
+        octsvm(7, 2, c1=9.0, c2=20.0, c3=0.3, norm="l1"),
+    ),
+    svm_case(
+        "octsvm-linf",
+        octsvm(8, 2, depth=0, c1=3.0, c2=4.0, norm="linf"),
+        octsvm(12, 2, depth=0, c1=3.0, c2=4.0, c3=0.5, norm="linf"),
+    ),
+    svm_case("re-svm", octsvm(7, 2, RESVM, c1=9.0, c2=12.0), octsvm(11, 2, RESVM, c1=9.0, c2=12.0)),
     weights_case("c2rf", _c2rf(8, 4), _c2rf(24, 6)),
     weights_case("c2rf-groups", _c2rf(7, 4, n_groups=2, slack=1), _c2rf(20, 6, n_groups=2)),
     weights_case(

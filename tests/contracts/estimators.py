@@ -25,6 +25,8 @@ from treewright import (
     LapTAOClassifier,
     LapTAORegressor,
     OCTHClassifier,
+    OCTSVMClassifier,
+    RESVMClassifier,
     S2OCTClassifier,
     SelfTrainingRegressor,
     SSCTClassifier,
@@ -54,6 +56,8 @@ NOT_PROMISED: dict[str, dict[int, str]] = {
     "S2OCTClassifier": {},
     "C2RFClassifier": {},
     "SVM1ODTClassifier": {},
+    "OCTSVMClassifier": {},
+    "RESVMClassifier": {},
     "TAOClassifier": {2: _NO_PROGRAM, 5: _HEURISTIC},
     "TAORegressor": {2: _NO_PROGRAM, 5: _HEURISTIC},
     "LapTAOClassifier": {2: _NO_PROGRAM, 5: _HEURISTIC},
@@ -195,6 +199,20 @@ def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
     return measures.svm1odt_objective(model.tree_, X, y, weights(data), *prices)
 
 
+def octsvm_measure(model: Any, data: dict[str, Any]) -> float:
+    """For trees that judge alone: the labels are those given."""
+    X, y, weight = np.asarray(data["X"], dtype=float), numbers(model, data["y"]), weights(data)
+    unit, norm = measures.weight_of_a_row(weight), {"l2": 2, "l1": 1, "linf": np.inf}[model.norm]
+    if isinstance(model, RESVMClassifier):
+        prices = {"c1": model.c1, "c2": model.c2, "c3": 0.0, "square": unit}
+        return measures.octsvm_objective(model.tree_, X, y, weight, 0, prices, norm)
+    if model.c1 is not None:
+        prices = {"c1": model.c1, "c2": model.c2, "c3": model.c3 * unit, "margin": 0.5 * unit}
+    else:
+        prices = {"c1": 1.0, "c2": model.relabel_cost, "c3": model.split_cost * weight.sum()}
+    return measures.octsvm_objective(model.tree_, X, y, weight, model.max_depth, prices, norm)
+
+
 def tao_measure(model: Any, data: dict[str, Any]) -> float:
     X, ridge = np.asarray(data["X"], dtype=float), getattr(model, "leaf_ridge", 0.0)
     y = numbers(model, data["y"]) if hasattr(model, "classes_") else np.asarray(data["y"])
@@ -274,12 +292,17 @@ def neighbour_graph(X: np.ndarray) -> np.ndarray:
 
 def _iris() -> dict[str, Any]:
     X, y = load_iris(return_X_y=True)
-    return {"X": np.round(X[::6] * 64) / 64, "y": y[::6]}
+    return {"X": np.round(X[::8] * 64) / 64, "y": y[::8]}
 
 
 def _few_rows() -> dict[str, Any]:
     X, y = rows_of(14, 2, 2, seed=3, noise=0.6)
     return {"X": X, "y": y, "sample_weight": np.where(np.arange(14) % 3 == 0, 2.0, 1.0)}
+
+
+def _nine_rows() -> dict[str, Any]:
+    X, y = rows_of(9, 2, 2, seed=3, noise=0.6)
+    return {"X": X, "y": y, "sample_weight": np.where(np.arange(9) % 3 == 0, 2.0, 1.0)}
 
 
 def _two_classes() -> dict[str, Any]:
@@ -384,11 +407,35 @@ FITS = [
         svm1odt_measure,
         branches=True,
     ),
+    Fit(
+        "octsvm",
+        "OCTSVMClassifier",
+        _solved(OCTSVMClassifier, max_depth=1, max_norm=3.0, relabel_cost=1.0, split_cost=0.05, relabel="tree"),
+        _nine_rows,
+        octsvm_measure,
+        branches=True,
+    ),
+    Fit(
+        "octsvm-priced",
+        "OCTSVMClassifier",
+        _solved(OCTSVMClassifier, max_depth=1, c1=1.0, c2=1.0, c3=0.3, norm="l1", relabel="tree"),
+        _nine_rows,
+        octsvm_measure,
+        branches=True,
+    ),
+    Fit(
+        "resvm",
+        "RESVMClassifier",
+        _solved(RESVMClassifier, c1=2.0, c2=1.5),
+        _few_rows,
+        octsvm_measure,
+        branches=True,
+    ),
     Fit("s2oct", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),
     Fit(
         "s2oct-everywhere",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=2, margin_rule="paper"),
+        _solved(S2OCTClassifier, max_depth=2, margin_rule="paper", prefer="first"),
         _two_classes,
         s2oct_measure,
     ),

@@ -187,3 +187,29 @@ def ssct_objective(tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, 
         spread = (variance(X[at], weight[at])[varied] / scale[varied]).mean() if varied.any() else 0.0
         total += (1 - supervision) * weight[at].sum() / weight.sum() * spread
     return float(total)
+
+
+def octsvm_objective(
+    tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, depth: int, prices: dict[str, float], norm: Any = 2
+) -> float:
+    """Objective of a maximum-margin tree of two classes in the units of the data, features of range 1 in the formula.
+
+    `prices` has c1, c2, c3, and "margin", the price of the longest normal, or "square", that of half its square.
+    """
+    span = np.ptp(X, axis=0)
+    longest, value = 0.0, 0.0
+    sign = 2.0 * y - 1.0
+    for i in range(len(X)):
+        node, level = 0, 0
+        while tree.left[node] >= 0:
+            f = float(X[i] @ tree.weights[node] - tree.threshold[node])
+            keep, flip = max(0.0, 1 - sign[i] * f), max(0.0, 1 + sign[i] * f)
+            value += weight[i] * min(prices["c1"] * keep, prices["c2"] + prices["c1"] * flip)
+            node, level = int(tree.left[node] if f <= 0 else tree.right[node]), level + 1
+        if level <= depth and tree.labels[node] != y[i]:
+            value += weight[i] * min(2 * prices["c1"], prices["c2"]) * (depth + 1 - level)
+    for node in range(len(tree.left)):
+        if tree.left[node] >= 0:
+            value += prices["c3"]
+            longest = max(longest, float(np.linalg.norm(tree.weights[node] * span, norm)))
+    return value + prices.get("margin", 0.0) * longest + prices.get("square", 0.0) * longest**2 / 2

@@ -82,7 +82,7 @@ def test_inseparable_rows_are_a_proof_too(monkeypatch):
 
 def test_objective_is_error_over_baseline_plus_price():
     X, y = load_iris(return_X_y=True)
-    model = quiet_fit(OCTHClassifier(complexity=0.01, time_limit=2, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(complexity=0.01, time_limit=0.5, random_state=0), X, y)
     errors = np.sum(model.predict(X) != y)
     used = np.count_nonzero(model.tree_.weights)
     assert model.objective_ == pytest.approx(errors / 100 + 0.01 * used)
@@ -90,15 +90,15 @@ def test_objective_is_error_over_baseline_plus_price():
 
 def test_complexity_makes_splits_sparse():
     X, y = load_iris(return_X_y=True)
-    dense = quiet_fit(OCTHClassifier(time_limit=2, random_state=0), X, y)
-    sparse = quiet_fit(OCTHClassifier(complexity=0.05, time_limit=2, random_state=0), X, y)
+    dense = quiet_fit(OCTHClassifier(time_limit=1, random_state=0), X, y)
+    sparse = quiet_fit(OCTHClassifier(complexity=0.05, time_limit=1, random_state=0), X, y)
     assert np.count_nonzero(sparse.tree_.weights) < np.count_nonzero(dense.tree_.weights)
 
 
 @pytest.mark.parametrize(("asked", "least"), [(20, 20), (0.2, 30)])
 def test_min_samples_leaf_is_kept(asked, least):
     X, y = load_iris(return_X_y=True)
-    model = quiet_fit(OCTHClassifier(min_samples_leaf=asked, time_limit=2, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(min_samples_leaf=asked, time_limit=1, random_state=0), X, y)
     assert model.tree_.n_leaves >= 3  # one for each class is possible
     assert np.bincount(model.apply(X))[model.tree_.leaves].min() >= least
 
@@ -189,7 +189,7 @@ def test_heavy_tails_end_in_time_with_a_valid_bound():
     """One far point makes all others near to one another on [0, 1]; transformed they are not."""
     X = np.random.default_rng(0).standard_cauchy((5000, 3))
     y = X[:, 0] > 0
-    raw = quiet_fit(OCTHClassifier(max_depth=1, time_limit=3, random_state=0), X, y)
+    raw = quiet_fit(OCTHClassifier(max_depth=1, time_limit=2, random_state=0), X, y)
     assert 0 < raw.bound_ <= raw.objective_
     ranks = np.argsort(np.argsort(X, axis=0), axis=0)
     assert quiet_fit(OCTHClassifier(max_depth=1, time_limit=3, random_state=0), ranks, y).score(ranks, y) >= 0.999
@@ -197,7 +197,7 @@ def test_heavy_tails_end_in_time_with_a_valid_bound():
 
 def test_a_deep_tree():
     X, y = noise(150, 4)
-    model = quiet_fit(OCTHClassifier(max_depth=8, time_limit=2, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(max_depth=8, time_limit=1, random_state=0), X, y)
     assert 3 <= model.tree_.depth <= 8
     assert model.score(X, y) >= 0.95
 
@@ -216,17 +216,16 @@ def test_frames_keep_their_names(wine):
         assert all(names[j] in model.export_text() for j in used)
 
 
-def test_pipeline_grid_search_clone_pickle(wine):
+def test_pipeline_grid_search_clone_pickle(wine, fitted):
     X, y = wine
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), OCTHClassifier(time_limit=2, random_state=0)),
+        make_pipeline(StandardScaler(), OCTHClassifier(time_limit=0.7, random_state=0)),
         {"octhclassifier__max_depth": [1, 2]},
         cv=2,
     )
     assert quiet_fit(search, X, y).best_params_ == {"octhclassifier__max_depth": 2}
     model = OCTHClassifier(max_depth=3, complexity=0.1)
     assert clone(model).get_params() == model.get_params()
-    fitted = OCTHClassifier(random_state=0).fit(X, y)
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
 
 
@@ -279,11 +278,11 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 
 def test_warm_starts_are_never_made_worse():
     X, y = noise()
-    good = quiet_fit(OCTHClassifier(time_limit=2, random_state=0), X, y)
+    good = quiet_fit(OCTHClassifier(time_limit=1, random_state=0), X, y)
     for start in (good, good.tree_):
         model = quiet_fit(OCTHClassifier(time_limit=0.01, random_state=1, warm_start=start), X, y)
         assert model.objective_ <= good.objective_ + 1e-9
-    again = OCTHClassifier(time_limit=2, random_state=0, warm_start=True)
+    again = OCTHClassifier(time_limit=1, random_state=0, warm_start=True)
     first = quiet_fit(again, X, y).objective_
     second = quiet_fit(again.set_params(time_limit=0.01), X, y).objective_
     assert second <= first + 1e-9
@@ -311,7 +310,7 @@ def test_unusable_warm_starts_are_refused():
 def test_a_time_limit_warns_and_says_so():
     X, y = noise(200, 8)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
-        model = OCTHClassifier(max_depth=3, time_limit=1.0, random_state=0).fit(X, y)
+        model = OCTHClassifier(max_depth=3, time_limit=0.7, random_state=0).fit(X, y)
     assert model.status_ == "time_limit"
     assert model.bound_ <= model.objective_
     assert model.gap_ > 0
@@ -401,7 +400,8 @@ def test_ctrl_c_returns_the_best_tree(solver, moment):
         model.fit(X, y)
         print(model.status_, model.tree_.n_leaves >= 1, model.predict(X).shape[0], flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=size, solver=solver) + code, 2.0)
+    pause = 1.0 if moment == "search" else 2.0
+    ended, lines, err = interrupted_process(BEGINNING.format(size=size, solver=solver) + code, pause)
     assert ended == 0, err
     assert lines == [f"interrupted True {size[0]}"]
 
@@ -411,7 +411,7 @@ def test_each_fit_of_a_loop_has_its_own_ctrl_c():
         for _ in range(2):
             print(model.fit(X, y).status_, flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(3000, 15), solver="highs") + code, 2.0, 2.0)
+    ended, lines, err = interrupted_process(BEGINNING.format(size=(3000, 15), solver="highs") + code, 1.0, 1.0)
     assert ended == 0, err
     assert lines == ["interrupted", "interrupted"]
 
@@ -435,16 +435,16 @@ def test_a_second_ctrl_c_breaks_off():
         except KeyboardInterrupt:
             print("broken off", hasattr(model, "tree_"), flush=True)
         oct_h.search_oct_h = search
-        print(model.set_params(time_limit=1).fit(X, y).status_, flush=True)
+        print(model.set_params(time_limit=0.5).fit(X, y).status_, flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(300, 5), solver="highs") + code, 2.0, 1.0)
+    ended, lines, err = interrupted_process(BEGINNING.format(size=(300, 5), solver="highs") + code, 1.0, 1.0)
     assert ended == 0, err
     assert lines == ["told", "broken off False", "time_limit"]
 
 
 def test_verbose_reports_on_standard_error(capsys):
     X, y = noise(60, 3)
-    quiet_fit(OCTHClassifier(verbose=1, time_limit=2, random_state=0), X, y)
+    quiet_fit(OCTHClassifier(verbose=1, time_limit=0.7, random_state=0), X, y)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "objective" in captured.err and "bound" in captured.err

@@ -21,6 +21,8 @@ FITS = [
     tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
     tw.SVM1ODTClassifier(max_depth=1, time_limit=2),
+    tw.OCTSVMClassifier(max_depth=0, time_limit=1, n_estimators=5),
+    tw.RESVMClassifier(time_limit=1),
     tw.TAOClassifier(max_depth=2),
     tw.TAORegressor(max_depth=2),
     tw.LapTAOClassifier(max_depth=2, max_iter=1),

@@ -8,8 +8,9 @@ from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.grow.cart import cart_tree
 from treewright.search.grow.ranked import RankedLevels
-from treewright.search.grow.starts import starting_tree
+from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import stretched
+from treewright.splits.points import Points
 from treewright.tree import predict_labels, predict_values, route
 
 N_LEVELS = np.array([0, 6, 0])
@@ -82,19 +83,19 @@ def test_starts_are_trees_on_the_points(kind, axis, classify, levels):
     X, y = mixed()
     if levels is None:
         X = X[:, [0, 2]]
-    more = dict(axis=axis, classify=classify, seed=0, budget=Budget(), n_levels=levels)
     targets = y[:, None].astype(float)
-    tree = starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **more)
+    task = StartTask(Points(X, levels), targets, np.ones(len(y)), 2, 0.5, axis, classify, seed=0)
+    tree = starting_tree(task, kind, Budget())
     assert tree.depth <= 2 and len(np.unique(route(tree, X))) > 1
     if axis:
         assert np.all(np.count_nonzero(tree.weights, axis=1) <= 1)
     if levels is not None:
         assert not np.any(tree.weights[:, 1])
         assert kind == "random" or np.any(tree.category == 1)
-    assert tree == starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **more)
+    assert tree == starting_tree(task, kind, Budget())
     stopped = Budget()
     stopped.stop()
-    hasty = starting_tree(X, targets, np.ones(len(y)), 2, 0.5, kind, **{**more, "budget": stopped})
+    hasty = starting_tree(task, kind, stopped)
     assert len(route(hasty, X)) == len(X)
 
 
@@ -103,8 +104,8 @@ def test_points_of_categories_alone_have_starts():
     X = rng.integers(0, 4, (80, 2)).astype(float)
     for kind in ("balanced", "cart", "random"):
         y = np.isin(X[:, 0], [1, 2]).astype(float)[:, None]
-        more = dict(axis=False, classify=True, seed=0, budget=Budget(), n_levels=np.array([4, 4]))
-        tree = starting_tree(X, y, np.ones(80), 2, 0.5, kind, **more)
+        points = Points(X, np.array([4, 4]))
+        tree = starting_tree(StartTask(points, y, np.ones(80), 2, 0.5, False, True, seed=0), kind, Budget())
         assert not np.any(tree.weights)
 
 

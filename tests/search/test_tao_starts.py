@@ -8,7 +8,8 @@ from treewright.budget import Budget
 from treewright.search.grow import cart as cart_module
 from treewright.search.grow import starts as tao_starts
 from treewright.search.grow.cart import cart_start
-from treewright.search.grow.starts import balanced_tree, random_tree, starting_tree
+from treewright.search.grow.starts import StartTask, balanced_tree, random_tree, starting_tree
+from treewright.splits.points import Points
 from treewright.tree import passing, route
 
 
@@ -151,9 +152,7 @@ def test_starts_by_name(monkeypatch):
     def made(kind, axis=False, classify=False, budget=None):
         wanted = y if classify else targets
         budget = Budget() if budget is None else budget
-        return starting_tree(
-            X, wanted, weight, 3, 0.05, kind, axis=axis, classify=classify, seed=4, budget=budget, n_jobs=1
-        )
+        return starting_tree(StartTask(Points(X), wanted, weight, 3, 0.05, axis, classify, seed=4), kind, budget)
 
     balanced = balanced_tree(X, targets, weight, 3, 0.05, Budget(), seed=4)
     assert made("auto") == made("balanced") == balanced

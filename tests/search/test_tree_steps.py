@@ -12,6 +12,7 @@ from treewright.budget import Budget
 from treewright.search.grow.starts import random_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.splits.points import Points
 from treewright.tree import predict_values, route
 
 
@@ -26,7 +27,7 @@ def alternating(X, weight, first=3, passes=1, alpha=0.5, splits="oblique", depth
     def start(targets, alpha):
         return random_tree(X, depth, np.random.default_rng(0), splits == "axis", weight)
 
-    return AlternatingStep(X, weight, start, alpha, first, passes, splits, stretch=stretch)
+    return AlternatingStep(Points(X), weight, start, alpha, first, passes, splits, stretch=stretch)
 
 
 def price(tree, alpha):
@@ -104,10 +105,10 @@ def test_members_of_a_forest_see_their_own_rows_and_features(kind):
     seen = []
 
     def member(part, own, seed):
-        seen.append((part.toarray() if kind == "sparse" else part, own, seed))
-        return alternating(part, own)
+        seen.append((part.X.toarray() if kind == "sparse" else part.X, own, seed))
+        return alternating(part.X, own)
 
-    forest = ForestStep(points, weight, member, 3, 0.5, 0.5, seed=7)
+    forest = ForestStep(Points(points), weight, member, 3, 0.5, 0.5, seed=7)
     for (part, own, _), rows, features in zip(seen, forest.rows, forest.features, strict=True):
         assert len(np.unique(rows)) == 100 and len(np.unique(features)) == 2
         assert np.array_equal(part, X[np.ix_(rows, features)]) and np.array_equal(own, weight[rows])
@@ -129,7 +130,7 @@ def test_forests_go_on_and_do_not_depend_on_threads():
     X, targets, weight = table()
     found = []
     for n_jobs in (1, 2):
-        forest = ForestStep(X, weight, lambda part, own, seed: alternating(part, own), 4, 0.7, 1.0, 0, n_jobs)
+        forest = ForestStep(Points(X), weight, lambda part, own, seed: alternating(part.X, own), 4, 0.7, 1.0, 0, n_jobs)
         forest.fit(targets, Budget())
         found.append(forest.fit(targets + 0.1 * X[:, :2], Budget()).values)
     assert np.array_equal(*found)
@@ -203,7 +204,7 @@ def test_a_finished_tree_has_the_leaves_of_the_points_alone():
 def test_the_members_of_a_forest_are_finished_each_on_its_part(after, monkeypatch):
     X, targets, weight = table(p=6)
     forest = ForestStep(
-        X, weight, lambda part, own, seed: alternating(part, own, stretch=Stretch(0.25, seed)), 4, 0.7, 0.5, 0
+        Points(X), weight, lambda part, own, seed: alternating(part.X, own, stretch=Stretch(0.25, seed)), 4, 0.7, 0.5, 0
     )
     fitted = forest.fit(targets, Budget())
     budget, finish, done = Budget(), AlternatingStep.finish, []
@@ -228,6 +229,6 @@ def test_the_members_of_a_forest_are_finished_each_on_its_part(after, monkeypatc
 
 def test_what_is_grown_anew_is_not_finished():
     X, targets, weight = table()
-    plain = ForestStep(X, weight, lambda part, own, seed: alternating(part, own), 2, 0.7, 0.5, 0)
+    plain = ForestStep(Points(X), weight, lambda part, own, seed: alternating(part.X, own), 2, 0.7, 0.5, 0)
     for step in (CartStep(X, weight, 3, 0), RegressorStep(X, LinearRegression()), NoStep(), plain):
         assert step.finish(step.fit(targets, Budget()).model, Budget()) is None

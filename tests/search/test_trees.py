@@ -11,8 +11,7 @@ from treewright.search import Incumbent, search_oct_h
 from treewright.search.grow.cart import cart_tree, tree_from_sklearn
 from treewright.search.grow.oblique import GapPoints, best_stump, grow
 from treewright.search.improve.gaps import alternate
-from treewright.tree import Tree, passing, predict_labels, predict_values, route
-from treewright.tree.measure import n_split_weights, weighted_error
+from treewright.tree import Tree, n_split_weights, passing, predict_labels, predict_values, route, weighted_error
 
 
 def data(seed=0, n=120, p=4, k=3):

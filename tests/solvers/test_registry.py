@@ -47,7 +47,7 @@ def test_unknown_name() -> None:
 
 def test_capabilities() -> None:
     assert solvers_with(Capability.MIP) == ["highs", "scip", "gurobi"]
-    assert solvers_with(Capability.MIP | Capability.CONE) == ["scip", "gurobi"]
+    assert solvers_with(Capability.MIP | Capability.CONE) == ["highs", "scip", "gurobi"]
     assert solvers_with(Capability.PRIORITY) == ["scip", "gurobi"]
 
 
@@ -77,8 +77,8 @@ def test_describe() -> None:
         assert infos[name].version
         assert infos[name].licence == "open source"
         assert not infos[name].problem
-    assert "cone" not in infos["highs"].capabilities
-    assert "cone" in infos["scip"].capabilities
+    assert "priority" not in infos["highs"].capabilities
+    assert all("cone" in info.capabilities for info in infos.values())
 
 
 def test_importing_imports_no_solver() -> None:
@@ -104,7 +104,7 @@ class TestGurobiLicence:
         ("program", "text"),
         [
             (wide(3000), '3000 variables and 1 constraints.*allows 2000 and 2000.*solver="highs"'),
-            (wide(300, cone=True), '300 variables and 2 constraints.*allows 200 and 2000.*solver="scip"'),
+            (wide(300, cone=True), '300 variables and 2 constraints.*allows 200 and 2000.*solver="highs"'),
         ],
     )
     def test_too_large(self, limited: None, program: Program, text: str) -> None:

@@ -10,8 +10,7 @@ from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
 from treewright.search.improve.tao import SparseNodes
 from treewright.splits.mixed import best_category, best_single, cut_along
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule, Splits
+from treewright.splits.points import Points, SplitRule, Splits
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 

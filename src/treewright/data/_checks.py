@@ -22,6 +22,7 @@ __all__ = [
     "is_text",
     "listing",
     "missing_mask",
+    "numbered_groups",
     "plain",
     "refuse_dates",
     "show",
@@ -85,6 +86,23 @@ def missing_mask(column: AnyArray) -> BoolArray:
     if kind == "O":
         return np.asarray(np.frompyfunc(is_missing_value, 1, 1)(column), dtype=bool)
     return np.zeros(len(column), dtype=bool)
+
+
+def numbered_groups(
+    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError]
+) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the groups in order, and the number of that of each row.
+
+    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it.
+    """
+    column = as_column(groups, "groups")
+    if len(column) != n_rows:
+        raise error(f"groups has {len(column)} entries, {others}")
+    gone = missing_mask(column)
+    if gone.any():
+        raise error(f"{np.count_nonzero(gone)} of {missing.format(np.argmax(gone))}")
+    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+    return names.tolist(), number.astype(np.int64)
 
 
 def is_text(values: object, column: AnyArray) -> bool:

@@ -47,20 +47,7 @@ class MixedEncoder:
 
     @classmethod
     def fit(cls, table: Table, columns: Sequence[str]) -> Self:
-        """Note the kinds of columns.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        columns : sequence of str
-            Columns to use, at least one.
-
-        Warns
-        -----
-        UserWarning
-            If a text column is mostly numbers, looks like dates, or differs in every row.
-        """
+        """Note the kinds of some columns; warns of text that is mostly numbers, like dates, or differs in each row."""
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
         kinds = {}

@@ -99,21 +99,7 @@ def simple_random_sample(n: int, share: float, random_state: RandomState = None)
     """Choose the rows that are labelled, all with the same chance.
 
     For a sample that is sure to have all classes, use :func:`biased_sample` with equal weights and
-    ``require_all_classes=True``.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    share : float in (0, 1]
-        Share of rows to label; ``share * n`` is rounded, and is at least 1.
-    random_state : int, Generator, RandomState or None
-        Source of randomness; the same int gives the same sample.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        Mask of the labelled rows.
+    ``require_all_classes=True``. Share, source of randomness and mask are as there; `n` is the number of rows.
 
     Examples
     --------

@@ -214,16 +214,6 @@ def unit_scaling(X: Any) -> Scaling:
     zeros: ``x / (u - l)``. Missing values (NaN) do not count, and stay; a constant feature that has some keeps its
     unit, as a split can tell what is there from what is missing.
 
-    Parameters
-    ----------
-    X : array-like or scipy sparse array of shape (n_rows, n_features)
-        Finite values, or NaN.
-
-    Returns
-    -------
-    Scaling
-        The scaling.
-
     Examples
     --------
     >>> unit_scaling([[1.0], [3.0], [5.0]]).apply([[1.0], [3.0], [5.0]]).ravel().tolist()
@@ -242,17 +232,8 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
 
     With the smallest value l, the largest u and their middle m, a feature becomes ``x - m``; if that leaves
     [-100, 100] it becomes ``200 * (x - l) / (u - l) - 100``, which is ``(x - m) * 200 / (u - l)``. (The
-    papers print + 100 at the end, which would put the points into [100, 300].) A constant feature becomes 0.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_features)
-        Finite values of all rows, labelled or not, or NaN.
-
-    Returns
-    -------
-    Scaling
-        The scaling.
+    papers print + 100 at the end, which would put the points into [100, 300].) A constant feature becomes 0. Rows are
+    all of them, labelled or not.
 
     Examples
     --------

@@ -78,25 +78,7 @@ class TableEncoder:
 
     @classmethod
     def fit(cls, table: Table, columns: Sequence[str]) -> Self:
-        """Note the kinds and levels of columns.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        columns : sequence of str
-            Columns to use, at least one.
-
-        Returns
-        -------
-        TableEncoder
-            The encoder.
-
-        Warns
-        -----
-        UserWarning
-            If a text column is mostly numbers, or looks like dates.
-        """
+        """Note the kinds and levels of some columns; warns of text that is mostly numbers, or looks like dates."""
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
         levels: dict[str, tuple[str, ...] | None] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data._checks import AnyArray, as_column, freeze, listing, missing_mask, show, uniform
+from treewright.data._checks import AnyArray, freeze, listing, numbered_groups, show
 from treewright.data._totals_input import Asked, plain_totals, read_group
 from treewright.data.point_totals import PointTotals, class_deviations, tight_intervals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
@@ -263,17 +263,9 @@ def _by_group(asked: Any, classes: AnyArray, n_unlabelled: int, groups: ArrayLik
 
 def _numbered(groups: ArrayLike, n_unlabelled: int) -> tuple[Sequence[Any], IntArray]:
     """Return the groups in order, and the group number of each unlabelled row."""
-    column = as_column(groups, "groups")
-    if len(column) != n_unlabelled:
-        raise InfeasibleTotalsError(f"groups has {len(column)} entries, there are {n_unlabelled} unlabelled rows")
-    missing = missing_mask(column)
-    if missing.any():
-        raise InfeasibleTotalsError(
-            f"{np.count_nonzero(missing)} of {n_unlabelled} unlabelled rows have no group (NaN or None), "
-            f"first the unlabelled row number {np.argmax(missing)}"
-        )
-    names, group_of = np.unique(uniform(column, "groups"), return_inverse=True)
-    return names.tolist(), group_of.astype(np.int64)
+    rows = f"{n_unlabelled} unlabelled rows"
+    missing = f"{rows} have no group (NaN or None), first the unlabelled row number {{}}"
+    return numbered_groups(groups, n_unlabelled, f"there are {rows}", missing, InfeasibleTotalsError)
 
 
 def _check_empty(name: object, asked: dict[int, Asked], classes: AnyArray, names: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from treewright.estimators.data_selection import select
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier, SuspectLabel
 from treewright.estimators.registry import MODELS, load_model
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.self_training import SelfTrainingRegressor
@@ -12,6 +13,7 @@ from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.svm1odt import SVM1ODTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
+from treewright.estimators.wrong_labels import WrongLabels, find_wrong_labels
 from treewright.training.ensemble import paper_forest
 
 __all__ = [
@@ -21,13 +23,18 @@ __all__ = [
     "LapTAOClassifier",
     "LapTAORegressor",
     "OCTHClassifier",
+    "OCTSVMClassifier",
+    "RESVMClassifier",
     "S2OCTClassifier",
     "SSCTClassifier",
     "SVM1ODTClassifier",
     "SelfTrainingRegressor",
+    "SuspectLabel",
     "TAOClassifier",
     "TAORegressor",
     "TotalsClassifier",
+    "WrongLabels",
+    "find_wrong_labels",
     "load_model",
     "paper_forest",
     "select",

@@ -15,6 +15,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import as_column, missing_mask, refuse_dates, uniform
 from treewright.data.mixed import chosen_features
+from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.selection.choice import ChoiceSettings, ClusterChoice, Selection, choose_rows
 from treewright.tree import Tree
@@ -124,7 +125,7 @@ def _rows_and_tree(X: Any, tree: Any) -> tuple[FloatArray, Tree]:
         raise InvalidInputError("X is sparse; hulls need few features with values, use an array")
     refuse_dates(X, "X")
     if not isinstance(tree, Tree):
-        if not hasattr(tree, "_check_rows"):
+        if not isinstance(tree, TreeModel):
             raise InvalidInputError(f"tree is a {type(tree).__name__}; use a Tree or a fitted estimator that has one")
         check_is_fitted(tree, "tree_")
         return np.asarray(tree._check_rows(X), dtype=np.float64), tree.tree_

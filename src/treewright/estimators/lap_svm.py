@@ -5,15 +5,14 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.model import Given, new_rows, semi_supervised_problem, settings_of
+from treewright.estimators.common.model import Given, PredictsClasses, semi_supervised_problem, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.graph import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
@@ -23,7 +22,7 @@ __all__ = ["LapSVMClassifier"]
 
 
 @estimator
-class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
+class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimator):
     r"""Laplacian support vector machine (LapSVM): large margins on labels, smooth along a graph of all rows.
 
     A function :math:`f(x) = \sum_i \alpha_i k(x_i, x) + b` with a term for each of the n rows, l of them labelled,
@@ -139,25 +138,12 @@ class LapSVMClassifier(GraphModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. Several: the largest of a row decides.
         """
-        rows = new_rows(self, X)
+        rows = self._check_rows(X)  # says so if there is no fit
         values = self._machines.values(rows, self.scaling_)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        values = self.decision_function(X)
-        return np.asarray(self.classes_[Machines.decided(values.reshape(len(values), -1))])
+    def _class_numbers(self, rows: FloatArray) -> IntArray:
+        return Machines.decided(self._machines.values(rows, self.scaling_))
 
     @property
     def _machines(self) -> Machines:

@@ -16,7 +16,13 @@ from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.mixed import levels_of
-from treewright.estimators.common.model import Given, partly_known_targets, semi_supervised_problem, settings_of
+from treewright.estimators.common.model import (
+    Given,
+    partly_known_targets,
+    semi_supervised_problem,
+    settings_of,
+    wrapped_kind,
+)
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
@@ -136,11 +142,9 @@ class LapTAOModel(GraphModel, TAOModel):
     # ------------------------------------------------------------------ the fit
 
     def _prepared(self, weighted: bool) -> None:
-        if not isinstance(self.estimator, str) and not is_regressor(self.estimator):
-            raise InvalidInputError(
-                f"estimator is a {type(self.estimator).__name__}, which is no regressor of scikit-learn; labels are "
-                "smoothed to numbers, so classes need a regressor too"
-            )
+        if not isinstance(self.estimator, str):
+            wanted = "regressor of scikit-learn; labels are smoothed to numbers, so classes need a regressor too"
+            wrapped_kind(self.estimator, is_regressor, wanted)
         if self.n_estimators > 1 and self.estimator != "tao":
             raise InvalidInputError(
                 f"n_estimators={self.n_estimators} makes forests of TAO trees; with estimator={self.estimator!r} set "

@@ -8,6 +8,7 @@ from typing import Any
 from treewright.estimators.common.files import model_from_dict
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
+from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.svm1odt import SVM1ODTClassifier
@@ -19,6 +20,8 @@ __all__ = ["MODELS", "SHORT_NAMES", "load_model"]
 SHORT_NAMES: dict[str, type] = {
     "laptao": LapTAOClassifier,
     "oct-h": OCTHClassifier,
+    "octsvm": OCTSVMClassifier,
+    "resvm": RESVMClassifier,
     "s2oct": S2OCTClassifier,
     "ssct": SSCTClassifier,
     "svm1odt": SVM1ODTClassifier,

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import Tags, get_tags
@@ -16,7 +15,14 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.common.model import Given, Model, new_rows, partly_known_targets, settings_of
+from treewright.estimators.common.model import (
+    Given,
+    Model,
+    PredictsOutputs,
+    partly_known_targets,
+    settings_of,
+    wrapped_kind,
+)
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.exceptions import InvalidInputError
 from treewright.training.ensemble import seed_where_unset
@@ -27,7 +33,7 @@ __all__ = ["SelfTrainingRegressor"]
 
 
 @estimator
-class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Any regressor, trained on its own predictions of the unlabelled rows (Yarowsky 1995).
 
     The estimator is fitted on the labelled rows and predicts the others; it is fitted again on all rows, with these
@@ -117,20 +123,7 @@ class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstim
             "transduction_": found.targets[:, 0] if flat else found.targets,
         }
 
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Predict the outputs of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions of ``estimator_``.
-        """
-        rows = new_rows(self, X)  # says so if there is no fit
+    def _outputs(self, rows: Any) -> FloatArray:
         return np.asarray(self.estimator_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:
@@ -150,14 +143,8 @@ class SelfTrainingRegressor(Model, RegressorMixin, MetaEstimatorMixin, BaseEstim
         """An unfitted copy of the estimator, if it can do what is needed."""
         if self.estimator is None:
             return DecisionTreeRegressor()
-        kind = type(self.estimator).__name__
-        if isinstance(self.estimator, type):
-            raise InvalidInputError(f"estimator is the class {self.estimator.__name__}; pass an instance of it")
-        if not hasattr(self.estimator, "__sklearn_tags__") or not is_regressor(self.estimator):
-            raise InvalidInputError(
-                f"estimator is a {kind}, which is no regressor of scikit-learn; for classes use its "
-                "SelfTrainingClassifier"
-            )
+        wanted = "regressor of scikit-learn; for classes use its SelfTrainingClassifier"
+        kind = wrapped_kind(self.estimator, is_regressor, wanted)
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"{kind}.fit takes no sample_weight; leave it out and set unlabeled_weight=1")
         return clone(self.estimator)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.model import new_rows
+from treewright.estimators.common.model import new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
 from treewright.exceptions import InvalidInputError
@@ -176,11 +176,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         """An unfitted copy of the estimator, if it can do what is needed."""
         if self.estimator is None:
             return _forest()
-        kind = type(self.estimator).__name__
-        if isinstance(self.estimator, type):
-            raise InvalidInputError(f"estimator is the class {self.estimator.__name__}; pass an instance of it")
-        if not hasattr(self.estimator, "__sklearn_tags__") or not is_classifier(self.estimator):
-            raise InvalidInputError(f"estimator is a {kind}, which is no classifier of scikit-learn")
+        kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
             raise InvalidInputError(NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.program import Program
 from treewright.solvers import Capability
 from treewright.tree import Tree
+from treewright.tree.complete import CompleteTree
 
-__all__ = ["Formulation", "TreeFormulation"]
+__all__ = ["Formulation", "LabelledPoints", "TreeFormulation"]
 
 S = TypeVar("S")
 """What the model is about: a Tree, or the weights of an ensemble."""
@@ -66,3 +71,63 @@ class TreeFormulation(Formulation[Tree], Protocol):
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to."""
         ...
+
+
+@dataclass(frozen=True)
+class LabelledPoints:
+    """What models of complete trees on labelled points share.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points.
+    y : ndarray of int, shape (n_points,)
+        Class numbers.
+    weight : ndarray of shape (n_points,)
+        Weights of the errors.
+    n_classes : int
+        Number of classes.
+    depth : int
+        Depth of the tree, at most.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    n_classes: int
+    depth: int = 2
+
+    @cached_property
+    def tree(self) -> CompleteTree:
+        """The complete tree that points are placed in."""
+        return CompleteTree(self.depth)
+
+    @cached_property
+    def group(self) -> IntArray:
+        """Group of each point; no split parts points of a group."""
+        raise NotImplementedError
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Rows that each point stands for."""
+        raise NotImplementedError
+
+    @cached_property
+    def group_weight(self) -> FloatArray:
+        """Weight of each class in each group, shape (n_groups, n_classes)."""
+        table = np.zeros((int(self.group.max()) + 1, self.n_classes))
+        np.add.at(table, (self.group, self.y), self.weight)
+        return table
+
+    @cached_property
+    def group_size(self) -> FloatArray:
+        """Rows in each group."""
+        return np.asarray(np.bincount(self.group, weights=self.sizes), dtype=np.float64)
+
+    def build(self) -> Program:
+        """Write the model as a program (once; later calls return the same)."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        raise NotImplementedError

@@ -2,10 +2,9 @@
 
 from treewright.graph.affinity import GraphSettings, affinity_graph, neighbor_graph, perplexity_affinities
 from treewright.graph.cache import FoundGraph, cached_graph
-from treewright.graph.induction import nearest_mean
 from treewright.graph.laplacian import check_graph, components, laplacian
 from treewright.graph.neighbors import Neighbors, affordable_points, nearest_neighbors
-from treewright.graph.smoothing import LabelSmoother
+from treewright.graph.smoothing import LabelSmoother, nearest_mean
 
 __all__ = [
     "FoundGraph",

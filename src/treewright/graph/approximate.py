@@ -68,10 +68,8 @@ class ApproximateSearch:
 
     Parameters
     ----------
-    X : ndarray (C order) or csr_array in canonical format, of shape (n, n_features)
-        Points, float64 or float32.
-    k : int
-        Neighbours of a point, at most n - 1.
+    X, k
+        As for :class:`~treewright.graph.exact.ExactSearch`.
     seed : int
         Seed of k-means and components.
 

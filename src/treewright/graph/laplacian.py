@@ -90,16 +90,6 @@ def laplacian(W: Any) -> Any:
     Its quadratic form is the roughness of values on the points,
     :math:`z^\top L z = \tfrac12 \sum_{nm} w_{nm} (z_n - z_m)^2`.
 
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Symmetric weights.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        The Laplacian.
-
     Examples
     --------
     >>> laplacian(sparse.csr_array([[0.0, 2.0], [2.0, 0.0]])).toarray().tolist()
@@ -110,16 +100,6 @@ def laplacian(W: Any) -> Any:
 
 def components(W: Any) -> IntArray:
     """Number of the connected component of each point, from 0 on.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n, n)
-        Symmetric weights.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n,)
-        Component of each point.
 
     Examples
     --------

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import OCTH
 from treewright.search.grow.cart import cart_tree
-from treewright.search.grow.oblique import GapPoints, grow
+from treewright.search.grow.oblique import GapPoints, bisector, grow
 from treewright.search.improve.gaps import alternate
 from treewright.search.incumbent import Incumbent
 from treewright.tree import Tree, passing
@@ -21,22 +20,9 @@ __all__ = ["search_oct_h"]
 def search_oct_h(
     best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0, restarts: int = 15
 ) -> None:
-    """Offer ever better trees to `best`.
+    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
-    Parameters
-    ----------
-    best : Incumbent
-        Collects the trees; the search ends when it is proven optimal.
-    model : OCTH
-        The model.
-    starts : iterable of Tree
-        Trees to begin with, in the units of the model.
-    budget : Budget
-        Ends the search early. A single leaf and the given starts are offered whatever it says.
-    seed : int
-        Seed of the restarts.
-    restarts : int
-        Number of times to improve a perturbed copy of the best tree, or every third time a tree with a random root.
+    So many `restarts` improve a perturbed copy of the best tree, or every third time a tree with a random root.
 
     Examples
     --------
@@ -96,26 +82,17 @@ def _improve(best: Incumbent[Tree], points: GapPoints, depth: int, tree: Tree, b
 
 
 def _perturbed(tree: Tree, model: OCTH, rng: np.random.Generator) -> Tree:
-    """Replace one split by the bisector of two of its points of different classes, drawn at random."""
+    """Replace one split by the plane half-way between two of its points."""
     if tree.n_nodes == 1:
         return tree
     node = int(rng.choice(tree.branches))
     inside = np.flatnonzero(passing(tree, model.X, node))
     weights, threshold = tree.weights.copy(), tree.threshold.copy()
-    weights[node], threshold[node] = _bisector(model, inside, rng)
+    weights[node], threshold[node] = bisector(model.X, model.y, inside, rng)
     return model.repair(Tree(tree.left, tree.right, weights, threshold, tree.values, tree.labels))
 
 
 def _random_root(leaf: Tree, model: OCTH, rng: np.random.Generator) -> Tree:
     """A single random split: a start for data in which no split is good alone."""
-    normal, threshold = _bisector(model, np.arange(len(model.X)), rng)
+    normal, threshold = bisector(model.X, model.y, np.arange(len(model.X)), rng)
     return Tree.stump(normal, threshold, np.vstack([leaf.values, leaf.values]))
-
-
-def _bisector(model: OCTH, inside: IntArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """The hyperplane half-way between two points drawn at random, of different classes if there are any."""
-    first = int(rng.choice(inside))
-    others = inside[model.y[inside] != model.y[first]]
-    second = int(rng.choice(others if len(others) else inside))
-    normal = model.X[second] - model.X[first]
-    return normal, float(normal @ (model.X[first] + model.X[second]) / 2)

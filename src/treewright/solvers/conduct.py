@@ -17,6 +17,7 @@ from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Program, check
 from treewright.solvers.base import Capability, ProgressCallback, Result, Status, StopFlag, needs_of, relative_gap
+from treewright.solvers.conic import fixed_conic
 from treewright.solvers.registry import require
 from treewright.solvers.session import (
     FEASIBILITY,
@@ -35,6 +36,9 @@ T = TypeVar("T")
 
 REPAIR_SECONDS = 1.0
 """Time that the repair of a rounded point may take even where none is left."""
+
+CONE_TOLERANCE = 1e-8
+"""Violation of a cone from which on a point without integers is finished by clarabel; one with integers always is."""
 
 STRICT = 1e-9
 """Integrality tolerance of the second attempt, where the first one's solution was none after rounding."""
@@ -201,13 +205,18 @@ def _settle_unbounded(solver: Solver, session: Session, x: FloatArray | None) ->
 def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None:
     """Round the integers of `x`; where that breaks rows, solve for the continuous variables again.
 
-    None means that no continuous values fit the rounded integers.
+    None means that no continuous values fit the rounded integers. Cones are made exact too: a tolerance of 1e-6 for
+    squares, as Gurobi has it, is one of 1e-3 for a norm that should be 0.
 
     With a big-M row an integer that is off by 1e-7 may hide a violation of 0.1, and a tree decoded from such
     a point would route points otherwise than the point says.
     """
     program = session.program
     rounded = tidied(program, x)
+    if program.cones and (program.n_integers or check(program, rounded).violations["cones"] > CONE_TOLERANCE):
+        finished = fixed_conic(program, rounded, max(REPAIR_SECONDS, 0.0 if session.stopping else session.remaining()))
+        if finished is not None:
+            return finished
     if not program.n_integers or program.n_integers == program.n_columns or np.array_equal(rounded, x):
         return rounded
     tolerance = max(10 * FEASIBILITY, 2 * check(program, x).worst)

@@ -29,7 +29,7 @@ LIMIT_QUADRATIC = 200
 _SEEDS = 2_000_000_000
 _TOO_LARGE = 10010  # GRB.Error.SIZE_LIMIT_EXCEEDED
 _NO_LICENCE = 10009  # GRB.Error.NO_LICENSE
-_REMEDY = 'get a licence at https://www.gurobi.com, or use solver="highs" (or "scip" where there are cones)'
+_REMEDY = 'get a licence at https://www.gurobi.com, or use solver="highs"'
 
 _POOL: list[Any] = []
 _POOL_LOCK = threading.Lock()
@@ -120,11 +120,10 @@ def _exceeds(program: Program) -> bool:
 
 def _too_large(program: Program) -> MissingLicenseError:
     variables = LIMIT_QUADRATIC if program.cones else LIMIT
-    other = "scip" if program.cones else "highs"
     return MissingLicenseError(
         f"the program has {program.n_columns} variables and {_n_constraints(program)} constraints; Gurobi's "
         f"size-limited licence allows {variables} and {LIMIT}. Get a full licence at https://www.gurobi.com, "
-        f'or use solver="{other}"'
+        'or use solver="highs"'
     )
 
 

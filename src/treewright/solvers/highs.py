@@ -1,4 +1,4 @@
-"""HiGHS through highspy, the embedded default. No cones, no branching priorities."""
+"""HiGHS through highspy, the embedded default. Cones by outer approximation, no branching priorities."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from treewright.program import Program
 from treewright.solvers.base import Status
 from treewright.solvers.conduct import Solver
 from treewright.solvers.linear import own_scheduler
+from treewright.solvers.outer import run_with_cones
 from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
 
@@ -29,6 +30,10 @@ class HighsSolver(Solver):
 
     def run(self, session: Session) -> Outcome:
         """Solve ``session.program`` in the present thread."""
+        return run_with_cones(session, self._run) if session.program.cones else self._run(session)
+
+    def _run(self, session: Session) -> Outcome:
+        """Solve a program without cones."""
         highspy = import_package(self.name)
         highs = highspy.Highs()
         # The scheduler and its workers belong to this thread, which ends now: wait for them, leave none.

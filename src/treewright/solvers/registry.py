@@ -38,7 +38,7 @@ _ALL = Capability.LP | Capability.MIP | Capability.CONE | Capability.START | Cap
 _ALL |= Capability.PROGRESS | Capability.INTERRUPT | Capability.INJECT
 
 CAPABILITIES: dict[str, Capability] = {
-    "highs": _ALL & ~(Capability.CONE | Capability.PRIORITY),
+    "highs": _ALL & ~Capability.PRIORITY,
     "scip": _ALL,
     "gurobi": _ALL,
 }
@@ -86,7 +86,7 @@ def solvers_with(capability: Capability) -> list[str]:
 
     Examples
     --------
-    >>> solvers_with(Capability.CONE)
+    >>> solvers_with(Capability.CONE | Capability.PRIORITY)
     ['scip', 'gurobi']
     """
     return [name for name, has in CAPABILITIES.items() if capability in has]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["line_minimum", "pass_over", "plane_cost"]
+__all__ = ["line_minimum", "narrowed", "pass_over", "plane_cost"]
 
 
 @njit(cache=True, nogil=True)
@@ -34,15 +34,7 @@ def plane_cost(f: Any, stake: Any, toll: Any, epsilon: float, margin: float) -> 
 
 @njit(cache=True, nogil=True)
 def line_minimum(
-    f: Any,
-    rate: Any,
-    stake: Any,
-    toll: Any,
-    epsilon: float,
-    kink: float,
-    force: float,
-    low: float,
-    high: float,
+    f: Any, rate: Any, stake: Any, toll: Any, epsilon: float, kink: float, force: float, low: float, high: float
 ) -> Any:
     """Best v in [low, high] for values ``f + v * rate``: place and cost, to which ``force * |v - kink|`` adds.
 
@@ -120,36 +112,31 @@ def line_minimum(
 
 
 @njit(cache=True, nogil=True)
+def narrowed(low: float, high: float, f: float, rate: float) -> Any:
+    """The part of [low, high] in which a value that moves along a line, and does move, stays within [-1, 1]."""
+    one, other = (-1.0 - f) / rate, (1.0 - f) / rate
+    return max(low, min(one, other)), min(high, max(one, other))
+
+
+@njit(cache=True, nogil=True)
 def _room(f: Any, rate: Any, counts: Any) -> Any:
     """The range of v in which all values stay within [-1, 1]."""
     low, high = -np.inf, np.inf
     for i in range(len(f)):
         if not counts[i] or rate[i] == 0:
             continue
-        one, other = (-1.0 - f[i]) / rate[i], (1.0 - f[i]) / rate[i]
-        low, high = max(low, min(one, other)), min(high, max(one, other))
+        low, high = narrowed(low, high, f[i], rate[i])
     return low, high
 
 
 @njit(cache=True, nogil=True)
-def _along(
-    f: Any,
-    rate: Any,
-    whole: Any,
-    rows: Any,
-    stake: Any,
-    toll: Any,
-    epsilon: float,
-    margin: float,
-    kink: float,
-    force: float,
-    low: float,
-    high: float,
-) -> Any:
-    """Best v along a line within [low, high] and where no value leaves [-1, 1]; its exact cost without the norm.
+def _along(f: Any, rate: Any, whole: Any, rows: Any, stake: Any, toll: Any, bounds: Any, line: Any) -> Any:
+    """Best v along a line within its range and where no value leaves [-1, 1]; its exact cost without the norm.
 
-    `whole` marks the points, of all, that the plane has a value for.
+    `whole` marks the points, of all, that the plane has a value for; the `line` is kink, force and range.
     """
+    epsilon, margin = bounds
+    kink, force, low, high = line
     least, most = _room(f, rate, whole)
     low, high = max(low, least), min(high, most)
     if not (low < high and np.isfinite(low) and np.isfinite(high)):
@@ -289,14 +276,14 @@ def pass_over(
         old = normal[j] if j < p else 0.0
         _line(X, absent, j, old, f, missing, rate, whole)
         if j < p:
-            kink, force, low, high = -old, alpha, -largest - old, largest - old
+            line = -old, alpha, -largest - old, largest - old
         elif j == p:
-            kink, force, low, high = 0.0, 0.0, -np.inf, np.inf
+            line = 0.0, 0.0, -np.inf, np.inf
         elif norm > 0:
-            kink, force, low, high = -1.0, alpha * norm, -0.999, largest / most - 1.0
+            line = -1.0, alpha * norm, -0.999, largest / most - 1.0
         else:
             continue
-        v, found = _along(f, rate, whole, rows, stake, toll, epsilon, margin, kink, force, low, high)
+        v, found = _along(f, rate, whole, rows, stake, toll, (epsilon, margin), line)
         if j < p and abs(old + v) <= 1e-13:
             if old == 0:  # a weight of nothing, which would send points aside for nothing
                 continue

@@ -91,17 +91,7 @@ class MarginPoints:
 
 @dataclass(frozen=True, eq=False)
 class MarginNode:
-    """A node: its points and what is at stake.
-
-    Attributes
-    ----------
-    points : MarginPoints
-        All points.
-    rows : ndarray of int
-        Those at the node.
-    stake : ndarray
-        What each of them loses on the left less what it loses on the right.
-    """
+    """A node: which of the points are there, and what each of them loses more on the left than on the right."""
 
     points: MarginPoints
     rows: IntArray

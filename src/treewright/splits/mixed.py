@@ -12,8 +12,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.splits.categories import best_subset
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import Cuts, best_threshold
 
 __all__ = ["PricedRule", "best_category", "best_single", "cut_along"]
@@ -38,16 +37,8 @@ class PricedRule(NamedTuple):
 def cut_along(points: Points, rows: IntArray, stake: FloatArray, normal: FloatArray) -> PricedRule:
     """Exact best threshold along a normal, and the better side for points that lack a value.
 
-    Parameters
-    ----------
-    points : Points
-        Points.
-    rows : ndarray of int, shape (n_rows,)
-        Which of them count.
-    stake : ndarray of shape (n_rows,)
-        What each of these costs on the left less what it costs on the right.
-    normal : ndarray of shape (n_features,)
-        A normal over numerical features, not zero.
+    Of the points some `rows` count, and `stake` is what each of these costs on the left less what it costs on the
+    right. The normal is over numerical features, and not zero.
 
     Examples
     --------

@@ -104,20 +104,8 @@ def train_c2rf(
 ) -> C2RFFit:
     """Fit an ensemble on the labelled rows and weight its members by the totals of the others.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labelled and unlabelled rows, and their totals.
-    given, prefit
-        The ensemble, see :func:`treewright.training.ensemble.fit_ensemble`.
-    settings : C2RFSettings
-        What is optimized.
-    solving : Solving
-        Solver and gap.
-    budget : Budget
-        Time for all of it; fitting the ensemble is not interrupted.
-    start : ndarray or None
-        Weights to begin with, left aside where the ensemble has another number of members.
+    For `given` and `prefit` see :func:`treewright.training.ensemble.fit_ensemble`; fitting is not interrupted. Weights
+    to begin with are left aside where the ensemble has another number of members.
     """
     fitted = fit_ensemble(given, problem, prefit, solving.seed)
     members = fitted.members

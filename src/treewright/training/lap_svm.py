@@ -97,20 +97,8 @@ def train_lap_svm(
 ) -> LapSVMFit:
     """Solve a machine for each class, or one for two classes.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labelled and unlabelled rows.
-    graph : sparse array or None
-        Affinities of the rows; None for those of nearest neighbours.
-    settings : LapSVMSettings
-        Kernel and prices.
-    graph_settings : GraphSettings
-        Neighbours.
-    conduct : Conduct
-        Threads and seed of the search for neighbours.
-    budget : Budget
-        Tells the time; the work is one factorization, which cannot be broken off.
+    The graph has the affinities of the rows, None for those of nearest neighbours. The budget only tells the time: the
+    work is one factorization, which cannot be broken off.
     """
     # n and l are numbers of rows, whatever unit the weights have
     problem = replace(problem, weight=problem.weight / weight_unit(problem.weight))

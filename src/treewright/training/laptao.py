@@ -32,11 +32,12 @@ from treewright.data import (
 from treewright.data.design import Design
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
-from treewright.search.grow.starts import starting_tree
+from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
 from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
@@ -174,26 +175,9 @@ def train_laptao(
 ) -> LapTAOFit:
     """Fit a model to few labels and the graph between all rows.
 
-    Parameters
-    ----------
-    rows : Sample
-        Rows with targets in columns, a 1 in the column of the class for classes; anything where there is no label.
-    labelled : ndarray of bool, shape (n_rows,)
-        Which rows have a label.
-    classes : bool
-        Whether targets are classes; others are divided by their spread, and trees of classes get labels.
-    graph : sparse array or None
-        Affinities of the rows; None for those of nearest neighbours.
-    settings : LapTAOSettings
-        What is lowered.
-    graph_settings : GraphSettings
-        Neighbours.
-    conduct : Conduct
-        Threads and seed; told of each round.
-    budget : Budget
-        Ends the work early; a model is fitted in any case.
-    start : Tree or None
-        A tree to start from, in the units of the data; what is too deep is cut off.
+    Targets are in columns, anything where a row is not `labelled`. Those of `classes` have a 1 in the column of the
+    class, and their tree gets labels; others are divided by their spread. The graph has the affinities of the rows,
+    None for those of nearest neighbours. What is too deep in a start is cut off. A model is fitted whatever the budget.
     """
     assert rows.y is not None
     _check_weights(rows.weight, labelled, settings)
@@ -365,11 +349,11 @@ def _step(
         return _regressor_step(points, settings, conduct)
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
-    members = _Members(alpha, settings, budget, start)
+    members, table = _Members(alpha, settings, budget, start), Points(points.X, points.n_levels)
     if settings.n_estimators == 1:
-        return members(points.X, points.weight, conduct.seed, points.n_levels, conduct.threads)
+        return members(table, points.weight, conduct.seed, conduct.threads)
     shares, work = (float(settings.max_samples), float(settings.max_features)), (conduct.seed, conduct.threads)
-    return ForestStep(points.X, points.weight, members, settings.n_estimators, *shares, *work, n_levels=points.n_levels)
+    return ForestStep(table, points.weight, members, settings.n_estimators, *shares, *work)
 
 
 def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
@@ -390,33 +374,20 @@ class _Members:
     budget: Budget
     given: Tree | None
 
-    def __call__(
-        self, X: Any, weight: FloatArray, seed: int, n_levels: IntArray | None = None, n_jobs: int = 1
-    ) -> AlternatingStep:
+    def __call__(self, points: Points, weight: FloatArray, seed: int, n_jobs: int = 1) -> AlternatingStep:
         """The step of a tree on some points."""
         settings = self.settings
 
         def start(targets: FloatArray, alpha: float) -> Tree:
             if self.given is not None:
                 return self.given
-            return starting_tree(
-                X,
-                targets,
-                weight,
-                int(settings.max_depth),
-                alpha,
-                settings.init,
-                axis=settings.splits == "axis",
-                classify=False,
-                seed=seed,
-                budget=self.budget,
-                n_jobs=n_jobs,
-                n_levels=n_levels,
-            )
+            axis, depth = settings.splits == "axis", int(settings.max_depth)
+            task = StartTask(points, targets, weight, depth, alpha, axis, False, seed, n_jobs)
+            return starting_tree(task, settings.init, self.budget)
 
         stretch = Stretch(float(settings.stretch), seed) if settings.stretch else None
         passes = settings.init_passes, settings.passes
-        return AlternatingStep(X, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch, n_levels)
+        return AlternatingStep(points, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch)
 
 
 # ---------------------------------------------------------------------- back to the units of the data

@@ -47,21 +47,7 @@ class OCTHSettings:
 def train_oct_h(
     problem: Problem, settings: OCTHSettings, solving: Solving, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
-    """Find the best tree within a budget.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labelled rows.
-    settings : OCTHSettings
-        What is optimized.
-    solving : Solving
-        Solver and gap.
-    budget : Budget
-        Time for all of it.
-    start : Tree or None
-        A tree to start from, in the units of the data.
-    """
+    """Find the best tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1.
     rows = Sample.of(problem.X, problem.y, problem.weight / problem.weight.max())
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())

@@ -89,21 +89,7 @@ class _Search:
 def train_s2oct(
     problem: Problem, settings: S2OCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
 ) -> S2OCTFit:
-    """Find the best trees within a budget, and choose among them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labelled and unlabelled rows, and their totals.
-    settings : S2OCTSettings
-        What is optimized, and which optimum is taken.
-    solving : Solving
-        Solver and gap.
-    budget : Budget
-        Time for all of it.
-    start : Tree or None
-        A tree to start from, in the units of the data.
-    """
+    """Find the best trees for labelled and unlabelled rows and their totals, and choose among them."""
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
     solving = solving.told_in_units(unit)

@@ -68,20 +68,8 @@ def train_on_own_predictions(
     """Fit on predictions until they change by `tol` or less.
 
     The change is the root of the mean squared difference of the predictions of two successive fits over the missing
-    targets, in units of the standard deviation of the known ones; the largest of the outputs counts.
-
-    Parameters
-    ----------
-    rows : Sample
-        Rows with targets in columns; what is missing can be anything.
-    missing : ndarray of bool, shape (n_rows, n_outputs)
-        Which targets are missing.
-    fitter : Fitter
-        What is fitted.
-    settings : SelfTrainingSettings
-        When it ends.
-    budget : Budget
-        Tells the time; the work is not broken off.
+    targets, in units of the standard deviation of the known ones; the largest of the outputs counts. Targets are in
+    columns, and where they are `missing` can be anything. The budget only tells the time.
 
     Examples
     --------

@@ -52,19 +52,7 @@ class SSCTFit:
 
 
 def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budget: Budget) -> SSCTFit:
-    """Grow a tree.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labelled and unlabelled rows.
-    settings : SSCTSettings
-        How it grows.
-    conduct : Conduct
-        Threads and seed; told seconds, objective and leaves of each level.
-    budget : Budget
-        Ends the work early with the tree so far.
-    """
+    """Grow a tree on labelled and unlabelled rows; told seconds, objective and leaves of each level."""
     rows = Sample.of(problem.X, problem.y, problem.weight)
     points = reduced(rows, Weighted(), Merge(large=False)).points
     assert points.y is not None

@@ -71,47 +71,23 @@ class SVM1ODTSettings:
 
 @dataclass(frozen=True, eq=False)
 class SVM1ODTFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    tree : Tree
-        The tree, in the units of the data.
-    record : FitRecord
-        How it went; the objective is that of all rows.
-    settings : SVM1ODTSettings
-        With the prices that were used.
-    selected : ndarray of bool, shape (n_rows,)
-        Rows that branch and bound had.
-    n_iter : int
-        Rounds of selection, the last one included.
-    """
+    """What training ended with."""
 
     tree: Tree
     record: FitRecord
+    """How it went; the objective is that of all rows."""
     settings: SVM1ODTSettings
+    """With the prices that were used."""
     selected: BoolArray
+    """Rows that branch and bound had."""
     n_iter: int
+    """Rounds of selection, the last one included."""
 
 
 def train_svm1odt(
     problem: Problem, settings: SVM1ODTSettings, solving: Solving, budget: Budget, start: Tree | None = None
 ) -> SVM1ODTFit:
-    """Find the best tree within a budget.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labelled rows.
-    settings : SVM1ODTSettings
-        What is optimized, and whether rows are selected for branch and bound.
-    solving : Solving
-        Solver and gap.
-    budget : Budget
-        Time for all of it.
-    start : Tree or None
-        A tree to start from, in the units of the data.
-    """
+    """Find the best tree for labelled rows within a budget."""
     # Prices are those of rows of weight 1, whatever rows weigh to the user.
     unit = weight_unit(problem.weight)
     solving = solving.told_in_units(unit)
@@ -301,24 +277,8 @@ def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
     """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
 
     The training accuracy never falls (what Proposition 2 promises; see :func:`.round_rows` for what it overlooks).
-
-    Parameters
-    ----------
-    model : SVM1ODT
-        The model on all points.
-    starts : list of Tree
-        Trees to start from, in the units of the model; without any, a search finds one.
-    solving : Solving
-        Solver and gap.
-    budget : Budget
-        Time for all of it.
-    rounds : int
-        Most rounds; they end where one changes nothing.
-
-    Yields
-    ------
-    Tree
-        The tree to start with, then that of each round.
+    Yields the tree to start with, in the units of the model, then that of each round; rounds end where one changes
+    nothing.
     """
     best = Incumbent(model)
     search_svm1odt(best, model, starts, budget.share(1 / (rounds + 1)), solving.seed, solving.threads)

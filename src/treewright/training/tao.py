@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -13,7 +14,6 @@ from treewright.budget import Budget
 from treewright.data import (
     Compact,
     Merge,
-    Reduction,
     Sample,
     Scale,
     Weighted,
@@ -24,15 +24,14 @@ from treewright.data import (
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
-from treewright.search.grow.starts import several_starts, starting_tree
+from treewright.search.grow.starts import StartTask, several_starts, starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited
-from treewright.tree.measure import weighted_error
+from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited, weighted_error
 from treewright.tree.structure import Shape
 
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]
@@ -65,23 +64,13 @@ class TAOSettings:
 
 @dataclass(frozen=True)
 class TAOFit:
-    """What training ended with.
-
-    Attributes
-    ----------
-    tree : Tree
-        The tree, in the units of the data.
-    alpha : float
-        The price of a split that was used.
-    n_iter : int
-        Passes over the tree on the rows alone.
-    record : FitRecord
-        How it went.
-    """
+    """What training ended with."""
 
     tree: Tree
     alpha: float
+    """The price of a split that was used."""
     n_iter: int
+    """Passes over the tree on the rows alone."""
     record: FitRecord
 
 
@@ -93,22 +82,10 @@ def train_tao(
     budget: Budget,
     start: Tree | None = None,
 ) -> TAOFit:
-    """Fit a tree.
+    """Fit a tree to class numbers, or to targets in columns (`n_classes` is None).
 
-    Parameters
-    ----------
-    rows : Sample
-        Rows with class numbers, or with targets in columns.
-    n_classes : int or None
-        Number of classes, None for targets.
-    settings : TAOSettings
-        What is lowered.
-    conduct : Conduct
-        Threads and seed; told seconds, objective and loss of each pass, and words for passes over stretched rows.
-    budget : Budget
-        Ends the work early with what was found so far.
-    start : Tree or None
-        A tree to start from, in the units of the data; what is too deep is cut off.
+    Told seconds, objective and loss of each pass, and words for passes over stretched rows. What is too deep in a start
+    is cut off.
     """
     rows = reduced(rows, Weighted()).points
     if not len(rows):
@@ -127,26 +104,18 @@ def train_tao(
         goal = _Lines(rows, settings.leaf_ridge)
     else:
         goal = _Means(rows)
-    work = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
-    reduction = reduced(work, Scale(unit_scaling), Compact(), Merge(large=False))
+    reduction = reduced(
+        Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels), Scale(unit_scaling), Compact(), Merge(large=False)
+    )
     points = reduction.points
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
+    work = _Work(points, n_classes is not None, goal, alpha, settings, conduct, budget)
+    if start is not None:
+        start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with threadpool_limits(limits=1):
-        first = _start(reduction, n_classes, goal, alpha, settings, conduct, budget, start)
-        result = alternate_nodes(
-            first,
-            points.X,
-            goal.leaves(points.X, points.y, points.weight),
-            alpha,
-            splits=settings.splits,
-            max_iter=settings.max_iter,
-            budget=budget,
-            n_jobs=conduct.threads,
-            on_pass=conduct.told,
-            n_levels=points.n_levels,
-        )
-        found, reached = _stretched(result, points, goal, alpha, settings, conduct, budget)
+        result = work.passes(work.start() if start is None else start, settings.max_iter, told=conduct.told)
+        found, reached = work.stretched(result)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
@@ -172,117 +141,95 @@ def _told_in_units(conduct: Conduct, unit: float) -> Conduct:
     return replace(conduct, told=heard)
 
 
-def _start(
-    reduction: Reduction,
-    n_classes: int | None,
-    goal: _Goal,
-    alpha: float,
-    settings: TAOSettings,
-    conduct: Conduct,
-    budget: Budget,
-    start: Tree | None,
-) -> Tree:
-    if start is not None:
-        return reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
-    points = reduction.points
-    assert points.y is not None
-    if settings.init == "auto" and Points(points.X, points.n_levels).mixed:
-        return _best_start(points, n_classes, goal, alpha, settings, conduct, budget)
-    return starting_tree(
-        points.X,
-        points.y,
-        points.weight,
-        settings.max_depth,
-        alpha,
-        settings.init,
-        axis=settings.splits == "axis",
-        classify=n_classes is not None,
-        seed=conduct.seed,
-        budget=budget,
-        n_jobs=conduct.threads,
-        n_levels=points.n_levels,
-    )
+@dataclass(frozen=True)
+class _Work:
+    """Points, what is to be fitted to them, and how: starts, passes, passes over stretched points."""
 
+    points: Sample
+    classify: bool
+    goal: _Goal
+    alpha: float
+    settings: TAOSettings
+    conduct: Conduct
+    budget: Budget
 
-def _best_start(
-    points: Sample,
-    n_classes: int | None,
-    goal: _Goal,
-    alpha: float,
-    settings: TAOSettings,
-    conduct: Conduct,
-    budget: Budget,
-) -> Tree:
-    """The start on a mixed table that is best after a few passes, over some of the points if there are many."""
-    if len(points) > _TRIAL_ROWS:
-        rng = np.random.default_rng(conduct.seed)
-        points = points.taken(np.sort(rng.choice(len(points), _TRIAL_ROWS, replace=False)))
-    assert points.y is not None
-    starts = several_starts(
-        points.X,
-        points.y,
-        points.weight,
-        settings.max_depth,
-        alpha,
-        axis=settings.splits == "axis",
-        classify=n_classes is not None,
-        seed=conduct.seed,
-        budget=budget.share(0.5),
-        n_levels=points.n_levels,
-    )
-    best: TAOResult | None = None
+    def start(self) -> Tree:
+        """A tree by the settings; on a mixed table "auto" is the best of several after a few passes."""
+        mixed = Points(self.points.X, self.points.n_levels).mixed
+        if self.settings.init != "auto" or not mixed:
+            return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
+        work, n, best = self, len(self.points), None
+        if n > _TRIAL_ROWS:
+            rng = np.random.default_rng(self.conduct.seed)
+            work = replace(self, points=self.points.taken(np.sort(rng.choice(n, _TRIAL_ROWS, replace=False))))
+        for tree, features in several_starts(work._start_task(1), self.budget.share(0.5)):
+            first = work.passes(tree, _TRIAL_PASSES, features).tree if features else tree
+            tried = work.passes(first, _TRIAL_PASSES)
+            if best is None or tried.objective < best.objective - 1e-9 * max(1.0, best.objective):
+                best = tried
+        assert best is not None
+        return best.tree
 
-    def passes(tree: Tree, features: dict[int, str] | None = None) -> TAOResult:
+    def _start_task(self, n_jobs: int) -> StartTask:
+        points, settings = self.points, self.settings
+        assert points.y is not None
+        return StartTask(
+            Points(points.X, points.n_levels),
+            points.y,
+            points.weight,
+            settings.max_depth,
+            self.alpha,
+            axis=settings.splits == "axis",
+            classify=self.classify,
+            seed=self.conduct.seed,
+            n_jobs=n_jobs,
+        )
+
+    def passes(
+        self,
+        tree: Tree,
+        most: int,
+        features: dict[int, str] | None = None,
+        told: Callable[..., Any] | None = None,
+    ) -> TAOResult:
+        """So many passes over a tree at most."""
+        points = self.points
         return alternate_nodes(
             tree,
             points.X,
-            goal.leaves(points.X, points.y, points.weight),
-            alpha,
-            splits=settings.splits,
-            max_iter=_TRIAL_PASSES,
-            budget=budget,
-            n_jobs=conduct.threads,
+            self.goal.leaves(points.X, points.y, points.weight),
+            self.alpha,
+            splits=self.settings.splits,
+            max_iter=most,
+            budget=self.budget,
+            n_jobs=self.conduct.threads,
+            on_pass=told,
             n_levels=points.n_levels,
             features=features,
         )
 
-    for tree, features in starts:
-        tried = passes(passes(tree, features).tree if features else tree)
-        if best is None or tried.objective < best.objective - 1e-9 * max(1.0, best.objective):
-            best = tried
-    assert best is not None
-    return best.tree
-
-
-def _stretched(
-    result: TAOResult,
-    points: Sample,
-    goal: _Goal,
-    alpha: float,
-    settings: TAOSettings,
-    conduct: Conduct,
-    budget: Budget,
-) -> tuple[Tree, float]:
-    """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
-    if not settings.stretches or budget.over:
-        return result.tree, result.objective
-    assert points.y is not None
-    state = improve_stretched(
-        result.tree,
-        points.X,
-        points.y,
-        points.weight,
-        goal.leaves,
-        alpha,
-        Stretch(float(settings.stretch), conduct.seed),
-        budget,
-        splits=settings.splits,
-        n_jobs=conduct.threads,
-        n_levels=points.n_levels,
-    )
-    if conduct.told is not None:
-        conduct.told(budget.elapsed, state.objective, state.loss, "  after passes over stretched rows")
-    return state.tree(), state.objective
+    def stretched(self, result: TAOResult) -> tuple[Tree, float]:
+        """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
+        points, settings, conduct, budget = self.points, self.settings, self.conduct, self.budget
+        if not settings.stretches or budget.over:
+            return result.tree, result.objective
+        assert points.y is not None
+        state = improve_stretched(
+            result.tree,
+            points.X,
+            points.y,
+            points.weight,
+            self.goal.leaves,
+            self.alpha,
+            Stretch(float(settings.stretch), conduct.seed),
+            budget,
+            splits=settings.splits,
+            n_jobs=conduct.threads,
+            n_levels=points.n_levels,
+        )
+        if conduct.told is not None:
+            conduct.told(budget.elapsed, state.objective, state.loss, "  after passes over stretched rows")
+        return state.tree(), state.objective
 
 
 def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[FitStatus, str]:

@@ -40,22 +40,10 @@ class TotalsFit:
 def train_totals(
     problem: Problem, classifier: Any, merged: bool, weighted: bool, rng: np.random.Generator, budget: Budget
 ) -> TotalsFit:
-    """Fit a classifier on the labelled rows and divide the others among the classes.
+    """Fit a classifier, in place, on the labelled rows and divide the others among the classes.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labelled and unlabelled rows, and their totals.
-    classifier : classifier
-        What is fitted, in place.
-    merged : bool
-        Whether it sees each distinct row once.
-    weighted : bool
-        Whether it is given weights.
-    rng : numpy Generator
-        Order of the labelled rows, and of rows with tied scores.
-    budget : Budget
-        Tells the time; the work is not broken off.
+    It sees each distinct row once if `merged`, and is given weights if `weighted`. What is drawn is the order of the
+    labelled rows, and of rows with tied scores. The budget only tells the time.
     """
     # Distinct rows in the order of their content: what follows does not know the order of the file.
     hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))

@@ -6,6 +6,7 @@ from treewright.tree.routing import (
     counted,
     decision_path,
     leaf_counts,
+    n_split_weights,
     passing,
     predict_labels,
     predict_values,
@@ -13,6 +14,7 @@ from treewright.tree.routing import (
     route,
     side,
     visited,
+    weighted_error,
     without_idle_splits,
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
@@ -29,6 +31,7 @@ __all__ = [
     "export_text",
     "leaf_counts",
     "loads",
+    "n_split_weights",
     "passing",
     "predict_labels",
     "predict_values",
@@ -40,6 +43,7 @@ __all__ = [
     "tree_from_dict",
     "tree_to_dict",
     "visited",
+    "weighted_error",
     "without_idle_splits",
     "write_json",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "counted",
     "decision_path",
     "leaf_counts",
+    "n_split_weights",
     "passing",
     "predict_labels",
     "predict_values",
@@ -23,6 +24,7 @@ __all__ = [
     "route",
     "side",
     "visited",
+    "weighted_error",
     "without_idle_splits",
 ]
 
@@ -120,6 +122,17 @@ def predict_labels(tree: Tree, points: ArrayLike) -> IntArray:
     if tree.labels is None:
         raise ValueError("a regression tree has no labels")
     return np.asarray(tree.labels[route(tree, points)])
+
+
+def weighted_error(tree: Tree, X: FloatArray, y: IntArray, weight: FloatArray) -> float:
+    """Total weight of the labelled points (``y >= 0``) that the tree misclassifies."""
+    wrong = (predict_labels(tree, X) != y) & (y >= 0)
+    return float(weight[wrong].sum())
+
+
+def n_split_weights(tree: Tree) -> int:
+    """Count the features that splits use, summed over the splits: the complexity of OCT-H."""
+    return int(np.count_nonzero(tree.weights[tree.branches]) + np.count_nonzero(tree.category >= 0))
 
 
 def predict_values(tree: Tree, points: ArrayLike) -> FloatArray:

@@ -13,7 +13,7 @@ from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable
 from treewright.tree.structure import BEYOND, LEAF, Tree
 
-__all__ = ["export_text", "format_number"]
+__all__ = ["export_text", "path_texts", "format_number"]
 
 _INDENT = "    "
 _MAX_PRECISION = 17
@@ -93,6 +93,44 @@ def export_text(
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
     writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width)
     return "\n".join(writer.lines(max_depth))
+
+
+def path_texts(tree: Tree, feature_names: Sequence[str] | None = None, precision: int = 4) -> list[str]:
+    """Write the way to each node as conditions joined by "and", in the units of the tree; empty for the root.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree; its splits are hyperplanes.
+    feature_names : sequence of str or None
+        One name a feature, by default x0, x1, ...
+    precision : int
+        Significant digits.
+
+    Returns
+    -------
+    list of str
+        One text a node.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[-2.0, 0.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.0]])
+    >>> path_texts(tree, ["age", "income"])
+    ['', 'age >= -1.5', 'age < -1.5']
+    """
+    tree = tree.numerical()
+    writer = _Writer(tree, feature_names, None, None, precision, np.zeros(tree.n_features, dtype=bool), width=10**9)
+    texts = [""] * tree.n_nodes
+    todo = [0]
+    while todo:
+        node = todo.pop()
+        if tree.left[node] == LEAF:
+            continue
+        left, right = writer.sides(node)
+        for child, text in ((int(tree.left[node]), left), (int(tree.right[node]), right)):
+            texts[child] = f"{texts[node]} and {text}" if texts[node] else text
+            todo.append(child)
+    return texts
 
 
 def format_number(value: float, precision: int = 4, keep_fraction: bool = False) -> str:
@@ -201,6 +239,16 @@ class _Writer:
             else:
                 pieces.append("or missing")
         return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width, end=":")
+
+    def sides(self, node: int) -> tuple[str, str]:
+        """The condition of a hyperplane, and its contrary, each in a line."""
+        used = np.flatnonzero(self._tree.weights[node])
+        text = self._axis_text(node, int(used[0])) if len(used) == 1 else " ".join(self._oblique_pieces(node, used))
+        for sign, contrary in ((" <= ", " > "), (" >= ", " < ")):
+            if sign in text:
+                start, _, end = text.rpartition(sign)
+                return text, start + contrary + end
+        raise AssertionError(f"no comparison in {text!r}")
 
     def _axis_text(self, node: int, feature: int) -> str:
         weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, show
@@ -34,6 +34,9 @@ __all__ = [
     "NOTED",
     "Given",
     "Model",
+    "NewRows",
+    "PredictsClasses",
+    "PredictsOutputs",
     "SolvedModel",
     "TimedModel",
     "class_weighted",
@@ -42,6 +45,8 @@ __all__ = [
     "partly_known_targets",
     "semi_supervised_problem",
     "settings_of",
+    "thread_count",
+    "wrapped_kind",
 ]
 
 NOTED = ("n_features_in_", "feature_names_in_")
@@ -146,6 +151,16 @@ def partly_known_targets(estimator: Any, given: Given, unlabeled: float | None) 
     return Y, missing, array.ndim == 1
 
 
+def wrapped_kind(estimator: Any, is_right: Callable[[Any], bool], wanted: str) -> str:
+    """Class name of an estimator that is to be wrapped; what is not `wanted`, a kind in words, is refused."""
+    if isinstance(estimator, type):
+        raise InvalidInputError(f"estimator is the class {estimator.__name__}; pass an instance of it")
+    kind = type(estimator).__name__
+    if not hasattr(estimator, "__sklearn_tags__") or not is_right(estimator):
+        raise InvalidInputError(f"estimator is a {kind}, which is no {wanted}")
+    return kind
+
+
 def settings_of(estimator: Any, kind: type[S]) -> S:
     """Return the settings that the parameters of an estimator stand for; those it does not have keep their defaults.
 
@@ -175,6 +190,15 @@ def course_of(record: FitRecord) -> dict[str, Any]:
     if record.bound is not None:
         course |= {"bound_": record.bound, "gap_": record.gap}
     return course
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads that ``n_jobs`` stands for: None for one, -1 for all cores, -2 for all but one."""
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 class Model:
@@ -259,8 +283,7 @@ class Model:
         """The course of every fit: all that can be refused before any work, training, and all attributes at once."""
         budget = Budget(self.time_limit)
         self._validate_params()  # type: ignore[attr-defined]
-        if self.n_jobs == 0:
-            raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
+        thread_count(self.n_jobs)
         prepared = self._prepared(given.sample_weight is not None)
         given = self._checked_rows(given)
         record, fitted = self._trained(given, prepared, budget)
@@ -303,9 +326,7 @@ class Model:
 
     @property
     def _threads(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return self.n_jobs if self.n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + self.n_jobs)
+        return thread_count(self.n_jobs)
 
     def _conduct(self, told: Callable[..., Any] | None = None) -> Conduct:
         """Threads, seed, and who is told of progress, if ``verbose``."""
@@ -371,6 +392,60 @@ class SolvedModel(TimedModel):
         """The solver, which is refused if it is not there, and what it is asked for."""
         told = _print_progress if self.verbose else None
         return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), told)
+
+
+class NewRows:
+    """Mixin of what says something of new rows once it is fitted."""
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        return new_rows(self, X)
+
+
+class PredictsClasses(NewRows):
+    """Mixin of the classifiers whose predictions depend on the rows alone."""
+
+    classes_: np.ndarray
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        numbers = self._class_numbers(self._check_rows(X))  # says so if there is no fit
+        return np.asarray(self.classes_[numbers])
+
+    def _class_numbers(self, rows: Any) -> IntArray:
+        raise NotImplementedError
+
+
+class PredictsOutputs(NewRows):
+    """Mixin of the regressors."""
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the outputs of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions, one column an output if there are several.
+        """
+        return self._outputs(self._check_rows(X))  # says so if there is no fit
+
+    def _outputs(self, rows: Any) -> FloatArray:
+        raise NotImplementedError
 
 
 def _print_progress(event: Progress) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.data._checks import as_column, listing, missing_mask, show, uniform
+from treewright.data._checks import listing, numbered_groups, show
 from treewright.estimators.common.model import Given, Model, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
 from treewright.training.record import FitRecord
@@ -131,19 +131,13 @@ def prices_of(thresholds: dict[Any, FloatArray], groups: ArrayLike | None, n_row
     known = [group for group in thresholds if group is not None]
     if not known:
         raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
-    column = as_column(groups, "groups")
-    if len(column) != n_rows:
-        raise InvalidInputError(f"groups has {len(column)} entries, X has {n_rows} rows; give one group a row")
-    missing = missing_mask(column)
-    if missing.any():
-        raise InvalidInputError(
-            f"{np.count_nonzero(missing)} of {n_rows} rows have no group (NaN or None), first row "
-            f"{np.argmax(missing)}; for rows of unknown group leave groups out"
-        )
-    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
-    for name in names.tolist():
+    rows = f"{n_rows} rows"
+    missing = f"{rows} have no group (NaN or None), first row {{}}; for rows of unknown group leave groups out"
+    others = f"X has {rows}; give one group a row"
+    names, number = numbered_groups(groups, n_rows, others, missing, InvalidInputError)
+    for name in names:
         if name not in thresholds:
             raise InvalidInputError(
                 f"group {show(name)} had no unlabelled rows in fit, so it has no prices; groups: {listing(known)}"
             )
-    return np.stack([thresholds[name] for name in names.tolist()])[number]
+    return np.stack([thresholds[name] for name in names])[number]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
-from treewright.estimators.common.model import new_rows
+from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
@@ -22,7 +22,7 @@ from treewright.tree.text import export_text
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
 
 
-class TreeModel(BaseEstimator):
+class TreeModel(NewRows, BaseEstimator):
     """Base of the estimators whose fitted form is one tree in the units of the data (``tree_``)."""
 
     tree_: Tree
@@ -121,9 +121,6 @@ class TreeModel(BaseEstimator):
         """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
         check_is_fitted(self)
 
-    def _check_rows(self, X: ArrayLike) -> Any:
-        return new_rows(self, X)
-
     def _named_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""
         given = self.warm_start
@@ -155,26 +152,8 @@ class TreeModel(BaseEstimator):
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
 
 
-class TreeClassifier(ClassifierMixin, TreeModel):
+class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
     """Base of the classifiers that are one tree."""
-
-    classes_: np.ndarray
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        numbers = self._class_numbers(self._check_rows(X))  # says so if there is no fit
-        return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities: shares of the classes among the labelled rows of the leaf, or of votes.
@@ -199,23 +178,11 @@ class TreeClassifier(ClassifierMixin, TreeModel):
         return self.tree_.shares()[route(self.tree_, rows)]
 
 
-class TreeRegressor(RegressorMixin, TreeModel):
+class TreeRegressor(PredictsOutputs, RegressorMixin, TreeModel):
     """Base of the regressors that are one tree."""
 
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Predict the outputs of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions, one column an output if there are several.
-        """
-        values = self._values(self._check_rows(X))
+    def _outputs(self, rows: Any) -> FloatArray:
+        values = self._values(rows)
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
     def _values(self, rows: Any) -> FloatArray:

@@ -22,34 +22,26 @@ from typing import ClassVar
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.formulations.base import LabelledPoints
 from treewright.formulations.fragments import add_leaf_labels, add_rising_labels, add_routing_rows
 from treewright.formulations.oct_h.repair import GAP_TOLERANCE, repaired
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
 from treewright.splits.gaps import inseparable_groups
-from treewright.tree import Tree, counted
-from treewright.tree.complete import CompleteTree, Planes, leaves_reached
-from treewright.tree.measure import n_split_weights, weighted_error
+from treewright.tree import Tree, counted, n_split_weights, weighted_error
+from treewright.tree.complete import Planes, leaves_reached
 
 __all__ = ["OCTH"]
 
 
 @dataclass(frozen=True)
-class OCTH:
-    """OCT-H on given data.
+class OCTH(LabelledPoints):
+    """OCT-H on points with features in [0, 1].
 
     Parameters
     ----------
-    X : ndarray of shape (n_points, n_features)
-        Points with features in [0, 1].
-    y : ndarray of int, shape (n_points,)
-        Class numbers.
-    weight : ndarray of shape (n_points,)
-        Weights of the errors.
-    n_classes : int
-        Number of classes.
-    depth : int
-        Depth of the tree.
+    X, y, weight, n_classes, depth
+        See :class:`~treewright.formulations.base.LabelledPoints`.
     complexity : float
         The price alpha of a feature in a split.
     min_leaf : float
@@ -71,11 +63,6 @@ class OCTH:
     0.0
     """
 
-    X: FloatArray
-    y: IntArray
-    weight: FloatArray
-    n_classes: int
-    depth: int = 2
     complexity: float = 0.0
     min_leaf: float = 1.0
     margin: float = 0.005
@@ -83,11 +70,6 @@ class OCTH:
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     # ------------------------------------------------------------------ data as the program sees it
-
-    @cached_property
-    def tree(self) -> CompleteTree:
-        """The complete tree that points are placed in."""
-        return CompleteTree(self.depth)
 
     @cached_property
     def sizes(self) -> FloatArray:
@@ -98,18 +80,6 @@ class OCTH:
     def group(self) -> IntArray:
         """Group of each point; points of a group cannot be parted, not even by a split at the end of the tolerance."""
         return inseparable_groups(self.X, self.margin - GAP_TOLERANCE)
-
-    @cached_property
-    def group_weight(self) -> FloatArray:
-        """Weight of each class in each group, shape (n_groups, n_classes)."""
-        table = np.zeros((int(self.group.max()) + 1, self.n_classes))
-        np.add.at(table, (self.group, self.y), self.weight)
-        return table
-
-    @cached_property
-    def group_size(self) -> FloatArray:
-        """Rows in each group."""
-        return np.asarray(np.bincount(self.group, weights=self.sizes), dtype=np.float64)
 
     @cached_property
     def baseline(self) -> float:
@@ -124,10 +94,6 @@ class OCTH:
         return n * (2 * self.tree.n_branches * (p + 1) + (self.depth + 3) * n_leaves)
 
     # ------------------------------------------------------------------ build
-
-    def build(self) -> Program:
-        """Write the model as a program (once; later calls return the same)."""
-        return self._program
 
     @cached_property
     def _program(self) -> Program:

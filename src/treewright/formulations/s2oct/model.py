@@ -55,10 +55,9 @@ from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leave
 from treewright.tree.structure import Shape
 
 __all__ = ["S2OCT", "default_depth", "default_max_coefficient", "largest_distance"]
-_EXACT_REACH = 100_000_000
-"""Largest n * n * p for which the farthest point of each point is looked for; above, the bounding box serves."""
-_EXACT_DISTANCE = 4_000_000_000
-"""Largest n * n * p for which the farthest two are looked for pair by pair: a second."""
+_EXACT_REACH, _EXACT_DISTANCE = 100_000_000, 4_000_000_000
+"""Largest n * n * p for which the farthest point of each point is looked for (above, the bounding box serves), and for
+which the farthest two are looked for pair by pair: a second."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.scale import best_scale
-from treewright.splits.thresholds import Cuts
+from treewright.splits.thresholds import Cuts, best_scale
 from treewright.tree import Tree
 from treewright.tree.complete import FREE, Planes
 

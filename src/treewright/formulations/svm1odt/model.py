@@ -44,6 +44,7 @@ import numpy as np
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError
+from treewright.formulations.base import LabelledPoints
 from treewright.formulations.svm1odt import paper, program
 from treewright.formulations.svm1odt.cuts import CUTS, Cut, classes_without_leaf
 from treewright.formulations.svm1odt.heap import HeapTree, mirrored
@@ -52,29 +53,21 @@ from treewright.formulations.svm1odt.mixed import Levels, filled
 from treewright.formulations.svm1odt.repair import repaired, with_sides_for_the_unseen
 from treewright.program import Program
 from treewright.solvers import Capability
-from treewright.tree import Tree, counted, side
-from treewright.tree.complete import CompleteTree
-from treewright.tree.measure import weighted_error
+from treewright.tree import Tree, counted, side, weighted_error
 
 __all__ = ["SVM1ODT"]
 
 
 @dataclass(frozen=True)
-class SVM1ODT:
+class SVM1ODT(LabelledPoints):
     """SVM1-ODT on given data.
+
+    Numerical features are in [0, 1], categorical ones codes 0, 1, 2, ...; both are NaN where a value is missing.
 
     Parameters
     ----------
-    X : ndarray of shape (n_points, n_features)
-        Numerical features scaled to [0, 1], categorical ones as codes 0, 1, 2, ...; NaN where a value is missing.
-    y : ndarray of int, shape (n_points,)
-        Class numbers.
-    weight : ndarray of shape (n_points,)
-        Weights of the errors.
-    n_classes : int
-        Number of classes.
-    depth : int
-        Depth of the tree, at most.
+    X, y, weight, n_classes, depth
+        See :class:`~treewright.formulations.base.LabelledPoints`.
     epsilon : float
         The margin below which a point pays a hinge error, in (0, 1].
     alpha_1 : float
@@ -109,11 +102,6 @@ class SVM1ODT:
     0.9
     """
 
-    X: FloatArray
-    y: IntArray
-    weight: FloatArray
-    n_classes: int
-    depth: int = 2
     epsilon: float = 0.01
     alpha_1: float = 1000.0
     alpha_2: float = 0.1
@@ -207,7 +195,7 @@ class SVM1ODT:
         assert self.categorical is not None
         return self.categorical
 
-    @property
+    @cached_property
     def sizes(self) -> FloatArray:
         """Rows that each point stands for."""
         assert self.size is not None
@@ -231,11 +219,6 @@ class SVM1ODT:
 
     # ------------------------------------------------------------------ data as the program sees it
 
-    @property
-    def tree(self) -> CompleteTree:
-        """The complete tree that points are placed in."""
-        return CompleteTree(self.depth)
-
     @cached_property
     def numerical(self) -> IntArray:
         """Numbers of the numerical features."""
@@ -250,7 +233,7 @@ class SVM1ODT:
     def _groups(self) -> tuple[IntArray, IntArray]:
         return distinct_rows(np.where(np.isnan(self.X), np.inf, self.X))
 
-    @property
+    @cached_property
     def group(self) -> IntArray:
         """Group of each point: points of a group are equal in all features, missing values included."""
         return self._groups[1]
@@ -259,18 +242,6 @@ class SVM1ODT:
     def rows(self) -> FloatArray:
         """Features of each group."""
         return self.X[self._groups[0]]
-
-    @cached_property
-    def group_weight(self) -> FloatArray:
-        """Weight of each class in each group, shape (n_groups, n_classes)."""
-        table = np.zeros((len(self.rows), self.n_classes))
-        np.add.at(table, (self.group, self.y), self.weight)
-        return table
-
-    @cached_property
-    def group_size(self) -> FloatArray:
-        """Rows in each group."""
-        return np.asarray(np.bincount(self.group, weights=self.sizes), dtype=np.float64)
 
     @cached_property
     def patterns(self) -> tuple[BoolArray, IntArray, IntArray]:
@@ -310,10 +281,6 @@ class SVM1ODT:
         return n * (n_branches * (len(self.numerical) + n_leaves + 10 + 8 * n_categories) + 4 * n_leaves)
 
     # ------------------------------------------------------------------ build, decode, encode
-
-    def build(self) -> Program:
-        """Write the model as a program (once; later calls return the same)."""
-        return self._program
 
     @cached_property
     def _program(self) -> Program:

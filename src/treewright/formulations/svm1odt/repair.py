@@ -9,9 +9,8 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.scale import best_scale
 from treewright.formulations.svm1odt.measure import members, split_values
-from treewright.splits.thresholds import Cuts
+from treewright.splits.thresholds import Cuts, best_scale
 from treewright.tree import Tree, side, without_idle_splits
 
 if TYPE_CHECKING:

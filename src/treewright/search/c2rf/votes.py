@@ -34,12 +34,8 @@ _DRAWS = 60
 """Changes of each size that are tried, fewer where there are many votes."""
 _CELLS = 30_000_000
 """Votes that are looked at for the changes of one size."""
-_TIED = 1e-9
-"""Scores nearer than this are tied."""
-_GRID = 12
-"""Values that a weight is tried at."""
-_STARTS = 8
-"""Random starts."""
+_TIED, _GRID, _STARTS = 1e-9, 12, 8
+"""Scores nearer than this are tied; values that a weight is tried at; random starts."""
 
 
 @dataclass(frozen=True)
@@ -218,15 +214,7 @@ def _deviation(scores: FloatArray, totals: PointTotals, prices: FloatArray) -> i
 
 
 class VoteTable:
-    """Votes for several classes and the totals.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_patterns, n_members)
-        Distinct votes, class numbers.
-    totals : PointTotals
-        Rows of each group that the patterns stand for, and the allowed counts.
-    """
+    """Votes for several classes and the totals, as for :func:`cut_votes`."""
 
     def __init__(self, votes: IntArray, totals: PointTotals) -> None:
         self.votes, self.totals, self.n_classes = votes, totals, totals.n_classes

@@ -68,20 +68,9 @@ _SLACK = 1e-6
 def search_c2rf(
     best: Incumbent[FloatArray], model: C2RF, starts: Iterable[FloatArray], budget: Budget, seed: int = 0
 ) -> None:
-    """Offer weightings to `best` until the totals are met or nothing more is found.
+    """Offer weightings to `best` until the totals are met or nothing more is found; equal weights in any case.
 
-    Parameters
-    ----------
-    best : Incumbent
-        Collects the weights. What it holds already is searched on from.
-    model : C2RF
-        The model.
-    starts : iterable of ndarray
-        Weights to begin with.
-    budget : Budget
-        Ends the search early; equal weights and the starts are offered whatever it says.
-    seed : int
-        Seed of the random starts.
+    What `best` holds already is searched on from.
 
     Examples
     --------
@@ -121,20 +110,7 @@ def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: B
 
     From the wished weights one goes straight toward `weights`, toward heavy members and toward random weightings, to
     where the deviation is first nearly as small as that of `weights`; from the nearest of these places small steps of
-    single weights lead to a deviation that is as small.
-
-    Parameters
-    ----------
-    model : C2RF
-        The model.
-    weights : ndarray of shape (n_members,)
-        Feasible weights.
-    wished : ndarray of shape (n_members,)
-        Weights to be near to, on any scale.
-    budget : Budget
-        Ends the search early.
-    seed : int
-        Seed of the random weightings.
+    single weights lead to a deviation that is as small. Wished weights may have any scale.
 
     Examples
     --------
@@ -305,14 +281,7 @@ class _Lines:
 
 
 def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
-    """Weights that come near to the labels which the wished ones give with a threshold, cut at the totals.
-
-    Parameters
-    ----------
-    model : C2RF
-        The model.
-    wished : ndarray of shape (n_members,)
-        Weights of the cut, on any scale.
+    """Weights that come near to the labels which the wished ones, on any scale, give with a threshold at the totals.
 
     Examples
     --------

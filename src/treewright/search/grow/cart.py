@@ -13,7 +13,7 @@ from treewright.budget import Budget
 from treewright.search.grow.ranked import RankedLevels
 from treewright.tree import Tree
 
-__all__ = ["cart_rows", "cart_start", "cart_tree", "hasty_cart", "tree_from_sklearn"]
+__all__ = ["cart_rows", "cart_start", "cart_tree", "tree_from_sklearn"]
 
 _CART_ROWS, _CART_CELLS, _CART_FEATURES, _CART_SECONDS = 200_000, 5_000_000, 32, 1.5e-7
 """CART as a start has so many rows at most, looks at so many cells for a split of all of them, at so many features at
@@ -140,87 +140,34 @@ def cart_start(
     seed: int,
     budget: Budget,
     n_levels: IntArray | None = None,
+    hasty: bool = False,
 ) -> Tree | None:
     """CART as a start of other methods; None where it would take more than half of the time.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
-    targets : ndarray of shape (n_points, n_outputs)
-        Outputs, or class numbers in one column.
-    weight : ndarray of shape (n_points,)
-        Weights.
-    depth : int
-        Depth.
-    classify : bool
-        Whether targets are classes.
-    seed : int
-        Seed of the rows and features that CART looks at, which in large tables are not all.
-    budget : Budget
-        Time.
-    n_levels : ndarray of int, shape (n_features,), or None
-        As for :func:`cart_tree`.
+    Targets are outputs, or class numbers in one column. A start need not be the best tree: in large tables CART looks
+    at some rows and features, and if it is `hasty`, as where time is over, at few.
     """
     n, p = X.shape
-    if n > _CART_ROWS:  # a start need not be the best tree
-        some = _some_rows(n, _CART_ROWS, seed)
-        return cart_start(X[some], targets[some], weight[some], depth, classify, seed, budget, n_levels)
-    looked_at = min(p, max(_CART_FEATURES, _CART_CELLS // n))
-    if _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
+    most = _LAST_ROWS if hasty else _CART_ROWS
+    if n > most:
+        some, n = _some_rows(n, most, seed), most
+        X, targets, weight = X[some], targets[some], weight[some]
+    looked_at = min(p, _LAST_FEATURES if hasty else max(_CART_FEATURES, _CART_CELLS // n))
+    if not hasty and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
         return None
-    return _on_features(X, targets, weight, depth, classify, seed, looked_at, n_levels)
+    if not classify:
+        return cart_tree(X, targets, weight, None, depth, 1, seed, looked_at, n_levels)
+    codes = targets[:, 0].astype(np.int64)
+    return cart_tree(X, codes, weight, int(codes.max()) + 1, depth, 1, seed, looked_at, n_levels)
 
 
 def cart_rows(X: Any, depth: int, seed: int, budget: Budget) -> IntArray:
-    """Rows that CART on all features can take in half of the time that is left: all, or some, at least a thousand.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_points, n_features)
-        Points.
-    depth : int
-        Depth.
-    seed : int
-        Seed of the choice.
-    budget : Budget
-        Time.
-    """
+    """Rows that CART on all features can take in half of the time that is left: all, or some, at least a thousand."""
     n, p = X.shape
     most = 0.5 * budget.remaining / (_CART_SECONDS * p * depth)
     return _some_rows(n, max(_FEWEST_ROWS, int(min(n, most))), seed)
 
 
-def hasty_cart(
-    X: Any,
-    targets: FloatArray,
-    weight: FloatArray,
-    depth: int,
-    classify: bool,
-    seed: int,
-    n_levels: IntArray | None = None,
-) -> Tree:
-    """CART on a few rows and features, as a start once time is over; parameters as for :func:`cart_start`."""
-    some, looked_at = _some_rows(X.shape[0], _LAST_ROWS, seed), min(X.shape[1], _LAST_FEATURES)
-    return _on_features(X[some], targets[some], weight[some], depth, classify, seed, looked_at, n_levels)
-
-
 def _some_rows(n: int, most: int, seed: int) -> IntArray:
     """All rows, or if these are more than `most` so many of them."""
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)) if n > most else np.arange(n)
-
-
-def _on_features(
-    X: Any,
-    targets: FloatArray,
-    weight: FloatArray,
-    depth: int,
-    classify: bool,
-    seed: int,
-    looked_at: int,
-    n_levels: IntArray | None,
-) -> Tree:
-    if not classify:
-        return cart_tree(X, targets, weight, None, depth, 1, seed, looked_at, n_levels)
-    codes = targets[:, 0].astype(np.int64)
-    return cart_tree(X, codes, weight, int(codes.max()) + 1, depth, 1, seed, looked_at, n_levels)

@@ -13,12 +13,11 @@ from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.improve.driver import Node
 from treewright.search.improve.tao import SparseNodes
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule, Splits
+from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["grown_tree", "mixed_tree", "random_mixed_tree", "random_subset"]
+__all__ = ["grown_side_by_side", "grown_tree", "mixed_tree", "random_mixed_tree", "random_subset"]
 
 
 def mixed_tree(
@@ -72,8 +71,6 @@ def mixed_tree(
         Kind of features that the splits of some nodes may have.
     """
     design = Design.of(points.X, weight, points.n_levels)
-    rng = np.random.default_rng(seed)
-
     solver = SparseNodes(alpha, splits, features=features or {})
 
     def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
@@ -94,36 +91,15 @@ def mixed_tree(
                 return found._replace(threshold=halving_threshold(level[there], weight[rows[there]]))
         return found
 
-    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
-
-        def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
-            if root is not None and len(parts) == 1:
-                return [root]
-            seen = [np.sort(rng.choice(p, most, replace=False)) if len(p) > most else p for p in parts]
-            jobs = enumerate(zip(parts, seen, strict=True), start=len(parts) - 1)
-            return list(parallel(delayed(split)(number, *pair, leaves) for number, pair in jobs))
-
-        return grown_tree(points, depth, split_all)
+    return grown_side_by_side(points, depth, split, n_jobs, most, seed, root)
 
 
 def random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axis: bool, weight: FloatArray) -> Tree:
     """Make a complete tree with random splits that halve their points as well as they can.
 
     A feature is drawn for each node. If it is a category, its levels are listed at random until half of the points go
-    left; else the normal is that feature's or, for oblique splits, random. Missing values go left or right at random.
-
-    Parameters
-    ----------
-    points : Points
-        Points.
-    depth : int
-        Depth.
-    rng : numpy Generator
-        What draws.
-    axis : bool
-        Whether a split has one feature only.
-    weight : ndarray of shape (n_points,)
-        Weights.
+    left; else the normal is that feature's or, for oblique splits (not `axis`), random. Missing values go left or right
+    at random.
     """
     p = points.X.shape[1]
 
@@ -162,17 +138,37 @@ def random_subset(
     return SplitRule.subset(feature, listed, missing_left, points.X.shape[1])
 
 
+def grown_side_by_side(
+    points: Points,
+    depth: int,
+    split: Callable[[int, IntArray, IntArray, int], SplitRule | None],
+    n_jobs: int,
+    most: int,
+    seed: int,
+    root: SplitRule | None = None,
+) -> Tree:
+    """Make a complete tree whose nodes are split side by side, and look at `most` of their points, drawn at random.
+
+    `split` takes the number of a node, its points, those that it looks at, and how many leaves are below.
+    """
+    rng = np.random.default_rng(seed)
+    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
+
+        def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
+            if root is not None and len(parts) == 1:
+                return [root]
+            seen = [np.sort(rng.choice(p, most, replace=False)) if len(p) > most else p for p in parts]
+            jobs = enumerate(zip(parts, seen, strict=True), start=len(parts) - 1)
+            return list(parallel(delayed(split)(number, *pair, leaves) for number, pair in jobs))
+
+        return grown_tree(points, depth, split_all)
+
+
 def grown_tree(points: Points, depth: int, split_all: Callable[[list[IntArray], int], list[SplitRule | None]]) -> Tree:
     """Make a complete tree level by level.
 
-    Parameters
-    ----------
-    points : Points
-        Points.
-    depth : int
-        Depth.
-    split_all : callable
-        The points of each node of a level, and the leaves below each, to their splits; None sends all points left.
+    `split_all` takes the points of each node of a level, and how many leaves are below each, to their splits; None
+    sends all points left.
     """
     branches = 2**depth - 1
     bare = Tree.from_heap(

@@ -15,7 +15,7 @@ from treewright.splits.points import Points
 from treewright.splits.thresholds import Split, best_feature, best_labels_threshold, best_threshold
 from treewright.tree import Tree, relabelled, route
 
-__all__ = ["GapPoints", "best_stump", "candidate_directions", "grow", "split_along"]
+__all__ = ["GapPoints", "best_stump", "bisector", "candidate_directions", "grow", "split_along"]
 
 _LP_WORK = 1e8
 """A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
@@ -248,15 +248,22 @@ def _better(
     return best
 
 
+def bisector(X: FloatArray, y: IntArray, inside: IntArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
+    """The hyperplane half-way between two of the points `inside`, at random, of different classes if there are any."""
+    first = int(rng.choice(inside))
+    others = inside[y[inside] != y[first]]
+    second = int(rng.choice(others if len(others) else inside))
+    normal = X[second] - X[first]
+    return normal, float(normal @ (X[first] + X[second]) / 2)
+
+
 def split_along(X: FloatArray, normal: FloatArray, cut: Cut, price: float) -> Split:
-    """Best split along a direction; with a price, features that do not pay are dropped one by one.
+    """Best split of points along a direction; with a price, features that do not pay are dropped one by one.
 
     Parameters
     ----------
-    X : ndarray of shape (n_points, n_features)
-        Points.
-    normal : ndarray of shape (n_features,)
-        Direction, not zero.
+    X, normal : ndarray
+        Points, and a direction that is not zero.
     cut : callable
         Positions of the points along a direction of 1-norm 1 to the best threshold and its cost.
     price : float

@@ -9,23 +9,28 @@ these peel off one class after the other and leave half of the nodes without wor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.grow.cart import cart_start, hasty_cart
-from treewright.search.grow.mixed import mixed_tree, random_mixed_tree, random_subset
+from treewright.search.grow.cart import cart_start
+from treewright.search.grow.mixed import (
+    grown_side_by_side,
+    grown_tree,
+    mixed_tree,
+    random_mixed_tree,
+    random_subset,
+)
 from treewright.splits.l1_logistic import l1_logistic
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["STARTS", "balanced_tree", "random_tree", "several_starts", "starting_tree"]
+__all__ = ["STARTS", "StartTask", "balanced_tree", "random_tree", "several_starts", "starting_tree"]
 
 STARTS = ("balanced", "cart", "random")
 """Kinds of starts by name."""
@@ -50,80 +55,75 @@ _TIE = 1e-3
 """Entries of that direction that differ by less than this share are equal in size."""
 
 
-def starting_tree(
-    X: Any,
-    targets: FloatArray,
-    weight: FloatArray,
-    depth: int,
-    alpha: float,
-    kind: str,
-    *,
-    axis: bool,
-    classify: bool,
-    seed: int,
-    budget: Budget,
-    n_jobs: int = 1,
-    n_levels: IntArray | None = None,
-) -> Tree:
-    """Make a start by its name; "auto" is balanced for oblique splits, CART for axis-aligned ones.
+@dataclass(frozen=True, eq=False)
+class StartTask:
+    """What a start is made for.
 
-    Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
-    balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do
-    (:func:`~treewright.search.grow.mixed.mixed_tree`), CART has its categories ranked, and random trees list levels.
-
-    Parameters
+    Attributes
     ----------
-    X, weight, depth, alpha, seed, budget, n_jobs
-        As for :func:`balanced_tree`.
+    points : Points
+        Points with numerical features of about unit size.
     targets : ndarray of shape (n_points, n_outputs)
         Outputs, or class numbers in one column.
-    kind : str
-        "auto" or one of ``STARTS``. A balanced tree has oblique splits: with `axis`, it is CART.
+    weight : ndarray of shape (n_points,)
+        Weights.
+    depth : int
+        Depth.
+    alpha : float
+        Price of a split.
     axis : bool
         Whether a split has one feature only.
     classify : bool
         Whether targets are classes.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature, 0 for a numerical one.
+    seed : int
+        Seed of everything random.
+    n_jobs : int
+        Threads.
     """
-    if kind in ("auto", "balanced"):
-        kind = "cart" if axis else "balanced"
-    if budget.over and kind != "random":
-        return hasty_cart(X, targets, weight, depth, classify, seed, n_levels)
-    if kind == "balanced":
-        outputs = _one_hot(targets) if classify else targets
-        return balanced_tree(X, outputs, weight, depth, alpha, budget, n_jobs, seed, n_levels)
-    if kind == "cart":
-        tree = cart_start(X, targets, weight, depth, classify, seed, budget, n_levels)
+
+    points: Points
+    targets: FloatArray
+    weight: FloatArray
+    depth: int
+    alpha: float
+    axis: bool
+    classify: bool
+    seed: int
+    n_jobs: int = 1
+
+    @property
+    def outputs(self) -> Any:
+        """Targets in columns, those of classes sparse."""
+        return _one_hot(self.targets) if self.classify else self.targets
+
+
+def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
+    """Make a start by its name, one of ``STARTS``; "auto" is balanced for oblique splits, CART for axis-aligned ones.
+
+    Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
+    balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do
+    (:func:`~treewright.search.grow.mixed.mixed_tree`), CART has its categories ranked, and random trees list levels.
+    """
+    points, depth, seed = task.points, task.depth, task.seed
+    hasty = budget.over and kind != "random"
+    if kind == "cart" or hasty or (task.axis and kind != "random"):
+        rows = points.X, task.targets, task.weight
+        tree = cart_start(*rows, depth, task.classify, seed, budget, points.n_levels, hasty)
         if tree is not None:
             return tree
-    return random_tree(X, depth, np.random.default_rng(seed), axis, weight, n_levels)
+    elif kind != "random":
+        rows = points.X, task.outputs, task.weight
+        return balanced_tree(*rows, depth, task.alpha, budget, task.n_jobs, seed, points.n_levels)
+    return random_tree(points.X, depth, np.random.default_rng(seed), task.axis, task.weight, points.n_levels)
 
 
-def several_starts(
-    X: Any,
-    targets: FloatArray,
-    weight: FloatArray,
-    depth: int,
-    alpha: float,
-    *,
-    axis: bool,
-    classify: bool,
-    seed: int,
-    budget: Budget,
-    n_levels: IntArray | None,
-) -> Iterator[tuple[Tree, dict[int, str]]]:
+def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict[int, str]]]:
     """Starts to choose from on points with categories or gaps, one after the other until the budget is over.
 
     A category that matters only together with what lies below it does not show to a tree that is grown split by split:
     shallow trees are also grown below random subsets of their categories, which passes then turn into better ones. So
     that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
     numbers on both.
-
-    Parameters
-    ----------
-    X, targets, weight, depth, alpha, axis, classify, seed, budget, n_levels
-        As for :func:`starting_tree`.
 
     Yields
     ------
@@ -132,12 +132,11 @@ def several_starts(
     dict of int to str
         Kinds of features that the splits of some of its nodes should keep in the first passes.
     """
-    more: dict[str, Any] = dict(axis=axis, classify=classify, seed=seed, budget=budget, n_levels=n_levels)
-    yield starting_tree(X, targets, weight, depth, alpha, "auto", **more), {}
-    if not axis and not budget.over:
-        yield starting_tree(X, targets, weight, depth, alpha, "cart", **more), {}
-    points, rng, everyone = Points(X, n_levels), np.random.default_rng(seed), np.arange(X.shape[0])
-    outputs = _one_hot(targets) if classify else targets
+    yield starting_tree(task, "auto", budget), {}
+    if not task.axis and not budget.over:
+        yield starting_tree(task, "cart", budget), {}
+    points, weight, depth = task.points, task.weight, task.depth
+    rng, everyone, outputs = np.random.default_rng(task.seed), np.arange(points.X.shape[0]), task.outputs
     for feature in points.categorical[:_ROOTS].tolist() if depth <= _SHALLOW else []:
         subsets = 2 ** min(30, int(points.n_levels[feature]) - 1) - 1 if points.n_levels is not None else 0
         for number in range(min(_TRIES, len(_BELOW) * subsets)):
@@ -145,8 +144,9 @@ def several_starts(
                 return
             below = _BELOW[number % len(_BELOW)] if len(points.numerical) else ("all", "all")
             root = random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
-            splits, kinds = "axis" if axis else "oblique", _kinds_below(depth, below)
-            yield _balanced_mixed(points, outputs, weight, depth, alpha, budget, 1, seed, splits, root, kinds), kinds
+            splits, kinds = "axis" if task.axis else "oblique", _kinds_below(depth, below)
+            more = budget, 1, task.seed, splits, root, kinds
+            yield _balanced_mixed(points, outputs, weight, depth, task.alpha, *more), kinds
 
 
 def _kinds_below(depth: int, below: tuple[str, str]) -> dict[int, str]:
@@ -244,13 +244,8 @@ def balanced_tree(
     points = Points(X, n_levels)
     if points.mixed:
         return _balanced_mixed(points, targets, weight, depth, alpha, budget, n_jobs, seed)
-    n, p = X.shape
-    branches = 2**depth - 1
-    normals, threshold = np.zeros((branches, p)), np.ones(branches)
-    node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
-    rng = np.random.default_rng(seed)
 
-    def split(rows: IntArray, some: IntArray, leaves: int) -> tuple[FloatArray, float] | None:
+    def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
         if budget.over:
             return None
         stake = _stakes(points.take(some), targets[some], weight[some])
@@ -258,26 +253,12 @@ def balanced_tree(
         if normal is None or stake is None:
             return None
         if len(rows) >= _ROOM * leaves:
-            return normal, halving_threshold(points.levels(rows, normal), weight[rows])
+            return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]))
         level = points.levels(some, normal)
         threshold, _ = best_threshold(level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap)
-        return (normal, threshold) if np.isfinite(threshold) else None
+        return SplitRule(normal, threshold) if np.isfinite(threshold) else None
 
-    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
-        for level in range(depth):
-            parts = _points_of(node, level)
-            looked_at = [
-                np.sort(rng.choice(rows, _BALANCED_ROWS, replace=False)) if len(rows) > _BALANCED_ROWS else rows
-                for rows in parts
-            ]
-            below = 2 ** (depth - level)
-            found = parallel(delayed(split)(rows, some, below) for rows, some in zip(parts, looked_at, strict=True))
-            for k, (rows, best) in enumerate(zip(parts, found, strict=True), start=2**level - 1):
-                if best is not None:
-                    normals[k], threshold[k] = best
-                goes_right = points.levels(rows, normals[k]) > threshold[k]
-                node[rows] = 2 * k + 1 + goes_right
-    return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
+    return grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
 
 
 def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
@@ -346,25 +327,15 @@ def random_tree(
     """
     n, p = X.shape
     weight = np.ones(n) if weight is None else weight
-    points = Points(X, n_levels)
+    points, branches = Points(X, n_levels), 2**depth - 1
     if points.mixed:
         return random_mixed_tree(points, depth, rng, axis, weight)
-    branches = 2**depth - 1
     normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
-    threshold = np.zeros(branches)
-    node = np.zeros(n, dtype=np.int64)  # in the order of a heap whose root is 0
-    for depth_of_nodes in range(depth):
-        for k, rows in enumerate(_points_of(node, depth_of_nodes), start=2**depth_of_nodes - 1):
-            if len(rows):
-                level = points.levels(rows, normals[k])
-                threshold[k] = halving_threshold(level, weight[rows])
-                node[rows] = 2 * k + 1 + (level > threshold[k])
-    return Tree.from_heap(np.ones(branches, dtype=bool), normals, threshold, np.zeros((2 * branches + 1, 1)), None)
 
+    def split(rows: IntArray, normal: FloatArray) -> SplitRule:
+        return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]) if len(rows) else 0.0)
 
-def _points_of(node: IntArray, level: int) -> list[IntArray]:
-    """Points at each node of a level, where `node` has the heap number of that of each point."""
-    first = 2**level - 1
-    order = np.argsort(node, kind="stable")
-    bounds = np.searchsorted(node[order], np.arange(first, 2 * first + 2))
-    return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
+        return [split(rows, normals[len(parts) - 1 + k]) for k, rows in enumerate(parts)]
+
+    return grown_tree(points, depth, split_all)

@@ -19,8 +19,7 @@ from joblib import Parallel, delayed
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.improve.leaves import Leaves
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule, Splits
+from treewright.splits.points import Points, SplitRule, Splits
 from treewright.tree import Tree
 from treewright.tree.structure import Shape
 

@@ -81,15 +81,7 @@ class ClassLeaves:
 
 @dataclass
 class MeanLeaves:
-    """Leaves with a constant for each output: the loss is the squared distance, times the weight.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_points, n_outputs)
-        Targets.
-    weight : ndarray of shape (n_points,)
-        Weights.
-    """
+    """Leaves with a constant for each output, a column of Y: the loss is the squared distance, times the weight."""
 
     Y: FloatArray
     weight: FloatArray

@@ -35,8 +35,7 @@ from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import Leaves
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category, best_single, cut_along
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import best_feature, best_threshold
 from treewright.tree import Tree
 

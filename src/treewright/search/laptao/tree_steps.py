@@ -21,8 +21,7 @@ from treewright.search.improve.leaves import MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import SparseNodes
 from treewright.search.laptao.rounds import Fitted
-from treewright.splits.points import Points
-from treewright.splits.rules import Splits
+from treewright.splits.points import Points, Splits
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 
@@ -37,7 +36,7 @@ class AlternatingStep:
 
     Parameters
     ----------
-    X : ndarray (C order) or csr_array of shape (n_points, n_features)
+    points : Points
         Points.
     weight : ndarray of shape (n_points,)
         Weights.
@@ -53,13 +52,11 @@ class AlternatingStep:
         Threads.
     stretch : Stretch or None
         How points are stretched once the rounds are over, None for not at all.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature, 0 for a numerical one.
     """
 
     def __init__(
         self,
-        X: Any,
+        points: Points,
         weight: FloatArray,
         make_start: Callable[[FloatArray, float], Tree],
         relative_alpha: float,
@@ -68,10 +65,9 @@ class AlternatingStep:
         splits: str = "oblique",
         n_jobs: int = 1,
         stretch: Stretch | None = None,
-        n_levels: IntArray | None = None,
     ) -> None:
-        self.n_levels = n_levels
-        self.X, self.weight, self.make_start, self.relative_alpha = X, weight, make_start, relative_alpha
+        self.X, self.n_levels = points.X, points.n_levels
+        self.weight, self.make_start, self.relative_alpha = weight, make_start, relative_alpha
         self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
         self.stretch = stretch
         self.state: Alternation | None = None
@@ -126,10 +122,10 @@ class ForestStep:
 
     Parameters
     ----------
-    X, weight
+    points, weight
         As for :class:`AlternatingStep`.
     make_member : callable
-        Points, weights and seed of a member, and its levels where there are categories, to its step.
+        Points, weights and seed of a member to its step.
     n_estimators : int
         Members.
     max_samples, max_features : float
@@ -138,25 +134,22 @@ class ForestStep:
         Seed of all that is drawn.
     n_jobs : int
         Threads, over the members.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature, 0 for a numerical one.
     """
 
     def __init__(
         self,
-        X: Any,
+        points: Points,
         weight: FloatArray,
-        make_member: Callable[..., AlternatingStep],
+        make_member: Callable[[Points, FloatArray, int], AlternatingStep],
         n_estimators: int,
         max_samples: float,
         max_features: float,
         seed: int,
         n_jobs: int = 1,
-        n_levels: IntArray | None = None,
     ) -> None:
-        rng = np.random.default_rng(seed)
+        rng, X, n_levels = np.random.default_rng(seed), points.X, points.n_levels
         n, p = X.shape
-        self.points, self.n_jobs = Points(X, n_levels), n_jobs
+        self.points, self.n_jobs = points, n_jobs
         self.rows, self.features, self.members = [], [], []
         for _ in range(n_estimators):
             rows = np.sort(rng.choice(n, max(1, round(max_samples * n)), replace=False))
@@ -165,8 +158,8 @@ class ForestStep:
             part = part if hasattr(part, "tocsr") else np.ascontiguousarray(part)
             self.rows.append(rows)
             self.features.append(features)
-            levels = () if n_levels is None else (n_levels[features] if n_levels[features].any() else None,)
-            self.members.append(make_member(part, weight[rows], int(rng.integers(2**31 - 1)), *levels))
+            levels = n_levels[features] if n_levels is not None and n_levels[features].any() else None
+            self.members.append(make_member(Points(part, levels), weight[rows], int(rng.integers(2**31 - 1))))
 
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit all members, side by side; once time is over, there are no new ones but for the first few."""
@@ -229,19 +222,7 @@ class _GrownAnew:
 
 
 class CartStep(_GrownAnew):
-    """CART, grown anew each time.
-
-    Parameters
-    ----------
-    X, weight
-        As for :class:`AlternatingStep`.
-    max_depth : int
-        Depth.
-    seed : int
-        Seed of CART, which it needs for ties.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature, 0 for a numerical one.
-    """
+    """CART, grown anew each time; it needs a seed for ties."""
 
     def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int, n_levels: IntArray | None = None) -> None:
         self.X, self.weight, self.max_depth, self.seed, self.n_levels = X, weight, max_depth, seed, n_levels
@@ -250,15 +231,8 @@ class CartStep(_GrownAnew):
         """Grow a tree on the targets; where time is short, on those of some points."""
         some = cart_rows(self.X, self.max_depth, self.seed, budget)
         part = slice(None) if len(some) == len(targets) else some
-        tree = cart_tree(
-            self.X[part],
-            targets[part],
-            self.weight[part],
-            None,
-            self.max_depth,
-            seed=self.seed,
-            n_levels=self.n_levels,
-        )
+        X, weight = self.X[part], self.weight[part]
+        tree = cart_tree(X, targets[part], weight, None, self.max_depth, seed=self.seed, n_levels=self.n_levels)
         leaf = route(tree, self.X)
         return Fitted(tree.values[leaf], 0.0, leaf, tree)
 
@@ -268,8 +242,8 @@ class RegressorStep(_GrownAnew):
 
     Parameters
     ----------
-    X
-        As for :class:`AlternatingStep`.
+    X : ndarray or csr_array of shape (n_points, n_features)
+        Points.
     estimator : estimator
         The regressor; one that does not know several outputs is fitted to each of them.
     weight : ndarray of shape (n_points,) or None

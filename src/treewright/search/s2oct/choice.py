@@ -9,8 +9,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.formulations import S2OCT
 from treewright.search.totals.points import divide_points
-from treewright.tree import Tree, passing, predict_labels
-from treewright.tree.measure import n_split_weights
+from treewright.tree import Tree, n_split_weights, passing, predict_labels
 
 __all__ = ["Pool", "choose", "committee", "members", "vote_shares"]
 

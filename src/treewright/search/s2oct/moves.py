@@ -259,17 +259,7 @@ class Moves:
 
 
 def shrunk(survey: Survey, planes: Planes, budget: Budget) -> Planes:
-    """Scale hyperplanes down where that lowers the labelled error; no point changes sides, margins are kept.
-
-    Parameters
-    ----------
-    survey : Survey
-        The points.
-    planes : Planes
-        Hyperplanes.
-    budget : Budget
-        Ends the work early.
-    """
+    """Scale hyperplanes down where that lowers the labelled error; no point changes sides, margins are kept."""
     if survey.error(planes) <= 1e-6:
         return planes
     model, shape = survey.model, planes.shape

@@ -97,18 +97,9 @@ def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
 
 
 def balanced_program(X: FloatArray, made: IntArray, fixed: FloatArray, integer: bool) -> Program:
-    """Write the program (6) of a cluster, or its relaxation (9).
+    """Write the program (6) of a cluster, or its relaxation (9), where a and b need not be 0 or 1.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Points.
-    made : ndarray of int, shape (m,)
-        Points that may be between others; all that are no corners.
-    fixed : ndarray of shape (m,)
-        Their b where it is decided, else NaN.
-    integer : bool
-        Whether a and b are 0 or 1.
+    Points that are `made` may be between others: all that are no corners. `fixed` is their b, NaN where it is open.
     """
     (n, d), m = X.shape, len(made)
     free = np.isnan(fixed)

@@ -70,20 +70,8 @@ def clustered(X: FloatArray, y: IntArray, tree: Tree, categorical: BoolArray, wi
 
     A convex combination is asked for among rows of equal categories and gaps alone, over the numerical features that
     they have. Such rows go the same way at every categorical split and wherever a split uses a value that they lack,
-    so what holds for combinations of points with all their values holds for them too.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Rows; categories as codes, NaN where a value is missing.
-    y : ndarray of int, shape (n_rows,)
-        Class numbers.
-    tree : Tree
-        What routes them.
-    categorical : ndarray of bool, shape (n_features,)
-        Which features are categories.
-    width : ndarray of shape (n_features,)
-        What counts as a distance of 1, by feature.
+    so what holds for combinations of points with all their values holds for them too. Parameters are those of
+    :func:`.choose_rows`.
 
     Examples
     --------

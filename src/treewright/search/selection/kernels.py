@@ -77,15 +77,17 @@ def _along(corners: Any, m: int, direction: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _nearest(slack: Any, slope: Any, m: int) -> int:
-    """Row that a walk with these slopes meets first, -1 if none."""
+def _walked(corners: Any, m: int, step: Any, slack: Any, slope: Any) -> Any:
+    """Walk along a step: the row that is met first, -1 if none, and how long the way was; slacks change in place."""
+    _along(corners, m, step, slope)
     best, which = np.inf, -1
     for j in range(m):
-        if slope[j] > _PIVOT:
-            step = slack[j] / slope[j]
-            if step < best:
-                best, which = step, j
-    return which
+        if slope[j] > _PIVOT and slack[j] / slope[j] < best:
+            best, which = slack[j] / slope[j], j
+    length = max(0.0, best) if which >= 0 else 0.0
+    for j in range(m):
+        slack[j] -= length * slope[j]
+    return which, length
 
 
 @njit(cache=True, nogil=True)
@@ -135,13 +137,9 @@ def _crash(
         else:
             return False
         step /= left
-        _along(corners, m, step, slope)
-        which = _nearest(slack, slope, m)
+        which, _ = _walked(corners, m, step, slack, slope)
         if which < 0:
             return False
-        length = max(0.0, slack[which] / slope[which])
-        for j in range(m):
-            slack[j] -= length * slope[j]
         basis[k] = which
         normal = corners[:, which].copy()
         for _ in range(2):
@@ -217,13 +215,9 @@ def _climb(
         fresh = False
         for k in range(d):
             step[k] = -inverse[k, leaves]
-        _along(corners, m, step, slope)
-        enters = _nearest(slack, slope, m)
+        enters, length = _walked(corners, m, step, slack, slope)
         if enters < 0:
             return UNSURE
-        length = max(0.0, slack[enters] / slope[enters])
-        for j in range(m):
-            slack[j] -= length * slope[j]
         slack[enters] = 0.0
         for i in range(d):
             row[i] = 0.0

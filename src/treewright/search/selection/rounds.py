@@ -72,26 +72,8 @@ def round_rows(
     another class between them, and it can fall. It holds once rows inside that the new tree has wrong are `held` and
     the round is solved again, which ends, as more rows are held each time. All this needs ``epsilon=0``.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Rows; categories as codes, NaN where a value is missing.
-    y : ndarray of int, shape (n_rows,)
-        Class numbers, as the tree's labels.
-    tree : Tree
-        The last tree.
-    weight : ndarray or None
-        Weights of the rows, positive; None for 1.
-    categorical : ndarray of bool or None
-        Which features are categories; None for those that the tree splits so.
-    held : ndarray of int or None
-        Rows that are in the round whatever makes them.
-    epsilon : float
-        Room of the program (7), as a share of the features' widths.
-    width : ndarray of shape (n_features,) or None
-        Widths of the features; None for their ranges in `X`.
-    budget : Budget or None
-        Ends the work early; what is known to be inside by then stays so.
+    The last `tree` has class numbers `y` as labels; parameters are those of :func:`.choose_rows`, and rows that are
+    `held`: in the round whatever makes them. Once the budget is over, what is known to be inside by then stays so.
 
     Examples
     --------

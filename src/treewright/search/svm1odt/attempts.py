@@ -14,7 +14,7 @@ trees without errors are many, norms and margins are all that is left to find, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -23,7 +23,8 @@ from joblib import Parallel, delayed
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations.svm1odt import SVM1ODT
-from treewright.search.grow.starts import random_tree, starting_tree
+from treewright.search.grow.oblique import bisector
+from treewright.search.grow.starts import StartTask, random_tree, starting_tree
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import alternate_nodes
@@ -32,9 +33,8 @@ from treewright.search.svm1odt.complete import completed, fitting, with_plane
 from treewright.search.svm1odt.crossing import Crossing, Root
 from treewright.search.svm1odt.nodes import MarginNodes, margin_points
 from treewright.splits.margins import MarginPoints
-from treewright.tree import Tree, route
-from treewright.tree.measure import weighted_error
-from treewright.tree.structure import Shape
+from treewright.splits.points import Points
+from treewright.tree import Tree, passing, side, weighted_error
 
 __all__ = ["search_svm1odt"]
 
@@ -79,26 +79,11 @@ def search_svm1odt(
     threads: int = 1,
     patience: int = _PATIENCE,
 ) -> None:
-    """Offer ever better trees to `best`.
+    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
-    Parameters
-    ----------
-    best : Incumbent
-        Collects the trees; the search ends when it is proven optimal. If it has one already, the search goes on from it
-        instead of the starts.
-    model : SVM1ODT
-        The model.
-    starts : iterable of Tree
-        Trees to begin with, in the units of the model.
-    budget : Budget
-        Ends the search early. A single leaf and the given starts are offered whatever it says.
-    seed : int
-        Seed of everything random.
-    threads : int
-        Trees that wander at a time. What is found within a number of rounds depends on it.
-    patience : int
-        Rounds without a better tree after which the search ends, besides twice as many as there were before; 0 for the
-        starts alone.
+    If `best` has a tree already, the search goes on from it instead of the starts. So many `threads` trees wander at a
+    time, and what is found within a number of rounds depends on it. The search ends after `patience` rounds without a
+    better tree, besides twice as many as there were before; 0 for the starts alone.
 
     Examples
     --------
@@ -158,23 +143,12 @@ class _Search:
         """CART, a balanced tree, both improved by alternating optimization, and a single leaf."""
         model, X, depth, n_levels = self.model, self.model.X, self.model.depth, self.n_levels
         weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
+        classes = model.y[:, None].astype(np.float64)
+        task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, axis=False, classify=True, seed=0)
         grown = []
         for kind in ("cart", "balanced"):
-            tree = starting_tree(
-                X,
-                model.y[:, None].astype(np.float64),
-                weight,
-                depth,
-                _TAO_ALPHA,
-                kind,
-                axis=False,
-                classify=True,
-                seed=0,
-                budget=self.budget,
-                n_levels=n_levels,
-            )
-            grown.append(tree)
-            yield tree
+            grown.append(starting_tree(task, kind, self.budget))
+            yield grown[-1]
         for tree in grown:
             if self.over:
                 return
@@ -293,17 +267,11 @@ class _Search:
 
     def _kicked(self, tree: Tree) -> Tree:
         """The tree with another plane at a random node: half-way between two of its points of different classes."""
-        rng, y, X = self.rng, self.model.y, self.points.filled
-        node = int(rng.choice(tree.branches))
-        at = Shape.of(tree).at_level[int(tree.level[node])][route(tree, self.model.X)]
-        inside = np.flatnonzero(at == node)
+        node = int(self.rng.choice(tree.branches))
+        inside = np.flatnonzero(passing(tree, self.model.X, node))
         if len(inside) < 2:
-            inside = np.arange(len(X))
-        first = int(rng.choice(inside))
-        others = inside[y[inside] != y[first]]
-        second = int(rng.choice(others if len(others) else inside))
-        normal = (X[second] - X[first]) * self.points.usable
-        return self._ready(with_plane(tree, node, normal, float(normal @ (X[first] + X[second]) / 2)))
+            inside = np.arange(len(self.model.X))
+        return self._ready(with_plane(tree, node, *bisector(self.points.filled, self.model.y, inside, self.rng)))
 
     def _ready(self, tree: Tree) -> Tree:
         """A tree completed, its planes as long as they may be."""
@@ -353,14 +321,8 @@ class _Search:
         model = self.model
         found = np.empty((len(model.X), len(tree.branches)))
         for node in tree.branches.tolist():
-            feature = int(tree.category[node])
-            if feature >= 0:
-                codes, listed = model.X[:, feature], tree.left_categories[node]
-                known = ~np.isnan(codes) & (np.nan_to_num(codes) < len(listed))
-                left = np.zeros(len(codes), dtype=bool)
-                left[known] = listed[codes[known].astype(np.int64)]
-                left[np.isnan(codes)] = tree.missing_left[node]
-                found[:, node] = np.where(left, 2.0, -2.0)
+            if tree.category[node] >= 0:
+                found[:, node] = np.where(side(tree, model.X, node), 2.0, -2.0)
                 continue
             used = np.flatnonzero(tree.weights[node])
             value = tree.threshold[node] - model.X[:, used] @ tree.weights[node, used]
@@ -374,14 +336,4 @@ def _with_planes(tree: Tree, normals: FloatArray, offsets: FloatArray, labels: I
     weights, threshold, all_labels = tree.weights.copy(), tree.threshold.copy(), np.array(tree.labels)
     n = len(offsets)
     weights[:n], threshold[:n], all_labels[n:] = normals, offsets, labels
-    return Tree(
-        tree.left,
-        tree.right,
-        weights,
-        threshold,
-        tree.values,
-        all_labels,
-        tree.category,
-        tree.left_categories,
-        tree.missing_left,
-    )
+    return replace(tree, weights=weights, threshold=threshold, labels=all_labels)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from treewright.splits.margin_kernels import line_minimum
+from treewright.splits.margin_kernels import line_minimum, narrowed
 
 __all__ = ["wander"]
 
@@ -124,8 +124,7 @@ def _line(X: Any, F: Any, b: int, j: int, rate: Any) -> Any:
         else:
             rate[i] = 1.0 if j == -1 else F[i, b]
         if rate[i] != 0:
-            one, other = (-1.0 - F[i, b]) / rate[i], (1.0 - F[i, b]) / rate[i]
-            low, high = max(low, min(one, other)), min(high, max(one, other))
+            low, high = narrowed(low, high, F[i, b], rate[i])
     return low, high
 
 

@@ -15,8 +15,7 @@ from treewright.search.improve.driver import Node
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.margins import MarginNode, MarginPoints, Plane, polished
 from treewright.splits.mixed import PricedRule, best_category
-from treewright.splits.points import Points
-from treewright.splits.rules import SplitRule
+from treewright.splits.points import Points, SplitRule
 
 __all__ = ["MarginNodes", "margin_points"]
 

@@ -1,0 +1,1 @@
+"""Trees of support vector machines with relabelling, without branch and bound."""

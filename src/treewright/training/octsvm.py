@@ -1,0 +1,456 @@
+"""Maximum-margin trees from labels of which some are wrong: committee, length of the normals, search, branch and bound.
+
+The model of the paper relabels points where that makes its tree cheaper. A tree that is fitted to wrong labels finds
+them as far as it cannot fit them; a committee whose trees judge rows that they did not see finds more. So by default
+the committee's suspects get the label that it suggests, and the model of the paper is solved on these labels, on which
+it may relabel further.
+
+The length that normals may have, the one setting that depends on the data much, is chosen by cross-validation on the
+corrected labels, in favour of the middle where it makes no clear difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.formulations.octsvm import OCTSVM, RESVM
+from treewright.formulations.octsvm.loss import Norm, flips, node_loss
+from treewright.search import Incumbent
+from treewright.search.octsvm.attempts import compiled, grown, search_octsvm
+from treewright.search.octsvm.kernels import NORMS
+from treewright.search.octsvm.machines import Prices, last_values
+from treewright.training.conduct import Conduct
+from treewright.training.optimize import Outcome, Solving, optimize
+from treewright.training.prices import folds_of
+from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
+from treewright.training.wrong_labels import find_suspects
+from treewright.tree import Tree, leaf_counts, route
+
+__all__ = [
+    "OCTSVMFit",
+    "OCTSVMSettings",
+    "against_others",
+    "chosen_length",
+    "last_splits",
+    "octsvm_model",
+    "train_octsvm",
+]
+
+LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Lengths of normals that cross-validation chooses from."""
+
+_MIDDLE = 1
+"""The one that is taken where others are not clearly better, or where there is no time to choose."""
+
+_RELABEL_COST = (1.0, 2.0)
+"""Price of a relabelled row where labels are as given, and where a committee has corrected them."""
+
+_FOLDS, _CHOICE_POINTS, _CHOICE_RESTARTS = 5, 2000, 2
+"""Folds of the choice, points of large tables that it sees, and restarts of each of its trees."""
+
+_COMMITTEE_SHARE, _CHOICE_SHARE, _SEARCH_SHARE = 0.4, 0.3, 0.5
+"""Shares of the time that is left: for the committee, then for the choice, then for the search."""
+
+_PATIENCE = 30
+"""Restarts without a better tree after which a whole fit turns to branch and bound."""
+
+
+@dataclass(frozen=True)
+class OCTSVMSettings:
+    """What is optimized; see :class:`treewright.OCTSVMClassifier` and :class:`treewright.RESVMClassifier`."""
+
+    max_depth: int = 2
+    max_norm: float | str = "auto"
+    relabel_cost: float | str = "auto"
+    split_cost: float = 0.04
+    c1: float | None = None
+    c2: float | None = None
+    c3: float | None = None
+    norm: Norm = "l2"
+    relabel: str = "committee"
+    n_estimators: int = 60
+    machine: bool = False
+    """Whether it is RE-SVM."""
+
+
+@dataclass(frozen=True, eq=False)
+class OCTSVMFit:
+    """What training ended with.
+
+    Attributes
+    ----------
+    trees : list of Tree
+        The tree in the units of the data; one a class against all others, if there are more than two.
+    record : FitRecord
+        How it went; objective and bound are sums over the trees.
+    max_norm, relabel_cost : float or None
+        Bound of the lengths of normals and price of a relabelled row, None where the margin has a price.
+    relabeled : ndarray of bool, shape (n_rows,)
+        Labels that are held for wrong.
+    suspicion : ndarray of shape (n_rows,)
+        How much speaks against each label; NaN for rows of weight 0.
+    suggested : ndarray of int, shape (n_rows,)
+        Class numbers that the rows should have.
+    by_committee : bool
+        Whether a committee judged; otherwise the tree did, on the rows it was fitted to.
+    """
+
+    trees: list[Tree]
+    record: FitRecord
+    max_norm: float | None
+    relabel_cost: float | None
+    relabeled: BoolArray
+    suspicion: FloatArray
+    suggested: IntArray
+    by_committee: bool
+
+
+@dataclass
+class _Labels:
+    """What is known of the labels of points."""
+
+    y: IntArray
+    suspicion: FloatArray
+    suggested: IntArray
+    by_committee: bool = False
+
+
+def train_octsvm(
+    problem: Problem, settings: OCTSVMSettings, solving: Solving, budget: Budget, starts: list[Tree] | None = None
+) -> OCTSVMFit:
+    """Find the best tree within a budget, or one a class, and the labels that are wrong.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labelled rows.
+    settings : OCTSVMSettings
+        What is optimized.
+    solving : Solving
+        Solver and gap.
+    budget : Budget
+        Time for all of it.
+    starts : list of Tree or None
+        Trees to start from, in the units of the data, as many as are fitted.
+    """
+    # What compiling takes at the first fit of a machine is no part of the time for trees.
+    budget = replace(budget, started=budget.started + compiled())
+    # Prices are those of rows of weight 1, whatever rows weigh to the user.
+    unit = weight_unit(problem.weight)
+    solving = solving.told_in_units(unit)
+    rows = Sample.of(problem.X, problem.y, problem.weight / unit)
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    points, conduct = reduction.points, Conduct(solving.threads, solving.seed)
+    labels = _judged(points, problem.n_classes, settings, conduct, budget)
+    if settings.relabel_cost == "auto":
+        settings = replace(settings, relabel_cost=_RELABEL_COST[labels.by_committee])
+    X, weight = np.ascontiguousarray(points.X, dtype=np.float64), points.weight
+    classes = [1] if problem.n_classes == 2 else list(range(problem.n_classes))
+    given = [reduction.apply_tree(tree) for tree in starts or []]
+    if problem.n_classes > 2:
+        given = [against_others(tree, label) for label, tree in enumerate(given)]
+    max_norm = _length(X, labels.y, weight, classes, settings, conduct, budget)
+    outcomes, found, losses = list[Outcome[Tree]](), list[Tree](), list[FloatArray]()
+    for k, label in enumerate(classes):
+        model = octsvm_model(X, (labels.y == label).astype(np.int64), weight, settings, max_norm)
+        start = given[k : k + 1] if len(given) == len(classes) else []
+        outcome = _optimized(model, start, solving, budget.share(1 / (len(classes) - k)))
+        outcomes.append(outcome)
+        found.append(_in_rows(problem, reduction, outcome.solution, label))
+        losses.append(_cheaper(model, outcome.solution))
+    if not labels.by_committee:
+        _judge_by_trees(labels, outcomes, losses, X, settings, problem.n_classes)
+    record = _record(outcomes, solving, budget).times(unit)
+    if settings.relabel == "committee" and not labels.by_committee:
+        record = replace(record, note=_NO_COMMITTEE)
+    return OCTSVMFit(
+        found,
+        _checked_units(record, problem, reduction, found, outcomes),
+        max_norm,
+        None if max_norm is None else float(settings.relabel_cost),
+        np.asarray(reduction.invert(labels.suggested != _y(points), left_out=False)),
+        np.asarray(reduction.invert(labels.suspicion, left_out=np.nan)),
+        np.where(
+            reduction.invert(np.ones(len(points), dtype=bool), left_out=False),
+            reduction.invert(labels.suggested),
+            problem.y,
+        ),
+        labels.by_committee,
+    )
+
+
+_NO_COMMITTEE = (
+    "the committee that looks for wrong labels had too little time or too few rows of a class; the tree judged the "
+    "rows that it was fitted to, which finds fewer. Give a longer time_limit, or set relabel='tree'"
+)
+
+
+def _y(points: Sample) -> IntArray:
+    assert points.y is not None
+    return points.y
+
+
+def _judged(points: Sample, n_classes: int, settings: OCTSVMSettings, conduct: Conduct, budget: Budget) -> _Labels:
+    """Labels as the committee corrects them, or as they are."""
+    y = _y(points)
+    own = _Labels(y, np.zeros(len(y)), y)
+    if settings.relabel != "committee":
+        return own
+    X = np.asarray(points.X, dtype=np.float64)
+    n, time = settings.n_estimators, budget.share(_COMMITTEE_SHARE)
+    found = find_suspects(X, y, points.weight, n_classes, n, conduct, time)
+    if found is None:
+        return own
+    # a class that would lose all its points keeps them: a tree must be able to say it
+    kept = np.bincount(found.suggested, minlength=n_classes) > 0
+    corrected = found.suggested if kept.all() else y
+    return _Labels(corrected, found.suspicion, found.suggested, by_committee=True)
+
+
+def octsvm_model(
+    X: FloatArray, y: IntArray, weight: FloatArray, settings: OCTSVMSettings, max_norm: float | None
+) -> OCTSVM:
+    """The model on points of two classes: with prices of the margin as in the paper, or with bounded normals."""
+    if settings.machine:
+        assert settings.c1 is not None and settings.c2 is not None
+        return RESVM(X, y, weight, c1=settings.c1, c2=settings.c2, norm=settings.norm)
+    if max_norm is None:
+        assert settings.c1 is not None and settings.c2 is not None and settings.c3 is not None
+        c1, c2, c3 = settings.c1, settings.c2, settings.c3
+        return OCTSVM(X, y, weight, settings.max_depth, c1, c2, c3, settings.norm)
+    return OCTSVM(
+        X,
+        y,
+        weight,
+        settings.max_depth,
+        c1=1.0,
+        c2=float(settings.relabel_cost),
+        c3=settings.split_cost * float(weight.sum()),
+        norm=settings.norm,
+        max_norm=max_norm,
+        margin_price=0.0,
+    )
+
+
+# ---------------------------------------------------------------------- how long normals may be
+
+
+def _length(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    classes: list[int],
+    settings: OCTSVMSettings,
+    conduct: Conduct,
+    budget: Budget,
+) -> float | None:
+    if settings.machine or settings.c1 is not None:
+        return None
+    if settings.max_norm != "auto":
+        return float(settings.max_norm)
+    errors, total = np.zeros(len(LENGTHS)), 0.0
+    time = budget.share(_CHOICE_SHARE)
+    for k, label in enumerate(classes):
+        sign = np.where(y == label, 1.0, -1.0)
+        found = length_errors(X, sign, weight, settings, conduct.seed, time.share(1 / (len(classes) - k)))
+        if found is None:
+            return LENGTHS[_MIDDLE]
+        errors, total = errors + found, total + float(weight.sum())
+    return chosen_length(errors, total)
+
+
+def length_errors(
+    X: FloatArray, sign: FloatArray, weight: FloatArray, settings: OCTSVMSettings, seed: int, budget: Budget
+) -> FloatArray | None:
+    """Weight of the errors at points that were left out, for each length; None if time or points are too few."""
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(len(X))[:_CHOICE_POINTS] if len(X) > _CHOICE_POINTS else np.arange(len(X))
+    total = float(weight.sum())
+    X, sign, weight = X[some], sign[some], weight[some]
+    if min(np.count_nonzero(sign > 0), np.count_nonzero(sign < 0)) < _FOLDS:
+        return None
+    fold = folds_of((sign > 0).astype(np.int64), _FOLDS, rng)
+    errors = np.zeros(len(LENGTHS))
+    for k in range(_FOLDS):
+        inside, outside = fold != k, fold == k
+        own, others = np.ascontiguousarray(X[inside]), np.ascontiguousarray(X[outside])
+        r3 = settings.split_cost * float(weight[inside].sum())
+        for j, limit in enumerate(LENGTHS):
+            prices = Prices(settings.max_depth, float(settings.relabel_cost), r3, limit, NORMS[settings.norm])
+            tree = grown(
+                own, sign[inside], weight[inside], prices, np.random.default_rng([seed, k, j]), budget, _CHOICE_RESTARTS
+            )
+            if budget.over:
+                return None
+            wrong = (last_values(others, tree) >= 0) != (sign[outside] > 0)
+            errors[j] += float(weight[outside] @ wrong)
+    return errors * (total / float(weight.sum()))
+
+
+def chosen_length(errors: FloatArray, total: float) -> float:
+    """The length nearest to the middle whose errors are within a standard error of the fewest.
+
+    Parameters
+    ----------
+    errors : ndarray
+        Weight of the errors of each length.
+    total : float
+        Weight of all points.
+
+    Examples
+    --------
+    >>> chosen_length(np.array([12.0, 11.0, 10.0, 10.0, 11.0]), 100.0)
+    2.0
+    >>> chosen_length(np.array([40.0, 30.0, 10.0, 4.0, 4.0]), 100.0)
+    8.0
+    """
+    share = errors / total
+    best = share.min()
+    near = np.flatnonzero(share <= best + np.sqrt(best * (1 - best) / total) + 1e-12)
+    return LENGTHS[int(near[np.argmin(np.abs(near - _MIDDLE))])]
+
+
+# ---------------------------------------------------------------------- one tree
+
+
+def _optimized(model: OCTSVM, starts: list[Tree], solving: Solving, budget: Budget) -> Outcome[Tree]:
+    if model.margin_price > 0:
+        # The better a tree at hand, the shorter are the normals of better ones, and the tighter is the program.
+        best = Incumbent(model, floor=0.0)
+        search_octsvm(best, model, starts, budget.share(0.2), solving.seed)
+        assert best.solution is not None
+        model, starts = replace(model, cutoff=best.objective * (1 + 1e-6)), [best.solution]
+
+    def search(best: Incumbent[Tree], time: Budget) -> None:
+        search_octsvm(best, model, starts, time, solving.seed, _PATIENCE)
+
+    return optimize(model, search, solving, budget, _SEARCH_SHARE)
+
+
+def against_others(tree: Tree, label: int) -> Tree:
+    """The tree of a class with label 1 for it and 0 for all others."""
+    assert tree.labels is not None
+    return tree.with_leaves(np.zeros((tree.n_nodes, 2)), (tree.labels == label).astype(np.int64))
+
+
+def last_splits(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
+    """Value of each row at the last split on its way; -1 or 1 if it ends in a leaf above the last level.
+
+    Parameters
+    ----------
+    tree : Tree
+        A maximum-margin tree of two classes in the units of X; labels above 0 are the right side's.
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    depth : int
+        Level of the last splits.
+
+    Examples
+    --------
+    >>> tree = Tree.stump([2.0], 1.0, [[1.0, 0.0], [0.0, 1.0]])
+    >>> last_splits(tree, np.array([[0.25], [2.0]]), depth=0).tolist()
+    [-0.5, 3.0]
+    """
+    assert tree.labels is not None
+    leaf = route(tree, X)
+    parent = tree.parent[leaf]
+    value = np.einsum("ij,ij->i", X, tree.weights[parent]) - tree.threshold[parent]
+    early = tree.level[leaf] <= depth
+    return np.asarray(np.where(early, np.where(tree.labels[leaf] > 0, 1.0, -1.0), value))
+
+
+def _cheaper(model: OCTSVM, tree: Tree) -> FloatArray:
+    """How much cheaper the tree would be if the label of a point were the other one, per unit of weight."""
+    assert tree.labels is not None
+    total = np.zeros(len(model.X))
+    at = route(tree, model.X)
+    levels = np.maximum(0, model.depth + 1 - tree.level[at])
+    total += model.leaf_price * levels * np.where(tree.labels[at] != model.y, 1.0, -1.0)
+    node = tree.parent[at]
+    while np.any(node >= 0):
+        on = np.flatnonzero(node >= 0)
+        value = np.einsum("ij,ij->i", model.X[on], tree.weights[node[on]]) - tree.threshold[node[on]]
+        margin = model.sign[on] * value
+        total[on] += node_loss(margin, model.c1, model.c2) - node_loss(-margin, model.c1, model.c2)
+        node = np.where(node >= 0, tree.parent[node], -1)
+    return total
+
+
+def _judge_by_trees(
+    labels: _Labels,
+    outcomes: list[Outcome[Tree]],
+    losses: list[FloatArray],
+    X: FloatArray,
+    settings: OCTSVMSettings,
+    n_classes: int,
+) -> None:
+    """Let the trees judge the points that they were fitted to."""
+    y, depth = labels.y, 0 if settings.machine else settings.max_depth
+    values = np.stack([last_splits(outcome.solution, X, depth) for outcome in outcomes], axis=1)
+    if n_classes == 2:
+        values = np.concatenate([-values, values], axis=1)
+        labels.suspicion = losses[0]
+    else:
+        other = values.copy()
+        other[np.arange(len(y)), y] = -np.inf
+        labels.suspicion = np.stack(losses, axis=1)[np.arange(len(y)), y] + np.clip(other.max(axis=1), -1.0, 1.0)
+    c1, c2 = (1.0, float(settings.relabel_cost)) if settings.c1 is None else (settings.c1, settings.c2 or 0.0)
+    best = values.argmax(axis=1)
+    wrong = (best != y) & flips(values[np.arange(len(y)), y], c1, c2)
+    labels.suggested = np.where(wrong, best, y)
+
+
+def _in_rows(problem: Problem, reduction: Reduction, tree: Tree, label: int) -> Tree:
+    """The tree of a class in the units of the data, its leaves with the weights of all classes as they are labelled.
+
+    With more than two classes, leaves of "all others" say which of these is heaviest there.
+    """
+    found = reduction.invert_tree(tree)
+    assert tree.labels is not None
+    yes = tree.labels > 0
+    labels = tree.labels.copy()
+    # only the shape is needed to count
+    blank = found.with_leaves(np.zeros((found.n_nodes, problem.n_classes)), np.zeros(found.n_nodes, dtype=np.int64))
+    counts = leaf_counts(blank, problem.X, problem.y, problem.weight, problem.n_classes)
+    if problem.n_classes > 2:
+        others = counts.copy()
+        others[:, label] = -1.0
+        labels = np.where(yes, label, others.argmax(axis=1))
+    counts[counts.argmax(axis=1) != labels] = 0.0
+    return found.with_leaves(counts, labels)
+
+
+def _record(outcomes: list[Outcome[Tree]], solving: Solving, budget: Budget) -> FitRecord:
+    """One record of all trees: objectives and bounds add up, and the fit ended as its worst tree did."""
+    records = [outcome.record for outcome in outcomes]
+    if len(records) == 1:
+        return records[0]
+    objective = sum(float(record.objective or 0.0) for record in records)
+    bound = sum(float(record.bound or 0.0) for record in records)
+    left = [record for record in records if record.status != FitStatus.OPTIMAL]
+    status, reason = (left[0].status, left[0].reason) if left else (FitStatus.OPTIMAL, PROVEN)
+    trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
+    return FitRecord(status, reason, budget.elapsed, objective, bound, trace, float(solving.gap))
+
+
+def _checked_units(
+    record: FitRecord, problem: Problem, reduction: Reduction, trees: list[Tree], outcomes: list[Outcome[Tree]]
+) -> FitRecord:
+    """The record, unproven where rounding makes rows go another way than their points."""
+    scaled = problem.X if reduction.scaling is None else reduction.scaling.apply(problem.X)
+    differing = 0
+    for tree, outcome in zip(trees, outcomes, strict=True):
+        assert tree.labels is not None and outcome.solution.labels is not None
+        there = route(outcome.solution, scaled)
+        differing += int(np.count_nonzero(route(tree, problem.X) != there))
+    if not differing:
+        return record
+    return record.unproven(
+        f"{differing} training rows go another way in the original units than in the scaled ones, for which objective "
+        "and bound hold: a feature varies too little for its size. Subtract a constant from such features"
+    )
