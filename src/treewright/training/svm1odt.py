@@ -130,12 +130,11 @@ def chosen_settings(
     """Settings with numbers for what is "auto", by cross-validation on these points alone.
 
     The margin is chosen first where there is more than one to choose from, then alpha_2 along a path. Of two classes
-    there must be a point in every fold. Where there is none, or no time, it is the widest margin and the middle of the
-    path.
+    there must be a point in every fold. Where there is none, or no time, it is the middle margin and the default price.
     """
     assert points.y is not None
     margins = [float(settings.epsilon)] if settings.epsilon != "auto" else margins_for(points, settings.alpha_1)
-    settings = replace(settings, epsilon=margins[0])
+    settings = replace(settings, epsilon=margins[len(margins) // 2])
     plain = settings.priced(_DEFAULT)
     if plain.alpha_1 == 0 or budget.over or (settings.alpha_2 != "auto" and len(margins) == 1):
         return plain
