@@ -394,8 +394,8 @@ FINDERS = (
 LABEL_SAMPLES = (
     Sample("one fold", noisy_fold, {"share": 20}, draws=4),
     Sample("all rows", noisy_rows, {"share": 20}, draws=2),
-    Sample("all rows, one class twice as often", noisy_rows, {"share": 20, "kind": "one class"}, draws=2),
-    Sample("all rows, near the boundary", noisy_rows, {"share": 20, "kind": "boundary"}, draws=2),
+    Sample("one class twice as often", noisy_rows, {"share": 20, "kind": "one class"}, draws=2),
+    Sample("near the boundary", noisy_rows, {"share": 20, "kind": "boundary"}, draws=2),
 )
 LABELS = Spec(
     name="octsvm-labels",
