@@ -217,7 +217,7 @@ class Grid:
             settings = OCTSVMSettings(relabel_cost=price)
             model = octsvm_model(rows, labels[relabel], weight, settings, length)
             best = Incumbent(model, floor=0.0)
-            search_octsvm(best, model, [], Budget(1.0), patience=5)
+            search_octsvm(best, model, [], Budget(1.0), patience=1)
             assert best.solution is not None
             self.trees_.append(best.solution)
         return self

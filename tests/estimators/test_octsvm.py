@@ -17,6 +17,7 @@ from tests.contracts.measures import octsvm_objective
 
 from treewright import OCTSVMClassifier, RESVMClassifier, find_wrong_labels, load_model
 from treewright.exceptions import InvalidInputError
+from treewright.training.wrong_labels import confident_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -231,7 +232,7 @@ def test_threads_make_no_difference_and_rows_of_weight_0_are_left_out():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"n_estimators": 0}, "n_estimators"),
+        ({"n_estimators": 4}, "n_estimators"),
         ({"time_limit": -1.0}, "time_limit"),
         ({"time_limit": 1e-9}, "too short"),
         ({"n_jobs": 0}, "n_jobs"),
@@ -251,3 +252,30 @@ def test_a_class_of_few_rows_is_refused_by_name():
         find_wrong_labels(X, labels)
     with pytest.raises(ValueError, match="NaN"):
         find_wrong_labels(np.where(X < 0.1, np.nan, X), y)
+
+
+def test_rows_that_nothing_parts_are_not_all_held_for_wrong():
+    X, y = np.zeros((60, 1)), np.repeat([0, 1, 2], [6, 30, 24])
+    model = RESVMClassifier(random_state=0, time_limit=3).fit(X, y)
+    assert set(model.predict(X)) == {1} and not model.relabeled_.any()
+    assert "not 0" in model.export_text()
+
+
+def test_a_tree_without_splits_says_what_that_means():
+    X, y, _, _ = band(40, 0)
+    with pytest.warns(UserWarning, match="no split.*held for wrong"):
+        model = RESVMClassifier(c1=1.0, c2=0.1, random_state=0, time_limit=5).fit(X, y)
+    assert model.relabel_table()[0].rule.startswith("everywhere: ")
+
+
+def test_equal_votes_refute_no_label():
+    y = np.array([0, 1, 1, 0])
+    assert np.array_equal(confident_labels(np.full((4, 2), 0.5), y, np.ones(4)), y)
+    X, y, _, _ = band(40, 4)
+    assert repr(find_wrong_labels(X, y, n_estimators=5, random_state=0)).endswith("of 40 labels held for wrong)")
+
+
+def test_values_are_graded_above_the_last_level_too():
+    X, y, _, _ = band(80, 0)
+    model = quick(relabel="tree", max_norm=4.0, split_cost=0.2, max_depth=1).fit(X, (X[:, 0] > 0.5).astype(int))
+    assert len(model.tree_.branches) == 1 and len(np.unique(model.decision_function(X))) > 40

@@ -103,7 +103,8 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     lines = [estimator.export_text(), "", *_status_lines(estimator)]
     lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label)")
     if hasattr(estimator, "relabeled_"):
-        lines.append(f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {n_known} rows")
+        hint = "" if args.suspects is not None else " (--suspects FILE writes which)"
+        lines.append(f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {n_known} rows{hint}")
     if left_out:
         lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({args.model} is supervised)")
     lines += [f"{what} written to {printable(path)}" for what, path in console.written.items()]

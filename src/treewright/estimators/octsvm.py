@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import make_problem
+from treewright.data._checks import plain
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number
@@ -29,7 +30,7 @@ from treewright.tree.text import export_text, path_texts
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
 
 _CHOSEN = ("max_norm", "relabel_cost")
-_PRICE = [Interval(Real, 0, None, closed="both"), None]
+_PRICE = [Interval(Real, 0, None, closed="right"), None]
 
 
 class SuspectLabel(NamedTuple):
@@ -38,7 +39,7 @@ class SuspectLabel(NamedTuple):
     Attributes
     ----------
     row : int
-        Number of the row.
+        Number of the row, from 0, in the order of the fit.
     label, suggested : object
         The label it has, and the one it should have.
     suspicion : float
@@ -83,7 +84,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         suspects get the label that it suggests, and the model is fitted to these labels. "tree": the model of the paper
         alone, which judges the rows that it is fitted to.
     n_estimators : int
-        Rounds of the committee, in each of which a tree of each kind joins.
+        Rounds of the committee, in each of which a tree of each kind joins; at least 5.
     time_limit : float or None
         Seconds for the whole fit, of which the committee takes two fifths at most.
     n_jobs : int or None
@@ -112,7 +113,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
 
     norm: str = parameter(default="l2", allowed=[StrOptions({"l2", "l1", "linf"})])
     relabel: str = parameter(default="committee", allowed=[StrOptions({"committee", "tree"})])
-    n_estimators: int = parameter(default=60, allowed=[Interval(Integral, 1, None, closed="left")])
+    n_estimators: int = parameter(default=60, allowed=[Interval(Integral, 5, None, closed="left")])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     _sometimes: ClassVar[tuple[str, ...]] = ("relabeled_", "suggested_", "suspicion_", "_leaf_of_row", "_labels_given")
@@ -158,6 +159,8 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return how far rows are on the side of a class at the last split on their way; margins are met from 1 on.
 
+        Rows in a leaf that says the class of the other side have -1 or 1.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -175,7 +178,10 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         if len(self.trees_) == 1:
             return last_splits(self.tree_, rows, self._level())[:, None]
         sides = [against_others(tree, label) for label, tree in enumerate(self.trees_)]
-        return np.stack([last_splits(tree, rows, self._level()) for tree in sides], axis=1)
+        values = np.stack([last_splits(tree, rows, self._level()) for tree in sides], axis=1)
+        # where no tree speaks for a class, or several alike, its share in the leaf decides
+        shares = [tree.shares()[route(tree, rows), k] for k, tree in enumerate(self.trees_)]
+        return np.asarray(values + 1e-6 * np.stack(shares, axis=1))
 
     def _class_numbers(self, rows: Any) -> IntArray:
         if len(self.trees_) == 1:
@@ -256,10 +262,9 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             tree, leaf = self.trees_[which], int(self._leaf_of_row[which][row])
             assert tree.labels is not None
             says = self.classes_[tree.labels[leaf]]
-            rule = f"{texts[which][leaf]}: {says}" if says != label else ""
-            table.append(
-                SuspectLabel(row, label, suggested, float(self.suspicion_[row]), bool(self.relabeled_[row]), rule)
-            )
+            rule = f"{texts[which][leaf] or 'everywhere'}: {says}" if says != label else ""
+            held = float(self.suspicion_[row]), bool(self.relabeled_[row])
+            table.append(SuspectLabel(row, plain(label), plain(suggested), *held, rule))
         return table
 
     def _feature_names(self) -> list[str] | None:
@@ -286,12 +291,14 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         check_is_fitted(self)
         if len(self.trees_) == 1:
             return super().export_text(precision, max_depth)
-        names, classes = self._feature_names(), [str(label) for label in self.classes_]
-        texts = [
-            export_text(tree, feature_names=names, class_names=classes, precision=precision, max_depth=max_depth)
-            for tree in self.trees_
-        ]
-        return "\n\n".join(f"{label} against all others:\n{text}" for label, text in zip(classes, texts, strict=True))
+        texts = []
+        for k, label in enumerate(map(str, self.classes_)):
+            tree, counts = against_others(self.trees_[k], k), self.trees_[k].values
+            tree = tree.with_leaves(np.column_stack([counts.sum(axis=1) - counts[:, k], counts[:, k]]), tree.labels)
+            names, classes = self._feature_names(), [f"not {label}", label]
+            text = export_text(tree, names, classes, precision=precision, max_depth=max_depth)
+            texts.append(f"{label} against all others:\n{text}")
+        return "\n\n".join(texts)
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"others": [tree_to_dict(tree) for tree in self.trees_[1:]]}
@@ -380,7 +387,7 @@ class OCTSVMClassifier(RelabelingModel):
         default="auto", allowed=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
     )
     relabel_cost: float | str = parameter(
-        default="auto", allowed=[Interval(Real, 0, None, closed="both"), StrOptions({"auto"})]
+        default="auto", allowed=[Interval(Real, 0, None, closed="right"), StrOptions({"auto"})]
     )
     split_cost: float = parameter(default=0.04, allowed=[Interval(Real, 0, None, closed="left")])
     c1: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
@@ -455,7 +462,7 @@ class RESVMClassifier(RelabelingModel):
     """
 
     c1: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
-    c2: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="both")])
+    c2: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="right")])
     relabel: str = parameter(default="tree", allowed=[StrOptions({"committee", "tree"})])
 
     def _settings(self) -> OCTSVMSettings:

@@ -45,6 +45,9 @@ class WrongLabels:
     probability: FloatArray
     classes: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"WrongLabels({np.count_nonzero(self.wrong)} of {len(self.wrong)} labels held for wrong)"
+
 
 def find_wrong_labels(
     X: ArrayLike,
@@ -66,11 +69,11 @@ def find_wrong_labels(
     X : array-like of shape (n_samples, n_features)
         Rows of numbers.
     y : array-like of shape (n_samples,)
-        Labels, of which some may be wrong; at least five rows of each.
+        Labels, of which some may be wrong; at least five different rows of each.
     sample_weight : array-like of shape (n_samples,) or None
         Weights of the rows; 0 leaves a row out.
     n_estimators : int, default=60
-        Rounds of the committee, in each of which a tree of each kind joins.
+        Rounds of the committee, in each of which a tree of each kind joins; at least 5.
     time_limit : float or None
         Seconds; what was said by then counts.
     n_jobs : int or None
@@ -99,8 +102,8 @@ def find_wrong_labels(
     (np.True_, np.True_)
     >>> model = LogisticRegression().fit(X[~found.wrong], y[~found.wrong])  # or X, found.suggested
     """
-    if isinstance(n_estimators, bool) or not isinstance(n_estimators, int | np.integer) or n_estimators < 1:
-        raise InvalidInputError(f"n_estimators={n_estimators!r}; expected a whole number from 1 on")
+    if isinstance(n_estimators, bool) or not isinstance(n_estimators, int | np.integer) or n_estimators < 5:
+        raise InvalidInputError(f"n_estimators={n_estimators!r}; expected a whole number from 5 on")
     budget = Budget(time_limit)
     if time_limit is not None and not time_limit > 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; expected seconds above 0, or None")

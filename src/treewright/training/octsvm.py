@@ -18,6 +18,7 @@ import numpy as np
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.data._checks import show
 from treewright.formulations.octsvm import OCTSVM, RESVM
 from treewright.formulations.octsvm.loss import Norm, flips, node_loss
 from treewright.search import Incumbent
@@ -28,7 +29,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.optimize import Outcome, Solving, optimize
 from treewright.training.prices import folds_of
 from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
-from treewright.training.wrong_labels import find_suspects
+from treewright.training.wrong_labels import FEWEST, find_suspects
 from treewright.tree import Tree, leaf_counts, route
 
 __all__ = [
@@ -166,8 +167,7 @@ def train_octsvm(
     if not labels.by_committee:
         _judge_by_trees(labels, outcomes, losses, X, settings, problem.n_classes)
     record = _record(outcomes, solving, budget).times(unit)
-    if settings.relabel == "committee" and not labels.by_committee:
-        record = replace(record, note=_NO_COMMITTEE)
+    record = replace(record, note=_note(settings, labels, problem, points, found))
     return OCTSVMFit(
         found,
         _checked_units(record, problem, reduction, found, outcomes),
@@ -184,10 +184,25 @@ def train_octsvm(
     )
 
 
-_NO_COMMITTEE = (
-    "the committee that looks for wrong labels had too little time or too few rows of a class; the tree judged the "
-    "rows that it was fitted to, which finds fewer. Give a longer time_limit, or set relabel='tree'"
-)
+def _note(settings: OCTSVMSettings, labels: _Labels, problem: Problem, points: Sample, trees: list[Tree]) -> str:
+    """What the user should know of the labels that are held for wrong."""
+    notes = []
+    if settings.relabel == "committee" and not labels.by_committee:
+        counts = np.bincount(_y(points), minlength=problem.n_classes)
+        few = f"class {show(problem.classes[counts.argmin()])} has {counts.min()} different rows, and it needs {FEWEST}"
+        why = few if counts.min() < FEWEST else "it had too little time; a longer time_limit may help"
+        notes.append(
+            f"the committee that looks for wrong labels could not judge: {why}. So the tree judged the rows that it "
+            "was fitted to, as with relabel='tree': suspicion_ is what the other label would save"
+        )
+    held = np.bincount(_y(points), weights=labels.suggested != _y(points), minlength=problem.n_classes)
+    if not labels.by_committee and len(trees) == 1 and not len(trees[0].branches) and held.any():
+        label = show(problem.classes[int(held.argmax())])
+        notes.append(
+            f"the tree has no split, so that all labels {label} are held for wrong: at these prices relabelling a "
+            "class is cheaper than parting it. Raise relabel_cost or max_norm (c1, c2), or lower split_cost (c3)"
+        )
+    return "; ".join(notes)
 
 
 def _y(points: Sample) -> IntArray:
@@ -339,7 +354,7 @@ def against_others(tree: Tree, label: int) -> Tree:
 
 
 def last_splits(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
-    """Value of each row at the last split on its way; -1 or 1 if it ends in a leaf above the last level.
+    """Value of each row at the last split on its way; -1 or 1 if it ends in a leaf that says the other side's class.
 
     Parameters
     ----------
@@ -360,8 +375,9 @@ def last_splits(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
     leaf = route(tree, X)
     parent = tree.parent[leaf]
     value = np.einsum("ij,ij->i", X, tree.weights[parent]) - tree.threshold[parent]
-    early = tree.level[leaf] <= depth
-    return np.asarray(np.where(early, np.where(tree.labels[leaf] > 0, 1.0, -1.0), value))
+    said = np.where(tree.labels[leaf] > 0, 1.0, -1.0)
+    against = (value * said < 0) | (tree.level[leaf] == 0)
+    return np.asarray(np.where((tree.level[leaf] <= depth) & against, said, value))
 
 
 def _cheaper(model: OCTSVM, tree: Tree) -> FloatArray:
@@ -394,14 +410,19 @@ def _judge_by_trees(
     values = np.stack([last_splits(outcome.solution, X, depth) for outcome in outcomes], axis=1)
     if n_classes == 2:
         values = np.concatenate([-values, values], axis=1)
+    own = values[np.arange(len(y)), y]
+    if n_classes == 2:
         labels.suspicion = losses[0]
     else:
         other = values.copy()
         other[np.arange(len(y)), y] = -np.inf
         labels.suspicion = np.stack(losses, axis=1)[np.arange(len(y)), y] + np.clip(other.max(axis=1), -1.0, 1.0)
+        values = np.where(
+            values > 0, values, -np.inf
+        )  # a class that no tree speaks for is no better than the given one
     c1, c2 = (1.0, float(settings.relabel_cost)) if settings.c1 is None else (settings.c1, settings.c2 or 0.0)
     best = values.argmax(axis=1)
-    wrong = (best != y) & flips(values[np.arange(len(y)), y], c1, c2)
+    wrong = (best != y) & np.isfinite(values.max(axis=1)) & flips(own, c1, c2)
     labels.suggested = np.where(wrong, best, y)
 
 
@@ -421,7 +442,8 @@ def _in_rows(problem: Problem, reduction: Reduction, tree: Tree, label: int) -> 
         others = counts.copy()
         others[:, label] = -1.0
         labels = np.where(yes, label, others.argmax(axis=1))
-    counts[counts.argmax(axis=1) != labels] = 0.0
+    else:
+        counts[counts.argmax(axis=1) != labels] = 0.0  # shares of leaves agree with their labels
     return found.with_leaves(counts, labels)
 
 

@@ -158,6 +158,7 @@ def confident_labels(probability: FloatArray, y: IntArray, weight: FloatArray) -
     own = np.bincount(y, weight * probability[np.arange(len(y)), y], n_classes)
     usual = np.divide(own, total, out=np.full(n_classes, np.inf), where=total > 0)
     confident = np.where(probability >= usual, probability, -1.0)
+    confident[np.arange(len(y)), y] *= 1 + 1e-9  # who is as probable as the given label does not refute it
     best = confident.argmax(axis=1)
     return np.asarray(np.where(confident.max(axis=1) >= 0, best, y), dtype=np.int64)
 
