@@ -92,7 +92,7 @@ ROWS = {
         "laptao-scale": 4 * 2,
     },
     "laptao_tables": {"laptao-tables": 31 * 14 * 2},
-    "mixed": {"mixed": 3 * 5 * 4},
+    "mixed": {"mixed": 5 * 5 * 4},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
         "octsvm-grid": 7 * 16,
@@ -104,7 +104,7 @@ ROWS = {
     "svm1odt": {
         "svm1odt-medium": 16 * 5 * 6,
         "svm1odt-grid": 16 * 5 * 9,
-        "svm1odt-large": 4 * 2 * 4,
+        "svm1odt-large": 4 * 2 * 5,
         "svm1odt-search": 16 * 4,
     },
     "tao": {"tao": 2 * 3},

@@ -31,7 +31,7 @@ def band(n=120, wrong=20, seed=0):
 
 
 def quick(**given):
-    return OCTSVMClassifier(**({"max_depth": 1, "time_limit": 3, "n_estimators": 15, "random_state": 0} | given))
+    return OCTSVMClassifier(**({"max_depth": 1, "time_limit": 8, "gap": 0.9, "n_estimators": 15, "random_state": 0} | given))
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_several_classes_have_a_tree_each(tmp_path):
     X, y = load_iris(return_X_y=True)
     noisy = y.copy()
     noisy[::10] = (noisy[::10] + 1) % 3
-    model = quick(n_estimators=10, time_limit=6).fit(X, noisy)
+    model = quick(n_estimators=8).fit(X, noisy)
     assert len(model.trees_) == 3 and model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.85 and f1_score(noisy != y, model.relabeled_) > 0.7
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)

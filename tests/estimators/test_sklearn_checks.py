@@ -77,12 +77,12 @@ def with_checks(*first, again=()):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @with_checks(
     OCTHClassifier(2, time_limit=1),
-    S2OCTClassifier(time_limit=1),
+    S2OCTClassifier(time_limit=2),
     SVM1ODTClassifier(time_limit=1),
     OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
     RESVMClassifier(time_limit=1, gap=0.9),
     again=[
-        OCTSVMClassifier(0, n_estimators=5, time_limit=2, gap=0.9),
+        OCTSVMClassifier(0, n_estimators=5, time_limit=1, gap=0.9),
         OCTHClassifier(2, time_limit=1, solver="scip"),
         S2OCTClassifier(time_limit=1, solver="scip"),
         SVM1ODTClassifier(time_limit=1, solver="scip"),

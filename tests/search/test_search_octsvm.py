@@ -118,7 +118,7 @@ def test_no_step_makes_a_tree_dearer_or_its_normals_too_long(norm):
         cost = now
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("given", [{}, {"max_norm": None, "margin_price": 1.0}, {"norm": "l1"}])
 def test_the_search_finds_the_optima_of_tiny_data(seed, given):
     model = bounded(6, 1, seed, 1, c3=0.2, **given)

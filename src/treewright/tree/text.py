@@ -380,8 +380,8 @@ def _parts_gaps(tree: Tree, node: int, used: IntArray) -> bool:
     """Whether a split parts the points that lack a value from all others."""
     if len(used) != 1 or tree.category[node] >= 0:
         return False
-    threshold, least = float(tree.threshold[node]), 0.99 * BEYOND * abs(float(tree.weights[node, used[0]]))
-    return abs(threshold) >= least and bool(tree.missing_left[node]) == (threshold < 0)
+    threshold, beyond = float(tree.threshold[node]), BEYOND * abs(float(tree.weights[node, used[0]]))
+    return 0.99 * beyond <= abs(threshold) <= 1.01 * beyond and bool(tree.missing_left[node]) == (threshold < 0)
 
 
 def _threshold_digits(tree: Tree, precision: int) -> dict[int, int]:
