@@ -31,7 +31,9 @@ def band(n=120, wrong=20, seed=0):
 
 
 def quick(**given):
-    return OCTSVMClassifier(**({"max_depth": 1, "time_limit": 8, "gap": 0.9, "n_estimators": 15, "random_state": 0} | given))
+    return OCTSVMClassifier(
+        **({"max_depth": 1, "time_limit": 8, "gap": 0.9, "n_estimators": 15, "random_state": 0} | given)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
@@ -272,7 +273,7 @@ def _length(
     time = budget.share(_CHOICE_SHARE)
     for k, label in enumerate(classes):
         sign = np.where(y == label, 1.0, -1.0)
-        found = length_errors(X, sign, weight, settings, conduct.seed, time.share(1 / (len(classes) - k)))
+        found = length_errors(X, sign, weight, settings, conduct, time.share(1 / (len(classes) - k)))
         if found is None:
             return LENGTHS[_MIDDLE]
         errors, total = errors + found, total + float(weight.sum())
@@ -280,30 +281,34 @@ def _length(
 
 
 def length_errors(
-    X: FloatArray, sign: FloatArray, weight: FloatArray, settings: OCTSVMSettings, seed: int, budget: Budget
+    X: FloatArray, sign: FloatArray, weight: FloatArray, settings: OCTSVMSettings, conduct: Conduct, budget: Budget
 ) -> FloatArray | None:
     """Weight of the errors at points that were left out, for each length; None if time or points are too few."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(conduct.seed)
     some = rng.permutation(len(X))[:_CHOICE_POINTS] if len(X) > _CHOICE_POINTS else np.arange(len(X))
     total = float(weight.sum())
     X, sign, weight = X[some], sign[some], weight[some]
     if min(np.count_nonzero(sign > 0), np.count_nonzero(sign < 0)) < _FOLDS:
         return None
     fold = folds_of((sign > 0).astype(np.int64), _FOLDS, rng)
-    errors = np.zeros(len(LENGTHS))
-    for k in range(_FOLDS):
+
+    def wrong_at(k: int, j: int) -> float | None:
+        if budget.over:
+            return None
         inside, outside = fold != k, fold == k
-        own, others = np.ascontiguousarray(X[inside]), np.ascontiguousarray(X[outside])
         r3 = settings.split_cost * float(weight[inside].sum())
-        for j, limit in enumerate(LENGTHS):
-            prices = Prices(settings.max_depth, float(settings.relabel_cost), r3, limit, NORMS[settings.norm])
-            tree = grown(
-                own, sign[inside], weight[inside], prices, np.random.default_rng([seed, k, j]), budget, _CHOICE_RESTARTS
-            )
-            if budget.over:
-                return None
-            wrong = (last_values(others, tree) >= 0) != (sign[outside] > 0)
-            errors[j] += float(weight[outside] @ wrong)
+        prices = Prices(settings.max_depth, float(settings.relabel_cost), r3, LENGTHS[j], NORMS[settings.norm])
+        own, draws = np.ascontiguousarray(X[inside]), np.random.default_rng([conduct.seed, k, j])
+        tree = grown(own, sign[inside], weight[inside], prices, draws, budget, _CHOICE_RESTARTS)
+        wrong = (last_values(np.ascontiguousarray(X[outside]), tree) >= 0) != (sign[outside] > 0)
+        return None if budget.over else float(weight[outside] @ wrong)
+
+    jobs = [(k, j) for k in range(_FOLDS) for j in range(len(LENGTHS))]
+    with Parallel(n_jobs=conduct.threads, backend="threading") as parallel:
+        found = parallel(delayed(wrong_at)(*job) for job in jobs)
+    if any(value is None for value in found):
+        return None
+    errors = np.array(found, dtype=np.float64).reshape(_FOLDS, len(LENGTHS)).sum(axis=0)
     return errors * (total / float(weight.sum()))
 
 
