@@ -133,7 +133,7 @@ def test_the_search_of_a_machine_finds_the_optimum():
     X, y, weight = points(8, 2, 3)
     model = RESVM(X, y, weight, c1=2.0, c2=1.5)
     best = Incumbent(model, floor=0.0)
-    search_octsvm(best, model, [], Budget(20.0))
+    search_octsvm(best, model, [], Budget(20.0), patience=30)
     assert best.objective == pytest.approx(best_octsvm(model), rel=1e-4)
 
 

@@ -31,7 +31,7 @@ __all__ = ["compiled", "grown", "improved", "leaf_machines", "machines_of", "sea
 _PASSES = 10
 """Most passes over a tree."""
 
-_PATIENCE = 10
+_PATIENCE = 4
 """Restarts without a better tree after which the search ends; three times as many end it anyway."""
 
 _WORTH = 1e-4
@@ -40,7 +40,7 @@ _WORTH = 1e-4
 _NOISE = 0.5
 """Power of the random factors that what points have at stake gets in a restart."""
 
-_LENGTHS = 8
+_LENGTHS = 6
 """Lengths of normals that are tried, each twice the last one."""
 
 _MANY = 20_000
