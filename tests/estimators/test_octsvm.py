@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
+from tests.contracts.estimators import within
 from tests.contracts.measures import octsvm_objective
 
 from treewright import OCTSVMClassifier, RESVMClassifier, find_wrong_labels, load_model
@@ -281,3 +282,13 @@ def test_values_are_graded_above_the_last_level_too():
     X, y, _, _ = band(80, 0)
     model = quick(relabel="tree", max_norm=4.0, split_cost=0.2, max_depth=1).fit(X, (X[:, 0] > 0.5).astype(int))
     assert len(model.tree_.branches) == 1 and len(np.unique(model.decision_function(X))) > 40
+
+
+def test_a_point_that_keeps_its_cones_is_not_finished_beyond_the_limit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 30))
+    y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=1500) > 1).astype(int)
+    quick().fit(X[:60], y[:60])  # compiles
+    with within(2.0 + 2.0):
+        model = quick(max_depth=2, time_limit=2.0, n_estimators=5, gap=0.0).fit(X, y)
+    assert model.status_ == "time_limit"

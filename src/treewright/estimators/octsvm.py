@@ -345,7 +345,7 @@ class OCTSVMClassifier(RelabelingModel):
         better by more than a standard error.
     relabel_cost : float or "auto"
         Price of a relabelled row at a split, in units of missed margin; infinite if labels are to be believed. "auto"
-        is 2 where a committee has corrected the labels, else 1.
+        is 2 with ``relabel="committee"``, which corrects labels before, else 1.
     split_cost : float
         Price of a split as a share of the rows.
     c1, c2, c3 : float or None

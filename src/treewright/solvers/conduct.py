@@ -213,8 +213,11 @@ def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None
     """
     program = session.program
     rounded = tidied(program, x)
-    if program.cones and (program.n_integers or check(program, rounded).violations["cones"] > CONE_TOLERANCE):
-        finished = fixed_conic(program, rounded, max(REPAIR_SECONDS, 0.0 if session.stopping else session.remaining()))
+    left = 0.0 if session.stopping else session.remaining()
+    broken = bool(program.cones) and check(program, rounded).violations["cones"] > CONE_TOLERANCE
+    # A point that keeps its cones is only made better, for which there must be time.
+    if broken or (program.cones and program.n_integers and left > 0):
+        finished = fixed_conic(program, rounded, max(REPAIR_SECONDS, left) if broken else left)
         if finished is not None:
             return finished
     if not program.n_integers or program.n_integers == program.n_columns or np.array_equal(rounded, x):
@@ -230,7 +233,7 @@ def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None
         priority=np.zeros(program.n_columns, dtype=np.int64),
     )
     # also after an order to end: without this step the point would be none
-    found = _subsolve(solver, session, fixed, max(REPAIR_SECONDS, 0.0 if session.stopping else session.remaining()))
+    found = _subsolve(solver, session, fixed, max(REPAIR_SECONDS, left))
     if found.status is Status.INFEASIBLE:
         return None
     return rounded if found.x is None else tidied(program, found.x)

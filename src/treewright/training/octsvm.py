@@ -49,8 +49,9 @@ LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _MIDDLE = 1
 """The one that is taken where others are not clearly better, or where there is no time to choose."""
 
-_RELABEL_COST = (1.0, 2.0)
-"""Price of a relabelled row where labels are as given, and where a committee has corrected them."""
+_RELABEL_COST = {"tree": 1.0, "committee": 2.0}
+"""Price of a relabelled row, by who finds wrong labels. A committee has corrected them; where it could not, a tree that
+may relabel cheaply would rather relabel a class than part it."""
 
 _FOLDS, _CHOICE_POINTS, _CHOICE_RESTARTS = 5, 2000, 2
 """Folds of the choice, points of large tables that it sees, and restarts of each of its trees."""
@@ -150,7 +151,7 @@ def train_octsvm(
     points, conduct = reduction.points, Conduct(solving.threads, solving.seed)
     labels = _judged(points, problem.n_classes, settings, conduct, budget)
     if settings.relabel_cost == "auto":
-        settings = replace(settings, relabel_cost=_RELABEL_COST[labels.by_committee])
+        settings = replace(settings, relabel_cost=_RELABEL_COST[settings.relabel])
     X, weight = np.ascontiguousarray(points.X, dtype=np.float64), points.weight
     classes = [1] if problem.n_classes == 2 else list(range(problem.n_classes))
     given = [reduction.apply_tree(tree) for tree in starts or []]
