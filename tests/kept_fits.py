@@ -360,7 +360,7 @@ def tao_classifier_stretched_on_weighted_rows() -> Any:
 @kept
 def tao_classifier_along_axes() -> Any:
     X, y = load_wine(return_X_y=True)
-    return TAOClassifier(max_depth=3, alpha=0.5, splits="axis", stretch=0.0, random_state=0).fit(X, y)
+    return TAOClassifier(max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0, random_state=0).fit(X, y)
 
 
 @kept

@@ -467,7 +467,7 @@ FITS = [
     Fit(
         "tao-axis",
         "TAOClassifier",
-        _seeded(TAOClassifier, max_depth=3, alpha=0.5, splits="axis", stretch=0.0),
+        _seeded(TAOClassifier, max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0),
         _classes,
         tao_measure,
     ),

@@ -152,16 +152,16 @@ def test_gaps_at_prediction_where_there_were_none_at_fit(kind):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("splits", ["oblique", "axis"])
-def test_order_weights_and_threads_change_nothing(splits, n_jobs):
+@pytest.mark.parametrize("most", [None, 1, 2])
+def test_order_weights_and_threads_change_nothing(most, n_jobs):
     y, rng = target(TAOClassifier), np.random.default_rng(1)
     weight = rng.integers(1, 4, len(y)).astype(float)
-    first = model(TAOClassifier, splits=splits).fit(FRAME, y, weight)
+    first = model(TAOClassifier, max_split_features=most).fit(FRAME, y, weight)
     order = rng.permutation(len(y))
-    again = model(TAOClassifier, splits=splits, n_jobs=n_jobs).fit(FRAME.iloc[order], y[order], weight[order])
+    again = model(TAOClassifier, max_split_features=most, n_jobs=n_jobs).fit(FRAME.iloc[order], y[order], weight[order])
     assert again.tree_ == first.tree_
     repeated = np.repeat(np.arange(len(y)), weight.astype(int))
-    third = model(TAOClassifier, splits=splits).fit(FRAME.iloc[repeated], y[repeated])
+    third = model(TAOClassifier, max_split_features=most).fit(FRAME.iloc[repeated], y[repeated])
     assert third.tree_ == first.tree_ and third.objective_ == pytest.approx(first.objective_)
 
 
@@ -169,21 +169,23 @@ def test_names_of_levels_change_nothing_but_names():
     names = {"red": "zinnober", "blue": "azur", "green": "moss", "black": "ink"}
     y = target(TAOClassifier)
     # Without copies of rows, whose partners are drawn in the order of the points, which is that of the codes.
-    first = model(TAOClassifier, splits="axis", stretch=0).fit(FRAME, y)
-    other = model(TAOClassifier, splits="axis", stretch=0).fit(FRAME.assign(colour=FRAME["colour"].map(names)), y)
+    first = model(TAOClassifier, max_split_features=1, stretch=0).fit(FRAME, y)
+    other = model(TAOClassifier, max_split_features=1, stretch=0).fit(
+        FRAME.assign(colour=FRAME["colour"].map(names)), y
+    )
     assert other.objective_ == pytest.approx(first.objective_)
     assert np.array_equal(other.predict(FRAME.assign(colour=FRAME["colour"].map(names))), first.predict(FRAME))
 
 
-@pytest.mark.parametrize("splits", ["oblique", "axis"])
+@pytest.mark.parametrize("most", [None, 1, 2])
 @pytest.mark.parametrize("init", ["balanced", "cart", "random"])
-def test_the_objective_is_that_of_the_tree_and_never_rises(init, splits):
+def test_the_objective_is_that_of_the_tree_and_never_rises(init, most):
     y = target(TAOClassifier)
-    found = model(TAOClassifier, init=init, splits=splits, stretch=0, alpha=2.0).fit(FRAME, y)
+    found = model(TAOClassifier, init=init, max_split_features=most, stretch=0, alpha=2.0).fit(FRAME, y)
     assert np.all(np.diff(found.trace_["objective"]) <= 1e-9)
     assert found.objective_ == pytest.approx(found.trace_["objective"][-1])
     wrong = np.count_nonzero(found.predict(FRAME) != y)
-    if splits == "axis":
+    if most == 1:
         assert found.objective_ == pytest.approx(wrong + 2.0 * (found.tree_.n_leaves - 1))
     else:
         assert found.objective_ >= wrong + 2.0 * (found.tree_.n_leaves - 1) - 1e-9
@@ -329,9 +331,9 @@ def test_the_best_stump_of_a_tiny_table_is_found():
         y = rng.integers(0, 2, n)
         if len(np.unique(y)) < 2:
             continue
-        found = TAOClassifier(1, splits="axis", alpha=0.5, stretch=0, categorical_features=[0], random_state=0).fit(
-            X, y
-        )
+        found = TAOClassifier(
+            1, max_split_features=1, alpha=0.5, stretch=0, categorical_features=[0], random_state=0
+        ).fit(X, y)
         wrong = np.count_nonzero(found.predict(X) != y)
         assert found.objective_ == pytest.approx(wrong + 0.5 * (found.tree_.n_leaves - 1))
         best = _best_stump(X, y, 0.5)

@@ -63,7 +63,7 @@ def test_the_unit_follows_the_scale_and_is_one_of_the_weights_or_between(weights
 
 TAO = {
     "oblique": TAOClassifier(max_depth=3, random_state=0),
-    "axis": TAOClassifier(max_depth=3, splits="axis", random_state=0),
+    "axis": TAOClassifier(max_depth=3, max_split_features=1, random_state=0),
     "balanced": TAOClassifier(max_depth=3, class_weight="balanced", random_state=0),
     "regressor": TAORegressor(max_depth=3, random_state=0),
     "linear leaves": TAORegressor(max_depth=2, leaves="linear", random_state=0),
@@ -129,7 +129,7 @@ def test_adaboost_of_tao_is_as_good_as_that_of_cart():
 
     cart = score(DecisionTreeClassifier(max_depth=2, random_state=0))
     assert score(TAOClassifier(max_depth=2, random_state=0)) > cart - 0.02
-    assert score(TAOClassifier(max_depth=2, splits="axis", random_state=0)) > cart - 0.02
+    assert score(TAOClassifier(max_depth=2, max_split_features=1, random_state=0)) > cart - 0.02
 
 
 def test_laptao_prices_splits_in_rows():

@@ -49,7 +49,7 @@ class TAOSettings:
 
     max_depth: int = 8
     alpha: float | str = "auto"
-    splits: str = "oblique"
+    max_split_features: int | None = None
     init: str = "auto"
     stretch: float = 0.25
     max_iter: int = 20
@@ -179,7 +179,7 @@ class _Work:
             points.weight,
             settings.max_depth,
             self.alpha,
-            axis=settings.splits == "axis",
+            settings.max_split_features,
             classify=self.classify,
             seed=self.conduct.seed,
             n_jobs=n_jobs,
@@ -199,7 +199,7 @@ class _Work:
             points.X,
             self.goal.leaves(points.X, points.y, points.weight),
             self.alpha,
-            splits=self.settings.splits,
+            max_split_features=self.settings.max_split_features,
             max_iter=most,
             budget=self.budget,
             n_jobs=self.conduct.threads,
@@ -223,7 +223,7 @@ class _Work:
             self.alpha,
             Stretch(float(settings.stretch), conduct.seed),
             budget,
-            splits=settings.splits,
+            max_split_features=settings.max_split_features,
             n_jobs=conduct.threads,
             n_levels=points.n_levels,
         )
