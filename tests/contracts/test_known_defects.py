@@ -53,7 +53,7 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
 @pytest.mark.parametrize("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
     data = {"X": np.arange(8.0)[:, None], "y": np.array([0] + [-1] * 7), "totals": {1: total}}
-    model = fitted(data, margin_rule=margin)
+    model = fitted(data | {"allow_new_classes": True}, margin_rule=margin)
     check_honest(model, data)
     assert model.objective_ == 0.0
 

@@ -113,6 +113,8 @@ def table(row: Row, hidden: int = 24) -> dict[str, Any]:
     if row.get("groups", "none") != "none":
         data["groups"] = groups
     data["totals"] = asked(row, truth, y == -1, groups)
+    if row["labels"] == "one class":
+        data["allow_new_classes"] = True
     return data
 
 
@@ -222,7 +224,7 @@ def test_c2rf(row):
         with pytest.raises(InvalidInputError, match="no member of the ensemble votes for it"):
             fitted(model, data)
         few = {c: (0, 24) for c in range(row["classes"])}
-        data["totals"] = few if "groups" not in data else dict.fromkeys(range(8), few)
+        data["totals"] = few if "groups" not in data else dict.fromkeys(np.unique(data["groups"]).tolist(), few)
     model = fitted(model, data)
     check_labels_and_totals(model, data)
     check_proof(model)

@@ -256,7 +256,7 @@ def test_bad_totals_and_weights():
     with pytest.raises(InfeasibleTotalsError):
         C2RFClassifier().fit(X, y, totals={1: int(hidden.sum()) + 1})
     with pytest.raises(InvalidInputError, match="'2'|2"):
-        C2RFClassifier(paper_forest(0)).fit(X, y, totals={2: 5})
+        C2RFClassifier(paper_forest(0)).fit(X, y, totals={2: 5}, allow_new_classes=True)
     with pytest.raises(InvalidInputError, match="sample_weight"):
         C2RFClassifier([KNeighborsClassifier()]).fit(X, y, sample_weight=np.arange(len(X)))
     forest = RandomForestClassifier(5).fit(X[:50], np.where(X[:50, 0] > 0, "yes", "no"))

@@ -28,12 +28,12 @@ def survey(n=200, p=3, seed=0, noise=0.3, labelled=0.15):
     return X, truth, known, np.where(known, truth, -1)
 
 
-def fit(X, y, totals=None, groups=None, **parameters):
+def fit(X, y, totals=None, groups=None, new=False, **parameters):
     """A fit that takes the first optimal tree, unless a test asks for a choice, which takes time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = S2OCTClassifier(**({"time_limit": 15, "random_state": 0, "prefer": "first"} | parameters))
-        return model.fit(X, y, totals=totals, groups=groups)
+        return model.fit(X, y, totals=totals, groups=groups, allow_new_classes=new)
 
 
 # ---------------------------------------------------------------------- zero objectives
@@ -142,7 +142,7 @@ def test_a_class_without_a_single_label():
     known = np.zeros(100, dtype=bool)
     known[[0, 1, 2, 3, 40, 41, 42, 43]] = True
     y = np.where(known, truth, -1)
-    model = fit(X, y, totals={0: 36, 1: 36, 2: 20})
+    model = fit(X, y, totals={0: 36, 1: 36, 2: 20}, new=True)
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.objective_ == 0.0
     assert np.mean(model.transduction_ == truth) > 0.9
@@ -184,7 +184,7 @@ def test_rows_that_are_equal_but_in_different_groups():
 
 @pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
 def test_labels_of_one_class(margin):
-    model = fit(np.arange(8.0)[:, None], [0] + [-1] * 7, totals={1: 0}, margin_rule=margin, time_limit=5)
+    model = fit(np.arange(8.0)[:, None], [0] + [-1] * 7, totals={1: 0}, new=True, margin_rule=margin, time_limit=5)
     assert (model.status_, model.objective_) == ("optimal", 0.0)
     assert model.transduction_.tolist() == [0] * 8
 

@@ -88,7 +88,7 @@ def test_models_with_prices_are_read_back(model, groups):
 
 def test_a_class_without_labels_is_read_back():
     y = np.where(KNOWN & (TRUTH < 2), TRUTH, -1)
-    model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals={2: 20})
+    model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals={2: 20}, allow_new_classes=True)
     assert np.array_equal(read_back(model).predict(X), model.predict(X))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
 import os
 import re
 import warnings
@@ -18,7 +17,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.totals import read_totals
+from treewright.cli.totals import knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
@@ -75,8 +74,9 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     used = np.ones(len(y), dtype=bool) if semi_supervised else known
     # without unlabelled rows the labels are an array of strings or of whole numbers
     labels = y[used] if semi_supervised else np.array(y[used].tolist())
-    known_totals = {} if totals is None else {"totals": totals, "groups": groups}
-    estimator.fit(X[used], labels, sample_weight=_weights(table, args.weight, used), **known_totals)
+    known_totals = {} if totals is None else {"totals": totals, "groups": groups} | totals_rules(args)
+    counted = used & known if knows_totals(type(estimator)) else used
+    estimator.fit(X[used], labels, sample_weight=_weights(table, args.weight, used, counted), **known_totals)
     estimator.feature_names_in_ = np.array(names, dtype=object)
 
     model = TableModel(estimator, encoder, args.target, tuple(args.na))
@@ -331,12 +331,8 @@ def _check_knows_totals(estimator: Any, args: argparse.Namespace) -> None:
         if args.groups is not None:
             raise InvalidInputError("--groups says by what --totals are known; give --totals too")
         return
-
-    def knows(kind: Any) -> bool:
-        return "totals" in inspect.signature(kind.fit).parameters
-
-    if not knows(type(estimator)):
-        able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if knows(kind)) or "none"
+    if not knows_totals(type(estimator)):
+        able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if knows_totals(kind)) or "none"
         raise InvalidInputError(f"--totals: {args.model} does not know totals; models that do: {able}")
 
 
@@ -362,12 +358,14 @@ def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[A
     return totals, groups
 
 
-def _weights(table: Table, name: str | None, used: AnyArray) -> AnyArray | None:
+def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) -> AnyArray | None:
+    """Weights of the rows of a fit; those that do not count may be empty."""
     if name is None:
         return None
     if not table.is_numeric(name):
         raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
-    bad = used & ~(np.isfinite(table[name]) & (table[name] >= 0))
+    empty = used & ~counted & np.isnan(table[name])
+    bad = used & ~empty & ~(np.isfinite(table[name]) & (table[name] >= 0))
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidInputError(f"weight {name!r} is {table[name][row]:g} in row {row + 1}; expected 0 or more")

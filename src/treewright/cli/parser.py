@@ -121,9 +121,28 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--totals",
         metavar="FILE",
-        help="known totals of the classes among the rows without a label: .csv with a column a class, or .json",
+        help="known totals of the classes among the rows without a label: .csv with a column a class (or with columns "
+        "class, low, high), or .json",
     )
     fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
+    fit.add_argument(
+        "--totals-of",
+        default="unlabeled",
+        choices=["unlabeled", "all"],
+        help="rows that --totals count: those without a label (default), or all; labelled ones are then subtracted",
+    )
+    fit.add_argument(
+        "--totals-tolerance",
+        type=float,
+        default=0.0,
+        metavar="T",
+        help="by how much shares of --totals may be missed, such as 0.01 (default: not at all)",
+    )
+    fit.add_argument(
+        "--allow-new-classes",
+        action="store_true",
+        help="--totals may name classes that no row is labelled with; otherwise that is taken for a misspelling",
+    )
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
         "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Problem
+from treewright.data import Problem, TotalsRules
 from treewright.data._checks import listing, numbered_groups, show
 from treewright.estimators.common.model import Given, Model, semi_supervised_problem
 from treewright.exceptions import InvalidInputError
@@ -29,6 +29,8 @@ class TotalsModel(Model):
     """
 
     unlabeled: Any
+    _crossing: ClassVar[bool] = False
+    """Whether totals may be of several margins, whose groups cross."""
 
     def fit(
         self,
@@ -37,6 +39,10 @@ class TotalsModel(Model):
         sample_weight: ArrayLike | None = None,
         totals: Any = None,
         groups: ArrayLike | None = None,
+        *,
+        totals_of: str = "unlabeled",
+        allow_new_classes: bool = False,
+        totals_tolerance: float = 0.0,
     ) -> Self:
         """Fit the model to labelled rows and to the totals of the others.
 
@@ -47,22 +53,38 @@ class TotalsModel(Model):
         y : array-like of shape (n_samples,)
             Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
         sample_weight : array-like of shape (n_samples,) or None
-            Weights of labelled rows; 0 leaves one out. Unlabelled rows always count once.
+            Weights of labelled rows; 0 leaves one out. Unlabelled rows always count once, and theirs may be NaN.
         totals : int, mapping or frame, or None
             What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
             ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
+            A frame with columns "class", "low", "high" has intervals. A list of totals, one a margin, with as many
+            columns of `groups` (:class:`TotalsClassifier` alone).
         groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
+            Group of each row, for totals by group. Groups without totals are free, with a warning.
+        totals_of : {"unlabeled", "all"}, default="unlabeled"
+            Which rows totals count. From those of all rows the labelled ones are subtracted, by group, whatever their
+            weights.
+        allow_new_classes : bool, default=False
+            Whether totals may name classes without labelled rows; otherwise such a name is taken for a misspelling.
+        totals_tolerance : float, default=0.0
+            By how much shares may be missed: a share s stands for the interval from s less this to s plus this.
 
         Returns
         -------
         estimator
             The fitted estimator.
         """
-        return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups))
+        rules = TotalsRules(totals_of, allow_new_classes, totals_tolerance)
+        return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups, rules=rules))
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        return self._trained_on(semi_supervised_problem(given, self.unlabeled), prepared, budget)
+        problem = semi_supervised_problem(given, self.unlabeled)
+        if problem.margins and not self._crossing:
+            raise InvalidInputError(
+                f"totals are a list of {len(problem.margins)} margins, and {type(self).__name__} takes one; "
+                "TotalsClassifier takes several"
+            )
+        return self._trained_on(problem, prepared, budget)
 
     def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit, and the fitted attributes."""
