@@ -79,7 +79,9 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1) -> 
     work = _Work(lesson, seed, n_jobs)
     first = work.first_voices(budget)
     scores, slope = work.left_out(list(first), budget)
-    trust = np.exp(_TRUST * (np.nan_to_num(scores, nan=0.0) - np.nanmax([*scores, 0.0])))
+    known = np.isfinite(scores)  # a member without a score counts like the others on average
+    level = np.where(known, scores, scores[known].mean() if known.any() else 0.0)
+    trust = np.exp(_TRUST * (level - level.max()))
     again = work.refined_voices(first, budget)
     refined = work.refined_share if again else 0.0
     share = np.concatenate([(1.0 - refined) * trust / trust.sum(), np.full(len(again), refined / max(1, len(again)))])
