@@ -230,3 +230,24 @@ def test_a_group_without_totals_is_free_with_a_warning(register, tmp_path, capsy
     assert "group 'south' with 4 unlabelled rows has no totals and is free" in captured.err
     rows = {(row["group"], row["class"]): (row["low"], row["high"]) for row in json.loads(captured.out)["totals"]}
     assert rows["south", "yes"] == (0, 4) and rows["north", "yes"] == (1, 1)
+
+
+def test_next_year_within_its_own_totals(register, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
+    assert main(totals_arguments(register, tmp_path / "t.csv", "--groups", "area", "--features", "x", "--quiet")) == 0
+    new, totals, out = tmp_path / "new.csv", tmp_path / "new_totals.csv", tmp_path / "p.csv"
+    new.write_text("x,area\n" + "".join(f"{10 * i},{'west' if i % 2 else 'north'}\n" for i in range(12)))
+    totals.write_text("area,yes\nnorth,2\nwest,5\n")
+    command = ["predict", str(tmp_path / "m.json"), str(new), "--out", str(out)]
+    assert main([*command, "--totals", str(totals), "--groups", "area"]) == 0
+    data, written = read_table(new), read_table(out)
+    for area, n_yes in (("north", 2), ("west", 5)):
+        inside = data["area"] == area
+        assert np.count_nonzero(written["prediction"][inside] == "yes") == n_yes
+        assert written["share_yes"][inside].sum() == pytest.approx(n_yes, abs=1e-6)
+    capsys.readouterr()
+    assert main([*command, "--groups", "area"]) == 2
+    assert "give --totals too" in error_line(capsys.readouterr())
+    totals.write_text("area,yes\nNorth,2\nwest,5\n")
+    assert main([*command, "--totals", str(totals), "--groups", "area"]) == 2
+    assert "did you mean 'north'" in error_line(capsys.readouterr())

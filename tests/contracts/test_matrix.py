@@ -171,11 +171,17 @@ def check_proof(model: Any) -> None:
 
 
 def check_probabilities(model: Any, data: dict[str, Any]) -> np.ndarray:
-    """Finite, of sum 1, and largest for the class that is predicted; returns the predictions."""
+    """Finite, of sum 1, and largest for the class that is predicted; of models with prices they sum to the totals."""
     groups = {"groups": data["groups"]} if "groups" in data and not hasattr(model, "tree_") else {}
     shares, label = model.predict_proba(data["X"], **groups), model.predict(data["X"], **groups)
     assert shares.shape == (len(data["X"]), len(model.classes_))
     assert np.all(np.isfinite(shares)) and np.all(shares >= 0) and np.allclose(shares.sum(axis=1), 1.0)
+    if hasattr(model, "class_prices_") and "totals" in data:
+        hidden, (given, names, low, high) = unlabelled(data), limits(model, data)
+        for g, name in enumerate(names):
+            total = shares[hidden][given == name].sum(axis=0)
+            assert np.all(total >= low[g] - 1e-6) and np.all(total <= high[g] + 1e-6)
+        return label
     said = shares[np.arange(len(label)), numbers(model, label)]
     assert np.all(said >= shares.max(axis=1) - 1e-9)
     return label

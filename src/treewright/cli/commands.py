@@ -17,7 +17,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.totals import knows_totals, read_totals, totals_rules
+from treewright.cli.totals import knows_totals, new_labels, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
@@ -86,7 +86,8 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        write_table(args.predictions, model.prediction_columns(table, X, predicted), args.escape_formulas)
+        shares = getattr(estimator, "transduction_proba_", None)
+        write_table(args.predictions, model.prediction_columns(table, X, predicted, shares), args.escape_formulas)
         console.written["predictions"] = args.predictions
     if args.suspects is not None:
         write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
@@ -129,7 +130,8 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     table_kind(args.out)
     model = TableModel.read(args.model)
     table = read_table(args.data, na=[*model.na, *args.na])
-    columns = model.prediction_columns(table, model.features_of(table))
+    X = model.features_of(table)
+    columns = model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args))
     write_table(args.out, columns, args.escape_formulas)
     console.written["predictions"] = args.out
     counts = _counts(model.estimator.classes_, columns["prediction"])

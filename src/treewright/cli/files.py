@@ -102,13 +102,15 @@ class TableModel:
         known = self.estimator.categories_ or [None] * self.estimator.n_features_in_
         return ["text" if levels and isinstance(levels[0], str) else "number" for levels in known]
 
-    def prediction_columns(self, table: Table, X: AnyArray, predicted: AnyArray | None = None) -> dict[str, np.ndarray]:
+    def prediction_columns(
+        self, table: Table, X: AnyArray, predicted: AnyArray | None = None, shares: AnyArray | None = None
+    ) -> dict[str, np.ndarray]:
         """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf.
 
-        `predicted` takes the place of the estimator's prediction for each row.
+        `predicted` and `shares` take the place of what the estimator predicts for each row.
         """
         estimator = self.estimator
-        shares = estimator.predict_proba(X)
+        shares = estimator.predict_proba(X) if shares is None else shares
         columns: dict[str, np.ndarray] = {"row": np.arange(1, len(X) + 1)}
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,

@@ -79,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     add["predict"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
     add["predict"].add_argument("data", metavar="DATA", help=_DATA_HELP)
     add["predict"].add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
+    _add_new_totals(add["predict"])
     add["show"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
     for name in ("fit", "predict"):
         add[name].add_argument(
@@ -97,6 +98,16 @@ def make_parser() -> argparse.ArgumentParser:
     for command in add.values():
         command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return parser
+
+
+def _add_new_totals(predict: argparse.ArgumentParser) -> None:
+    predict.add_argument(
+        "--totals", metavar="FILE", help="known totals of the classes of these rows, which are labelled to meet them"
+    )
+    predict.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals")
+    predict.add_argument(
+        "--totals-tolerance", type=float, default=0.0, metavar="T", help="by how much shares may be missed"
+    )
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:

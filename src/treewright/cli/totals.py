@@ -9,13 +9,15 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from treewright.data._checks import listing
+import numpy as np
+
+from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data._totals_input import interval
-from treewright.data.table import is_missing, is_number, number_text, read_cells
+from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
-__all__ = ["knows_totals", "read_totals", "totals_rules"]
+__all__ = ["knows_totals", "new_labels", "read_totals", "totals_rules"]
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _LONG = ("class", "low", "high")
@@ -33,6 +35,34 @@ def totals_rules(args: argparse.Namespace) -> dict[str, Any]:
         "totals_tolerance": args.totals_tolerance,
         "allow_new_classes": args.allow_new_classes,
     }
+
+
+def new_labels(
+    estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace
+) -> tuple[AnyArray | None, AnyArray | None]:
+    """Labels and probabilities of new rows within ``--totals``; None without totals."""
+    if args.totals is None:
+        if args.groups is not None:
+            raise InvalidInputError("--groups says by what --totals are known; give --totals too")
+        return None, None
+    if not hasattr(estimator, "transduce"):
+        raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
+    groups = None if args.groups is None else table.as_text(args.groups)
+    if groups is not None and missing_mask(groups).any():
+        raise InvalidInputError(
+            f"--groups: column {args.groups!r} is empty in row {np.argmax(missing_mask(groups)) + 1}; each row needs a "
+            "group"
+        )
+    totals = read_totals(
+        args.totals,
+        groups=args.groups,
+        whole_labels=estimator.classes_.dtype.kind in "iu",
+        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
+        na=args.na,
+    )
+    tolerance = args.totals_tolerance
+    labels, shares = estimator.transduce(X, totals, groups, totals_tolerance=tolerance, return_proba=True)
+    return labels, shares
 
 
 def read_totals(

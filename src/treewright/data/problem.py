@@ -60,6 +60,9 @@ class Problem:
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, 0 for a numerical one (:class:`~treewright.data.mixed.Features`); None where
         all are numerical. A value of a mixed table may be missing, NaN.
+    table : frame, sparse matrix, array or None
+        The rows as they were given, where a model hands them through to another estimator; X is then one constant
+        feature.
 
     See Also
     --------
@@ -80,6 +83,7 @@ class Problem:
     totals: ClassTotals | None = None
     margins: tuple[ClassTotals, ...] = ()
     n_levels: IntArray | None = None
+    table: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", freeze(np.ascontiguousarray(self.X, dtype=np.float64)))

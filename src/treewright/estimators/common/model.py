@@ -66,6 +66,7 @@ class Given:
     groups: ArrayLike | None = None
     rules: TotalsRules | None = None
     graph: Any = None
+    handed: bool = False
     noted: dict[str, Any] = field(default_factory=dict)
 
     def without_features(self) -> Given:
@@ -101,7 +102,8 @@ def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
 
 def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
     """Make the problem of a fit."""
-    rows, y, weight, totals, groups = given.X, given.y, given.sample_weight, given.totals, given.groups
+    rows = given.without_features().X if given.handed else given.X
+    y, weight, totals, groups = given.y, given.sample_weight, given.totals, given.groups
     try:
         return make_problem(
             rows,
