@@ -34,6 +34,7 @@ def check_honest(model: S2OCTClassifier, data: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------- crashes and refusals
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups(n_classes):
     X = np.repeat(np.arange(8.0), 4)[:, None]
@@ -49,6 +50,7 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
     assert model.objective_ == 0.0  # two thresholds do it
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
 @pytest.mark.parametrize("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
@@ -58,6 +60,7 @@ def test_labels_of_one_class(margin, total):
     assert model.objective_ == 0.0
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("n_classes", [5, 8, 20])
 def test_a_depth_that_is_left_open_has_a_leaf_for_every_class(n_classes):
     X = np.repeat(np.arange(n_classes, dtype=float), 4)[:, None] * 3 + np.tile([0.0, 0.1, 0.2, 0.3], n_classes)[:, None]
@@ -83,6 +86,7 @@ def tiny(seed: int) -> dict[str, Any]:
     return {"X": X, "y": y, "totals": {1: int(rng.choice([0, hidden, rng.integers(0, hidden + 1)]))}}
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_objective_of_four_rows_is_that_of_their_tree():
     data = {"X": np.array([[0.0], [0], [5], [6]]), "y": np.array([0, 1, -1, -1]), "totals": {1: 0}}
     model = fitted(data)
@@ -90,6 +94,7 @@ def test_the_objective_of_four_rows_is_that_of_their_tree():
     assert (model.objective_, model.status_) == (pytest.approx(2.0), "optimal")
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("block", range(8))
 def test_the_objective_of_tiny_tables_is_that_of_their_trees(block):
     wrong = []
@@ -296,6 +301,7 @@ def test_a_grown_split_keeps_the_gap_that_is_asked_for(seed):
                 assert level[~left].min() - level[left].max() >= 0.5 - 1e-9
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", [S2OCTClassifier, LapTAOClassifier])
 def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     """Either the last fit or the new one, never trees of one under the classes of the other."""

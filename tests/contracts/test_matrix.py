@@ -58,7 +58,7 @@ CROSSED = {
     "weighted": [False, True],
     "totals": ["exact", "intervals"],
     "labels": ["all classes", "one class"],
-    "limit": [0.05, 1.0],
+    "limit": [0.05, 0.4],
 }
 WITHOUT_TOTALS = {"classes": [2, 3, 8], "rows": ["distinct", "repeated", "contradicting"], "weighted": [False, True]}
 
@@ -205,6 +205,7 @@ def crossed(factors: dict[str, Any], strength: int = 2) -> Any:
 # ---------------------------------------------------------------------- models with totals
 
 
+@pytest.mark.usefixtures("short_searches")
 @crossed(CROSSED | {"margin": ["tolerance", "reached", "paper"]}, strength=3)
 def test_s2oct(row):
     data = table(row)

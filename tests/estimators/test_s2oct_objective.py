@@ -67,6 +67,7 @@ def test_a_second_chance_stays_in_the_tree():
     assert model.predict(X).tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("part", range(5))
 def test_the_objective_is_that_of_the_tree(part):
     """A hundred instances; most get no time to search, and their trees are far from optimal."""
@@ -77,6 +78,7 @@ def test_the_objective_is_that_of_the_tree(part):
         assert model.bound_ <= model.objective_
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("margin", ["reached", "paper"])
 def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
     for seed in (1, 2, 3, 4, 6, 7):
