@@ -391,7 +391,8 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
 TIMED = [
     fit
     for fit in FITS
-    if fit.name in ("oct-h-priced", "svm1odt", "octsvm", "resvm", "s2oct", "s2oct-taught", "s2oct-everywhere", "c2rf-paper")
+    if fit.name
+    in ("oct-h-priced", "svm1odt", "octsvm", "resvm", "s2oct", "s2oct-taught", "s2oct-everywhere", "c2rf-paper")
 ]
 
 
