@@ -12,6 +12,8 @@ from treewright.cli import main
 from treewright.data.table import read_table
 from treewright.estimators.registry import MODELS, SHORT_NAMES
 
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 
 def error_line(captured):
     lines = captured.err.strip().splitlines()
@@ -38,6 +40,8 @@ TOTALS = {
     "last.csv": "no,area\n3,north\n1,south\n",
     "shares.csv": "area;yes;no\nsouth;0.75;\nnorth;0.25;0.75\n",
     "t.json": '{"north": {"yes": 1}, "south": {"yes": [3, 3]}}',
+    "intervals.csv": "class,area,low,high\nyes,north,1,1\nno,south,,1\nyes,south,,3\n",
+    "share intervals.csv": "area,class,low,high,total\nnorth,yes,0.2,0.3,\nsouth,yes,,,0.75\n",
     "shares.json": '{"north": {"yes": 0.25}, "south": {"yes": [0.7, 0.8]}}',
 }
 
@@ -116,7 +120,15 @@ def test_the_column_of_groups_is_a_feature_if_listed(register, tmp_path):
         ("t.csv", "yes\n5\n", ["--model", "oct-h"], "oct-h does not know totals; models that do: s2oct"),
         ("t.csv", "area,yes\nnorth,1\nsouth,2\n", [], "has 2 rows, expected one; .* --groups"),
         ("t.csv", "area,yes\n", ["--groups", "area"], "has no rows"),
-        ("t.csv", "area,yes\nnorth,1\n", ["--groups", "area"], "group 'south' has unlabelled rows but no totals"),
+        ("t.csv", "area,yes\nNorth,1\n", ["--groups", "area"], "group 'North', which no row has; did you mean 'north'"),
+        ("t.csv", "Yes\n5\n", [], "class 'Yes', which no label is; did you mean 'yes'.*--allow-new-classes"),
+        ("t.csv", "yes,no\n6,6\n", [], "at least 12 rows .*only 8 .*They fit all 12 rows.*--totals-of all"),
+        ("t.csv", "yes\n1\n", ["--totals-of", "all"], "have 1 rows of class 'yes', but 2 rows are labelled so"),
+        ("t.csv", "class,low,high\nyes,5,3\n", [], "low 5 is above high 3"),
+        ("t.csv", "class,low,high\nyes,5,6\nyes,5,6\n", [], "the class 'yes' occurs twice"),
+        ("t.csv", "a,class,low,high\nnorth,yes,5,6\n", [], "it has 'a'; name the column of groups with --groups"),
+        ("t.csv", "class,low,high\nyes,5,6\n", ["--groups", "area"], "no column that names the groups"),
+        ("t.csv", "class,low,high\n,5,6\n", [], "no class or no group"),
         ("t.csv", "area,yes\nnorth,1\nnorth,2\n", ["--groups", "area"], "the group 'north' occurs twice"),
         ("t.csv", "area,yes\nnorth,1\n,2\n", ["--groups", "area"], "a row has no group in column 'area'"),
         ("t.csv", "yes\nmany\n", [], "row 1, column 'yes': 'many' is no number"),
@@ -166,7 +178,7 @@ def test_predictions_of_a_committee_keep_the_totals(register, tmp_path):
 
 def test_a_warm_start_may_know_a_class_from_totals(register, tmp_path, capsys):
     (tmp_path / "t.json").write_text('{"yes": 4, "maybe": 1}')
-    arguments = totals_arguments(register, tmp_path / "t.json", "--features", "x")
+    arguments = totals_arguments(register, tmp_path / "t.json", "--features", "x", "--allow-new-classes")
     assert main([*arguments, "--quiet"]) == 0
     assert main([*arguments, "--warm-start", str(tmp_path / "m.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"] == ["maybe", "no", "yes"]
@@ -192,3 +204,52 @@ def test_minus_one_is_a_label_unless_it_is_the_mark(tmp_path, capsys):
 
 def test_every_classifier_has_a_short_name():
     assert set(SHORT_NAMES.values()) == {kind for kind in MODELS.values() if is_classifier(kind())}
+
+
+def test_totals_of_all_rows_and_weights_that_are_empty(register, tmp_path, capsys):
+    """Offices know totals of all rows; weights are those of the survey."""
+    (tmp_path / "t.csv").write_text("area,yes,no\nnorth,2,4\nsouth,4,2\n")
+    lines = register.read_text().splitlines()
+    weighted = [
+        f"{line},w" if i == 0 else f"{line},{2 if line.endswith(('yes', 'no')) else ''}" for i, line in enumerate(lines)
+    ]
+    register.write_text("\n".join(weighted) + "\n")
+    more = ["--groups", "area", "--drop", "code", "--totals-of", "all", "--weight", "w", "--json"]
+    assert main(totals_arguments(register, tmp_path / "t.csv", *more)) == 0
+    totals = json.loads(capsys.readouterr().out)["totals"]
+    assert [(row["group"], row["class"], row["low"], row["high"]) for row in totals] == [
+        ("north", "no", 3, 3),
+        ("north", "yes", 1, 1),
+        ("south", "no", 1, 1),
+        ("south", "yes", 3, 3),
+    ]
+
+
+def test_a_group_without_totals_is_free_with_a_warning(register, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("area,yes\nnorth,1\n")
+    assert main(totals_arguments(register, tmp_path / "t.csv", "--groups", "area", "--drop", "code", "--json")) == 0
+    captured = capsys.readouterr()
+    assert "group 'south' with 4 unlabelled rows has no totals and is free" in captured.err
+    rows = {(row["group"], row["class"]): (row["low"], row["high"]) for row in json.loads(captured.out)["totals"]}
+    assert rows["south", "yes"] == (0, 4) and rows["north", "yes"] == (1, 1)
+
+
+def test_next_year_within_its_own_totals(register, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(TOTALS["t.csv"])
+    assert main(totals_arguments(register, tmp_path / "t.csv", "--groups", "area", "--features", "x", "--quiet")) == 0
+    new, totals, out = tmp_path / "new.csv", tmp_path / "new_totals.csv", tmp_path / "p.csv"
+    new.write_text("x,area\n" + "".join(f"{10 * i},{'west' if i % 2 else 'north'}\n" for i in range(12)))
+    totals.write_text("area,yes\nnorth,2\nwest,5\n")
+    command = ["predict", str(tmp_path / "m.json"), str(new), "--out", str(out)]
+    assert main([*command, "--totals", str(totals), "--groups", "area"]) == 0
+    data, written = read_table(new), read_table(out)
+    for area, n_yes in (("north", 2), ("west", 5)):
+        inside = data["area"] == area
+        assert np.count_nonzero(written["prediction"][inside] == "yes") == n_yes
+        assert written["share_yes"][inside].sum() == pytest.approx(n_yes, abs=1e-6)
+    capsys.readouterr()
+    assert main([*command, "--groups", "area"]) == 2
+    assert "give --totals too" in error_line(capsys.readouterr())
+    totals.write_text("area,yes\nNorth,2\nwest,5\n")
+    assert main([*command, "--totals", str(totals), "--groups", "area"]) == 2
+    assert "did you mean 'north'" in error_line(capsys.readouterr())

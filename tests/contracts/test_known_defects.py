@@ -44,6 +44,7 @@ def check_honest(model: S2OCTClassifier, data: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------- crashes and refusals
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups(n_classes):
     X = np.repeat(np.arange(8.0), 4)[:, None]
@@ -60,16 +61,18 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
         assert model.objective_ == 0.0  # two thresholds do it
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
 @pytest.mark.parametrize("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
     data = {"X": np.arange(8.0)[:, None], "y": np.array([0] + [-1] * 7), "totals": {1: total}}
     for size in (None, "auto"):
-        model = fitted(data, margin_rule=margin, max_split_features=size)
+        model = fitted(data | {"allow_new_classes": True}, margin_rule=margin, max_split_features=size)
         check_honest(model, data)
         assert model.objective_ == 0.0
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("size", [None, "auto"])
 @pytest.mark.parametrize("n_classes", [5, 8, 20])
 def test_a_depth_that_is_left_open_has_a_leaf_for_every_class(n_classes, size):
@@ -96,6 +99,7 @@ def tiny(seed: int) -> dict[str, Any]:
     return {"X": X, "y": y, "totals": {1: int(rng.choice([0, hidden, rng.integers(0, hidden + 1)]))}}
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_objective_of_four_rows_is_that_of_their_tree():
     data = {"X": np.array([[0.0], [0], [5], [6]]), "y": np.array([0, 1, -1, -1]), "totals": {1: 0}}
     model = fitted(data)
@@ -103,6 +107,7 @@ def test_the_objective_of_four_rows_is_that_of_their_tree():
     assert (model.objective_, model.status_) == (pytest.approx(2.0), "optimal")
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("size", [None, "auto"])
 @pytest.mark.parametrize("block", range(8))
 def test_the_objective_of_tiny_tables_is_that_of_their_trees(block, size):
@@ -319,6 +324,7 @@ def test_a_grown_split_keeps_the_gap_that_is_asked_for(seed):
                 assert level[~left].min() - level[left].max() >= 0.5 - 1e-9
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", [S2OCTClassifier, LapTAOClassifier])
 def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     """Either the last fit or the new one, never trees of one under the classes of the other."""

@@ -9,9 +9,10 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from treewright.data import Problem, make_problem
+from treewright.data import Problem, TotalsRules, make_problem
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
+NEW = TotalsRules(allow_new_classes=True)
 X4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 
 
@@ -334,7 +335,7 @@ def test_groups_are_those_of_all_rows():
     ],
 )
 def test_classes_that_only_totals_name(y, totals, classes, numbers):
-    problem = semi(y, totals=totals)
+    problem = semi(y, totals=totals, rules=NEW)
     assert problem.classes.tolist() == classes
     assert problem.y.tolist() == numbers
 
@@ -344,11 +345,11 @@ def test_classes_named_by_group_and_by_frames():
     pandas = pd.DataFrame({"a": [1, 0], "c": [0, 1]}, index=["n", "s"])
     polars = pl.DataFrame({"region": ["n", "s"], "a": [1, 0], "c": [0, 1]})
     for totals in (by_group, pandas, polars):
-        problem = semi(["a", "b", -1, -1], totals=totals, groups=["n", "s", "n", "s"])
+        problem = semi(["a", "b", -1, -1], totals=totals, groups=["n", "s", "n", "s"], rules=NEW)
         assert problem.classes.tolist() == ["a", "b", "c"]
         assert problem.totals.low.tolist() == [[1, 0, 0], [0, 0, 1]]
     numbered = pl.DataFrame({"region": ["n", "s"], "0": [1, 0], "2": [0, 1]})
-    problem = semi([0, 1, -1, -1], totals=numbered, groups=["n", "s", "n", "s"])
+    problem = semi([0, 1, -1, -1], totals=numbered, groups=["n", "s", "n", "s"], rules=NEW)
     assert problem.classes.tolist() == [0, 1, 2]
     assert problem.totals.low.tolist() == [[1, 0, 0], [0, 0, 1]]
 

@@ -104,9 +104,9 @@ TOTALS = {
     "sum below the rows": (dict(totals={0: 1, 1: 3}), "at most 4 rows .*, but there are 5"),
     "empty interval": (dict(totals={1: (4, 2)}), "low 4 is above high 2"),
     "shares sum": (dict(totals={0: 0.5, 1: 0.2}), r"sum to 0\.7, not to 1"),
-    "group without totals": (
-        dict(totals={"n": {1: 1}}, groups=list("nnsss")),
-        "group 's' has .* but no totals",
+    "unknown group": (
+        dict(totals={"n": {1: 1}, "S": {1: 1}}, groups=list("nnsss")),
+        "group 'S', which no row has; did you mean 's'",
     ),
     "groups of the wrong length": (dict(totals={"n": {1: 1}}, groups=list("nn")), "groups has 2 entries, there are 5"),
 }

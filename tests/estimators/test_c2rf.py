@@ -78,8 +78,7 @@ def test_claims_are_counted_from_predictions(name, threshold):
     assert sum(row["deviation"] for row in model.totals_ if row["class"] == 1) == model.objective_
     assert model.weights_.mean() == pytest.approx(1) and model.weights_.min() > 0
     assert len(model.weights_) == len(model.estimators_)
-    proba = model.predict_proba(X)
-    assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
+    assert np.allclose(model.predict_proba(X[hidden]).sum(axis=0), [totals[k] for k in (0, 1)], atol=1e-6)
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "gurobi"])
@@ -128,8 +127,12 @@ def test_totals_per_group(threshold):
     assert not threshold or missed == 0
     assert np.array_equal(model.predict(X[hidden], groups[hidden]), model.transduction_[hidden])
     assert set(model.class_prices_) >= {None} | ({"north", "south"} if threshold else set())
-    with pytest.raises(InvalidInputError, match="west"):
-        model.predict(X[:1], ["west"])
+    with pytest.warns(UserWarning, match="group 'west' had no unlabelled rows in fit"):
+        assert np.array_equal(model.predict(X[:9], ["west"] * 9), model.predict(X[:9]))
+    shares = model.predict_proba(X[hidden], groups[hidden])
+    for g in totals:
+        assert np.allclose(shares[groups[hidden] == g].sum(axis=0), list(totals[g].values()), atol=1e-6)
+    assert np.array_equal(shares, model.transduction_proba_[hidden])
 
 
 def test_an_interval_costs_nothing_inside():
@@ -256,7 +259,7 @@ def test_bad_totals_and_weights():
     with pytest.raises(InfeasibleTotalsError):
         C2RFClassifier().fit(X, y, totals={1: int(hidden.sum()) + 1})
     with pytest.raises(InvalidInputError, match="'2'|2"):
-        C2RFClassifier(paper_forest(0)).fit(X, y, totals={2: 5})
+        C2RFClassifier(paper_forest(0)).fit(X, y, totals={2: 5}, allow_new_classes=True)
     with pytest.raises(InvalidInputError, match="sample_weight"):
         C2RFClassifier([KNeighborsClassifier()]).fit(X, y, sample_weight=np.arange(len(X)))
     forest = RandomForestClassifier(5).fit(X[:50], np.where(X[:50, 0] > 0, "yes", "no"))

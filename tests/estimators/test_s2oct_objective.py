@@ -67,6 +67,7 @@ def test_a_second_chance_stays_in_the_tree():
     assert model.predict(X).tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("size", [None, "auto", 1])
 @pytest.mark.parametrize("part", range(5))
 def test_the_objective_is_that_of_the_tree(part, size):
@@ -79,6 +80,7 @@ def test_the_objective_is_that_of_the_tree(part, size):
         assert model.bound_ <= model.objective_
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("margin", ["reached", "paper"])
 def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
     for seed in (1, 2, 3, 4, 6, 7):

@@ -41,11 +41,16 @@ def counted(truth, y, among=True):
     return {int(k): int(np.sum((y < 0) & (truth == k) & among)) for k in np.unique(truth)}
 
 
-def fit(X, y, totals=None, groups=None, weight=None, **parameters):
+pytestmark = pytest.mark.usefixtures("short_searches")
+
+
+def fit(X, y, totals=None, groups=None, weight=None, new=False, **parameters):
     settings = {"time_limit": 20, "random_state": 0, "max_depth": 2} | parameters
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return S2OCTClassifier(**settings).fit(X, y, totals=totals, groups=groups, sample_weight=weight)
+        return S2OCTClassifier(**settings).fit(
+            X, y, totals=totals, groups=groups, sample_weight=weight, allow_new_classes=new
+        )
 
 
 def terms(tree):
@@ -137,10 +142,10 @@ def test_labels_of_one_class_and_a_class_without_labels():
     truth = np.repeat([0, 1, 2], [30, 30, 20])
     y = np.full(80, -1)
     y[:5] = 0
-    two = fit(X[:60], y[:60], totals={0: 25, 1: 30})
+    two = fit(X[:60], y[:60], totals={0: 25, 1: 30}, new=True)
     assert np.array_equal(two.transduction_, truth[:60])
     y[30:35] = 1
-    three = fit(X, y, totals={0: 25, 1: 25, 2: 20})
+    three = fit(X, y, totals={0: 25, 1: 25, 2: 20}, new=True)
     assert three.classes_.tolist() == [0, 1, 2] and np.mean(three.transduction_ == truth) > 0.95
 
 
@@ -311,11 +316,11 @@ def test_a_teacher_that_knows_one_class_or_not_all():
     y = np.full(65, -1)
     y[:4] = 0
     for teacher in (LogisticRegression(), Ridge()):
-        one = fit(X[:50], y[:50], totals={0: 21, 1: 25}, teacher=teacher)
+        one = fit(X[:50], y[:50], totals={0: 21, 1: 25}, teacher=teacher, new=True)
         assert np.array_equal(one.transduction_, truth[:50])
     y[25:29] = 1
     for teacher in (LogisticRegression(), Ridge()):
-        two = fit(X, y, totals={0: 21, 1: 21, 2: 15}, teacher=teacher)
+        two = fit(X, y, totals={0: 21, 1: 21, 2: 15}, teacher=teacher, new=True)
         assert np.mean(two.transduction_ == truth) > 0.9
 
 

@@ -263,24 +263,15 @@ def test_prices_reproduce_the_labels(estimator, k):
     assert np.array_equal(model.predict(X[~known], groups=groups[~known]), model.transduction_[~known])
     proba = model.predict_proba(X, groups=groups)
     assert np.allclose(proba.sum(axis=1), 1.0) and np.all(proba >= 0)
-    assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X, groups=groups))
+    assert np.array_equal(proba[~known], model.transduction_proba_[~known])
 
 
-def test_probabilities_are_a_shift_of_the_prior():
+def test_labels_of_new_rows_are_those_of_the_largest_score_plus_price():
     X, truth, known, y = survey(200, 3)
     model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={0: 20, 1: 90})
     new = np.random.default_rng(5).normal(size=(40, 3))
-    shifted = model.estimator_.predict_proba(new) * np.exp(model.class_prices_[None])
-    assert np.allclose(model.predict_proba(new), shifted / shifted.sum(axis=1, keepdims=True))
-    assert np.array_equal(model.predict(new), shifted.argmax(axis=1))
-
-
-def test_a_decision_function_becomes_a_logistic_one():
-    X, truth, known, y = survey(200)
-    model = TotalsClassifier(LinearSVC(random_state=0)).fit(X, y, totals={1: 20})
-    first, second = model.class_prices_[None]
-    expected = 1 / (1 + np.exp(-(model.estimator_.decision_function(X) + second - first)))
-    assert np.allclose(model.predict_proba(X)[:, 1], expected)
+    priced = np.log(model.estimator_.predict_proba(new)) + model.class_prices_[None]
+    assert np.array_equal(model.predict(new), priced.argmax(axis=1))
 
 
 def test_the_threshold_is_halfway():
@@ -328,11 +319,11 @@ def test_a_class_with_total_zero_is_never_predicted():
 def test_a_class_that_only_totals_name_gets_the_farthest_rows():
     X = np.array([[0.0], [10.0], [0.5], [9.0], [40.0], [10.5], [-30.0], [1.0]])
     y = np.array(["a", "b", *[None] * 6], dtype=object)
-    model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={"c": 2})
+    model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={"c": 2}, allow_new_classes=True)
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.transduction_.tolist() == ["a", "b", "a", "b", "c", "b", "c", "a"]
     assert model.predict([[60.0], [0.1], [9.9]]).tolist() == ["c", "a", "b"]
-    few = TotalsClassifier(LogisticRegression()).fit(X, y, totals={"c": (1, 6)})
+    few = TotalsClassifier(LogisticRegression()).fit(X, y, totals={"c": (1, 6)}, allow_new_classes=True)
     assert np.sum(few.transduction_ == "c") == 1  # nothing speaks for more
 
 
@@ -341,7 +332,8 @@ def test_a_class_without_labels_among_others():
     X = np.vstack([rng.normal(0, 1, (40, 2)), rng.normal([8, 0], 1, (40, 2)), rng.normal([0, 8], 1, (20, 2))])
     truth = np.repeat([0, 1, 2], [40, 40, 20])
     known = np.isin(np.arange(100), [0, 1, 2, 3, 40, 41, 42, 43])
-    model = TotalsClassifier(random_state=0).fit(X, np.where(known, truth, -1), totals={0: 36, 1: 36, 2: 20})
+    y, totals = np.where(known, truth, -1), {0: 36, 1: 36, 2: 20}
+    model = TotalsClassifier(random_state=0).fit(X, y, totals=totals, allow_new_classes=True)
     assert counts(model.transduction_[~known], 3) == [36, 36, 20]
     assert np.mean(model.transduction_ == truth) > 0.9
 
@@ -349,7 +341,7 @@ def test_a_class_without_labels_among_others():
 def test_labels_of_one_class_leave_the_distance_to_decide():
     X = np.array([[0.0], [0.2], [0.1], [3.0], [-2.0], [0.3], [-0.2], [5.0]])
     y = np.array([0, 0, -1, -1, -1, -1, -1, -1])
-    model = TotalsClassifier(NoWork()).fit(X, y, totals={1: 3})
+    model = TotalsClassifier(NoWork()).fit(X, y, totals={1: 3}, allow_new_classes=True)
     assert model.estimator_ is None
     assert model.transduction_.tolist() == [0, 0, 0, 1, 1, 0, 0, 1]
     assert model.predict([[4.0], [0.15]]).tolist() == [1, 0]
@@ -357,7 +349,8 @@ def test_labels_of_one_class_leave_the_distance_to_decide():
 
 def test_several_classes_without_labels_are_divided_by_lot():
     X, truth, known, y = survey(100)
-    model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals={0: 20, 8: 15, 9: 10})
+    totals = {0: 20, 8: 15, 9: 10}
+    model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals=totals, allow_new_classes=True)
     found = model.transduction_[~known]
     assert [int(np.sum(found == c)) for c in (0, 8, 9)] == [20, 15, 10]
 
@@ -455,7 +448,20 @@ FITS = {
     "sum": (dict(totals={0: 0, 1: 1}), InfeasibleTotalsError, "at most 1 rows"),
     "type": (dict(totals="many"), InvalidInputError, "'many' of type str"),
     "groups alone": (dict(groups=list("aabbab")), InvalidInputError, "groups are given without totals"),
-    "group": (dict(groups=list("aabbab"), totals={"a": 1}), InfeasibleTotalsError, "group 'b' has unlabelled rows"),
+    "group": (dict(groups=list("aabbab"), totals={"A": 1}), InfeasibleTotalsError, "group 'A', .* did you mean 'a'"),
+    "class": (dict(totals={2: 1}), InfeasibleTotalsError, "class 2, which no label is; .*allow_new_classes=True"),
+    "totals of all": (
+        dict(totals={0: 3, 1: 3}),
+        InfeasibleTotalsError,
+        "3 rows of class 0 are asked, .*only 2 .*They fit all 6 rows, the 4 labelled ones included.*totals_of='all'",
+    ),
+    "totals_of": (dict(totals={1: 1}, totals_of="labelled"), InvalidInputError, "totals_of is 'labelled'; expected"),
+    "labelled above": (
+        dict(totals={1: 1}, totals_of="all"),
+        InfeasibleTotalsError,
+        "totals of all rows have 1 rows of class 1, but 2 rows are labelled so",
+    ),
+    "tolerance": (dict(totals={1: 0.5}, totals_tolerance=2), InvalidInputError, "totals_tolerance is 2; expected"),
 }
 ESTIMATORS = {
     "number": (3, ValueError, "estimator.*Got 3 instead"),
@@ -517,10 +523,6 @@ def test_bad_random_state():
 
 def test_bad_groups_at_predict():
     model = TotalsClassifier(Columns()).fit(X6, Y6, groups=list("zzzzab"), totals={"a": {1: 1}, "b": {1: 0}})
-    with pytest.raises(InvalidInputError, match="group 'z' had no unlabelled rows in fit.*'a', 'b'"):
-        model.predict(X6[:2], groups=["a", "z"])
-    with pytest.raises(InvalidInputError, match="group 7 had no"):
-        model.predict_proba(X6[:2], groups=[7, 7])
     with pytest.raises(InvalidInputError, match="groups has 3 entries, X has 2 rows"):
         model.predict(X6[:2], groups=list("aab"))
     with pytest.raises(InvalidInputError, match="1 of 2 rows have no group .*first row 1"):

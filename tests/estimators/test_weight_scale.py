@@ -154,6 +154,7 @@ def s2oct(points, y, weight=None, size=None):
     return model.fit(points, y, sample_weight=weight, totals={1: 2})
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct(seed, weights):
@@ -171,6 +172,7 @@ def test_s2oct(seed, weights):
         assert np.array_equal(other.transduction_, model.transduction_)
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct_taught(weights):
     points, y = noise(2, n=40)
@@ -184,6 +186,7 @@ def test_s2oct_taught(weights):
         assert np.array_equal(other.transduction_, model.transduction_)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
     points, y = noise(0, n=40)
     times = np.where(y >= 0, 1 + np.arange(40) % 3, 1)
@@ -194,6 +197,7 @@ def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
     assert np.array_equal(weighted.predict(points), repeated.predict(points))
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_s2oct_on_repeated_rows_and_whole_weights():
     points, y = noise(0)
     times = np.where(y >= 0, 1 + np.arange(14) % 3, 1)

@@ -37,7 +37,7 @@ _EXIT_CODES = """exit codes:
 With --json, stdout has one JSON document: the result, or {"error": {"type": ..., "message": ...}}.
 """
 
-_DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, or .parquet"
+_DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, .parquet, or .xlsx (first sheet)"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -79,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     add["predict"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
     add["predict"].add_argument("data", metavar="DATA", help=_DATA_HELP)
     add["predict"].add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
+    _add_new_totals(add["predict"])
     add["show"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
     for name in ("fit", "predict"):
         add[name].add_argument(
@@ -90,6 +91,17 @@ def make_parser() -> argparse.ArgumentParser:
             + ("" if name == "fit" else " (those of the fit count anyway)"),
         )
         add[name].add_argument(
+            "--encoding",
+            metavar="NAME",
+            help="encoding of a text file, such as cp1252 or latin-1 (default: UTF-8; with a warning cp1252 where that "
+            "cannot be)",
+        )
+        add[name].add_argument(
+            "--id",
+            metavar="COLUMN",
+            help="column that names the rows: no feature, and carried to the predictions as it is written",
+        )
+        add[name].add_argument(
             "--escape-formulas",
             action="store_true",
             help="put an apostrophe before text of the predictions that a spreadsheet would run as a formula",
@@ -97,6 +109,16 @@ def make_parser() -> argparse.ArgumentParser:
     for command in add.values():
         command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return parser
+
+
+def _add_new_totals(predict: argparse.ArgumentParser) -> None:
+    predict.add_argument(
+        "--totals", metavar="FILE", help="known totals of the classes of these rows, which are labelled to meet them"
+    )
+    predict.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals")
+    predict.add_argument(
+        "--totals-tolerance", type=float, default=0.0, metavar="T", help="by how much shares may be missed"
+    )
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
@@ -115,18 +137,37 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         default="oct-h",
         choices=sorted(SHORT_NAMES),
         help=f"kind of model (default: oct-h). {', '.join(native)}: text columns are categories, empty cells missing "
-        "values. Others: a 0/1 column for each level of a text column, and no empty cells in features",
+        "values. Others: 0/1 columns for the levels of a text column, and empty cells filled in",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
         "--totals",
         metavar="FILE",
-        help="known totals of the classes among the rows without a label: .csv with a column a class, or .json",
+        help="known totals of the classes among the rows without a label: .csv with a column a class (or with columns "
+        "class, low, high), or .json",
     )
     fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
+    fit.add_argument(
+        "--totals-of",
+        default="unlabeled",
+        choices=["unlabeled", "all"],
+        help="rows that --totals count: those without a label (default), or all; labelled ones are then subtracted",
+    )
+    fit.add_argument(
+        "--totals-tolerance",
+        type=float,
+        default=0.0,
+        metavar="T",
+        help="by how much shares of --totals may be missed, such as 0.01 (default: not at all)",
+    )
+    fit.add_argument(
+        "--allow-new-classes",
+        action="store_true",
+        help="--totals may name classes that no row is labelled with; otherwise that is taken for a misspelling",
+    )
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups)"
+        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups, id)"
     )
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 

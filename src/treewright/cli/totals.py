@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from treewright.data._checks import listing
-from treewright.data.table import is_missing, is_number, number_text, read_cells
+import numpy as np
+
+from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data._totals_input import interval
+from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
-__all__ = ["read_totals"]
+__all__ = ["check_groups_asked", "knows_totals", "new_labels", "read_totals", "totals_rules"]
 
 _WHOLE = re.compile(r"[+-]?\d+")
+_LONG = ("class", "low", "high")
+
+
+def knows_totals(kind: type) -> bool:
+    """Whether fits of an estimator take totals."""
+    return "totals" in inspect.signature(kind.fit).parameters  # type: ignore[attr-defined]
+
+
+def totals_rules(args: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of ``fit`` that say how totals are meant."""
+    return {
+        "totals_of": args.totals_of,
+        "totals_tolerance": args.totals_tolerance,
+        "allow_new_classes": args.allow_new_classes,
+    }
+
+
+def check_groups_asked(args: argparse.Namespace) -> None:
+    """Refuse groups without totals."""
+    if args.totals is None and args.groups is not None:
+        raise InvalidInputError("--groups says by what --totals are known; give --totals too")
+
+
+def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace) -> tuple[AnyArray, AnyArray]:
+    """Labels and probabilities of new rows within ``--totals``."""
+    if not hasattr(estimator, "transduce"):
+        raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
+    groups = None if args.groups is None else table.as_text(args.groups)
+    if groups is not None and missing_mask(groups).any():
+        raise InvalidInputError(
+            f"--groups: column {args.groups!r} is empty in row {np.argmax(missing_mask(groups)) + 1}; each row needs a "
+            "group"
+        )
+    totals = read_totals(
+        args.totals,
+        groups=args.groups,
+        whole_labels=estimator.classes_.dtype.kind in "iu",
+        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
+        na=args.na,
+    )
+    tolerance = args.totals_tolerance
+    labels, shares = estimator.transduce(X, totals, groups, totals_tolerance=tolerance, return_proba=True)
+    return labels, shares
 
 
 def read_totals(
@@ -28,6 +76,7 @@ def read_totals(
         A text table with one column a class, or ``.json`` with ``{class: total}``; a total is a count (a whole
         number), a share (a number with a decimal point) or, in JSON, a list of the lowest and the highest. With
         groups, the table has one row a group and a column that names it, and JSON has ``{group: {class: total}}``.
+        A table with columns "class", "low" and "high" has intervals, a row for each class (of each group).
     groups : str or None
         Name of the column of groups; a table without such a column has the groups in its first one.
     whole_labels, numeric_groups : bool
@@ -80,6 +129,8 @@ def _from_cells(path: str, groups: str | None, label: Name, group: Name, na: Col
     header, rows = read_cells(path)
     if not rows:
         raise InvalidInputError(f"--totals {path}: has no rows")
+    if set(_LONG) <= set(header):
+        return _from_intervals(path, header, rows, groups is not None, label, group, na)
     at = None if groups is None else header.index(groups) if groups in header else 0
     classes = [(j, label(name)) for j, name in enumerate(header) if j != at]
     totals = [
@@ -99,6 +150,35 @@ def _from_cells(path: str, groups: str | None, label: Name, group: Name, na: Col
     if any(is_missing(name, na) for name in names):
         raise InvalidInputError(f"--totals {path}: a row has no group in column {header[at]!r}")
     return _named(path, "group", zip(map(group, names), parts, strict=True))
+
+
+def _from_intervals(
+    path: str, header: list[str], rows: list[list[str]], grouped: bool, label: Name, group: Name, na: Collection[str]
+) -> dict[Any, Any]:
+    """A row for each class, of each group, with the ends of its interval; an empty end is open."""
+    at = {name: header.index(name) for name in (*_LONG, "total") if name in header}
+    others = [j for j in range(len(header)) if j not in at.values()]
+    if len(others) > grouped:
+        names = listing(header[j] for j in others)
+        remedy = "leave out all but the column of groups" if grouped else "name the column of groups with --groups"
+        raise InvalidInputError(f"--totals {path}: beside class, low, high and total it has {names}; {remedy}")
+    if len(others) < grouped:
+        raise InvalidInputError(f"--totals {path}: has no column that names the groups")
+    cells = _without_missing(rows, na)
+    ends = [
+        {j: _number(row[j], f"--totals {path}: row {i}, column {name!r}") for name, j in at.items() if name != "class"}
+        for i, row in enumerate(cells, start=1)
+    ]
+    parts: dict[Any, list[tuple[object, Any]]] = {}
+    for row, part in zip(cells, _shares(ends), strict=True):
+        if not row[at["class"]] or (grouped and not row[others[0]]):
+            raise InvalidInputError(f"--totals {path}: a row has no class or no group")
+        asked = interval(*(part[at[name]] for name in ("low", "high", "total") if name in at))
+        of = parts.setdefault(group(row[others[0]]) if grouped else None, [])
+        if asked is not None:
+            of.append((label(row[at["class"]]), asked))
+    found = {name: _named(path, "class", of) for name, of in parts.items()}
+    return found if grouped else found[None]
 
 
 def _without_missing(rows: list[list[str]], na: Collection[str]) -> list[list[str]]:

@@ -17,13 +17,14 @@ from treewright.data.reduction import (
 )
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
 from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling, weight_unit
-from treewright.data.totals import ClassTotals, parse_totals
+from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 
 __all__ = [
     "Choose",
     "ClassTotals",
     "Compact",
     "Features",
+    "LabelledRows",
     "Merge",
     "PointTotals",
     "Problem",
@@ -31,6 +32,7 @@ __all__ = [
     "Sample",
     "Scale",
     "Scaling",
+    "TotalsRules",
     "Weighted",
     "biased_sample",
     "distinct_rows",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable
 from datetime import date, time, timedelta
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ __all__ = [
     "is_missing_value",
     "is_text",
     "listing",
+    "meant",
     "missing_mask",
     "numbered_groups",
     "plain",
@@ -58,6 +60,20 @@ def listing(values: Iterable[object], limit: int = 10) -> str:
     shown = [show(v) for v in values]
     more = f", ... ({len(shown)} in all)" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
+
+
+def meant(name: object, known: Collection[object]) -> str:
+    """Words for an unknown name: the known ones that are written most like it, and all of them.
+
+    Examples
+    --------
+    >>> meant("High", ["high", "low"])
+    "did you mean 'high'? There are 'high', 'low'"
+    """
+    written = {str(plain(value)).strip().casefold(): value for value in known}
+    near = difflib.get_close_matches(str(plain(name)).strip().casefold(), list(written)[:10_000], n=3)
+    hint = f"did you mean {' or '.join(show(written[text]) for text in near)}? " if near else ""
+    return f"{hint}There are {listing(known)}" if known else f"{hint}There are none"
 
 
 def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:

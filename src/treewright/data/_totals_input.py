@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, is_missing_value, listing, plain, show
+from treewright.data._checks import AnyArray, is_missing_value, listing, meant, plain, show
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Asked", "by_label", "named_classes", "plain_totals", "read_group"]
+__all__ = ["Asked", "by_label", "interval", "named_classes", "plain_totals", "read_group"]
+
+_LONG = ("class", "low", "high")
+"""Columns of a frame of intervals, beside "total" and the one that names groups."""
+
+OPEN = 2**62
+"""Upper end of an interval of counts that has none."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +38,16 @@ class Asked:
         return ends if self.is_interval else ends[0]
 
 
-def plain_totals(totals: Any, classes: AnyArray) -> Any:
+def plain_totals(totals: Any, classes: AnyArray, grouped: bool) -> Any:
     """Return frames, series and mappings as dicts, one dict a group for a frame; anything else as it is.
 
     Columns of a polars frame are always strings; they are read as the classes that are written so. An empty cell of a
     frame or series leaves its class free.
     """
     if isinstance(totals, Mapping):
-        return _as_dict([(key, plain_totals(value, classes)) for key, value in totals.items()])
+        return _as_dict([(key, plain_totals(value, classes, grouped)) for key, value in totals.items()])
+    if hasattr(totals, "columns") and (set(_LONG) <= set(totals.columns)):
+        return _intervals(totals, classes, grouped)
     if hasattr(totals, "columns") and hasattr(totals, "index"):  # pandas frame
         names, groups = list(totals.columns), totals.index.tolist()
         _refuse_repeated(names, "column")
@@ -52,14 +60,56 @@ def plain_totals(totals: Any, classes: AnyArray) -> Any:
         names = totals.index.tolist()
         _refuse_repeated(names, "row")
         if any(isinstance(value, Mapping) for value in totals.tolist()):
-            return plain_totals(totals.to_dict(), classes)
+            return plain_totals(totals.to_dict(), classes, grouped)
         return _rows([None], names, [[value] for value in totals.tolist()])[None]
     return totals
 
 
+def _intervals(totals: Any, classes: AnyArray, grouped: bool) -> dict[object, Any]:
+    """Totals of a frame with a row for each class, of each group."""
+    names = list(totals.columns)
+    _refuse_repeated(names, "column")
+    others = [name for name in names if name not in (*_LONG, "total")]
+    if len(others) > 1:
+        raise InfeasibleTotalsError(
+            f"totals have columns 'class', 'low' and 'high' and besides {listing(others)}; one of them may name groups"
+        )
+    columns = {name: totals[name].tolist() if hasattr(totals, "index") else totals[name].to_list() for name in names}
+    groups = columns[others[0]] if others else totals.index.tolist() if grouped and hasattr(totals, "index") else None
+    ends = [columns[name] for name in ("low", "high", "total") if name in columns]
+    cells = zip(columns["class"], *_counts_beside_gaps(ends), strict=True)
+    found = [(_label_of(label, classes), interval(*values)) for label, *values in cells]
+    if groups is None:
+        return _as_dict([entry for entry in found if entry[1] is not None])
+    if any(map(is_missing_value, groups)):
+        raise InfeasibleTotalsError("totals have a row without a group")
+    _refuse_repeated([group for group in groups if not isinstance(group, Hashable)], "group")
+    parts: dict[object, list[tuple[object, Any]]] = {plain(group): [] for group in groups}
+    for group, entry in zip(groups, found, strict=True):
+        if entry[1] is not None:
+            parts[plain(group)].append(entry)
+    return {group: _as_dict(part) for group, part in parts.items()}
+
+
+def interval(low: Any, high: Any, total: Any = None) -> Any:
+    """A total from the cells of its row: a pair, the total itself, or None if all are empty. An empty end is open."""
+    gone = [is_missing_value(value) for value in (low, high, total)]
+    if not gone[2]:
+        if not (gone[0] and gone[1]):
+            raise InfeasibleTotalsError(
+                f"a row of totals has the total {show(total)} and an end of an interval as well ({show(low)} to "
+                f"{show(high)}); leave one of them empty"
+            )
+        return total
+    if gone[0] and gone[1]:
+        return None
+    is_share = isinstance(plain(high if gone[0] else low), float)
+    return (0.0 if is_share else 0) if gone[0] else low, (1.0 if is_share else OPEN) if gone[1] else high
+
+
 def named_classes(totals: object, grouped: bool, classes: AnyArray) -> list[object]:
     """Return the class labels that totals name, in the order they are named; `classes` are known already."""
-    asked = plain_totals(totals, classes)
+    asked = plain_totals(totals, classes, grouped)
     if not isinstance(asked, dict):
         return []
     if not grouped:
@@ -92,7 +142,8 @@ def read_group(asked: Any, classes: AnyArray, where: str) -> dict[int, Asked]:
     for label, value in by_label(asked, classes, where).items():
         if label not in number:
             raise InfeasibleTotalsError(
-                f"totals{where} name class {show(label)}, which is not among the classes {listing(classes)}"
+                f"totals{where} name class {show(label)}, which is not among the classes; "
+                f"{meant(label, classes.tolist())}"
             )
         read[number[label]] = _read_value(value, f"of class {show(label)}{where}")
     return read
@@ -154,8 +205,8 @@ def _checked(value: Any, what: str) -> float:
     return share
 
 
-def _label_of(name: str, classes: AnyArray) -> object:
-    if classes.dtype.kind not in "biuf":
+def _label_of(name: Any, classes: AnyArray) -> object:
+    if classes.dtype.kind not in "biuf" or not isinstance(name, str):
         return name
     written = {str(label): label for label in classes.tolist()}
     if name in written:
@@ -198,6 +249,8 @@ def _as_dict(pairs: list[tuple[Any, Any]]) -> dict[object, Any]:
 def _refuse_repeated(keys: list[Any], what: str) -> None:
     seen: set[object] = set()
     for key in keys:
+        if not isinstance(key, Hashable):
+            raise InvalidInputError(f"totals have {show(key)} of type {type(key).__name__} as the name of a {what}")
         if key in seen:
             raise InfeasibleTotalsError(f"totals have more than one {what} for {show(key)}")
         seen.add(key)

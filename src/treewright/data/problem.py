@@ -20,6 +20,7 @@ from treewright.data._checks import (
     freeze,
     is_text,
     listing,
+    meant,
     missing_mask,
     plain,
     refuse_dates,
@@ -27,7 +28,8 @@ from treewright.data._checks import (
     uniform,
 )
 from treewright.data._totals_input import named_classes
-from treewright.data.totals import ClassTotals, parse_totals
+from treewright.data.margins import chosen_rows, split_margins
+from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["Problem", "make_problem"]
@@ -52,10 +54,15 @@ class Problem:
     feature_names : tuple of str or None
         Names of the features, if they have any.
     totals : ClassTotals or None
-        What is known about the classes of the unlabelled rows.
+        What is known about the classes of the unlabelled rows; None with several margins.
+    margins : tuple of ClassTotals
+        Totals of several margins, whose groups cross; empty for those of one.
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, 0 for a numerical one (:class:`~treewright.data.mixed.Features`); None where
         all are numerical. A value of a mixed table may be missing, NaN.
+    table : frame, sparse matrix, array or None
+        The rows as they were given, where a model hands them through to another estimator; X is then one constant
+        feature.
 
     See Also
     --------
@@ -74,7 +81,9 @@ class Problem:
     classes: AnyArray
     feature_names: tuple[str, ...] | None = None
     totals: ClassTotals | None = None
+    margins: tuple[ClassTotals, ...] = ()
     n_levels: IntArray | None = None
+    table: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", freeze(np.ascontiguousarray(self.X, dtype=np.float64)))
@@ -147,9 +156,11 @@ def make_problem(
     supervised: bool = True,
     totals: object = None,
     groups: ArrayLike | None = None,
+    rules: TotalsRules | None = None,
     feature_names: Sequence[str] | None = None,
     min_classes: int = 2,
     n_levels: IntArray | None = None,
+    empty_weights: bool = False,
 ) -> Problem:
     """Check what a user passed to ``fit`` and make a :class:`Problem` of it.
 
@@ -169,10 +180,14 @@ def make_problem(
     supervised : bool
         Whether every row must have a label; then -1 is a label like any other.
     totals : object
-        What is known about the classes of the unlabelled rows, see :func:`treewright.data.parse_totals`.
-        Classes that only `totals` name become classes of the problem.
+        What is known about the classes of the unlabelled rows, see :func:`treewright.data.parse_totals`; a list of
+        such for several margins.
     groups : array-like of shape (n_rows,) or None
-        Group of each row, for totals by group. Those of labelled rows are not used.
+        Group of each row, for totals by group; for several margins a list of such, or a frame with a column a margin.
+        Those of labelled rows are used for totals of all rows, and to know which groups there are.
+    rules : TotalsRules or None
+        Which rows totals count, whether classes that only they name become classes of the problem, and how near
+        shares must be met.
     feature_names : sequence of str or None
         Names of the features. By default the columns of a frame, if they are strings.
     min_classes : int
@@ -180,6 +195,8 @@ def make_problem(
     n_levels : ndarray of int, shape (n_features,), or None
         With levels, X is what :class:`~treewright.data.mixed.Features` made of a mixed table: codes of categorical
         features, NaN for missing values. Zeros throughout allow missing values alone.
+    empty_weights : bool
+        Whether the weights of unlabelled rows do not count and may be NaN.
 
     Returns
     -------
@@ -216,26 +233,31 @@ def make_problem(
     check_consistent_length(points, column)
     hidden = _hidden(y, column, supervised, UNLABELLED if unlabeled is None else unlabeled)
     labels = _labels(column[~hidden], n_rows=len(column))
-    weight = _weights(sample_weight, points, ~hidden)
+    weight = _weights(sample_weight, points, ~hidden, empty_weights)
 
     seen, numbers = np.unique(labels, return_inverse=True)
-    classes = seen
+    classes, asked, rules = seen, [], rules or TotalsRules()
     if totals is not None or groups is not None:
-        _check_totals_apply(totals, groups, supervised, n_rows=len(points))
-        extra = named_classes(totals, groups is not None, seen)
+        _check_totals_apply(totals, supervised)
+        asked = split_margins(totals, groups)
+        extra = [name for part, of in asked for name in _named(part, of, len(points), seen)]
         _check_no_mark(extra, UNLABELLED if unlabeled is None else unlabeled)
-        classes = _joined(seen, extra)
+        classes = _joined(seen, list(dict.fromkeys(extra)), rules.allow_new_classes)
     if len(classes) < min_classes:
         raise InvalidInputError(_too_few(classes, min_classes, column[hidden & ~missing_mask(column)]))
     code = np.full(len(points), UNLABELLED, dtype=np.int64)
     code[~hidden] = np.searchsorted(classes, seen)[numbers]
 
-    asked = None
-    if totals is not None:
-        chosen = None if groups is None else as_column(groups, "groups")[hidden]
-        asked = parse_totals(totals, classes, int(np.count_nonzero(hidden)), chosen)
+    margins = tuple(_parsed(part, of, classes, code, rules) for part, of in asked)
     return Problem(
-        X=points, y=code, weight=weight, classes=classes, feature_names=names, totals=asked, n_levels=n_levels
+        X=points,
+        y=code,
+        weight=weight,
+        classes=classes,
+        feature_names=names,
+        totals=margins[0] if len(margins) == 1 else None,
+        margins=margins if len(margins) > 1 else (),
+        n_levels=n_levels,
     )
 
 
@@ -307,8 +329,13 @@ def _too_few(classes: AnyArray, min_classes: int, marked: AnyArray) -> str:
 # ---------------------------------------------------------------------- weights
 
 
-def _weights(sample_weight: ArrayLike | float | None, points: FloatArray, labelled: BoolArray) -> FloatArray:
+def _weights(
+    sample_weight: ArrayLike | float | None, points: FloatArray, labelled: BoolArray, empty: bool
+) -> FloatArray:
     given = None if sample_weight is None else np.asarray(sample_weight)
+    if given is not None and empty and given.shape == labelled.shape and given.dtype.kind in "fO":
+        gone = ~labelled & missing_mask(given)
+        given = sample_weight = np.where(gone, 1.0, given) if gone.any() else given
     if given is not None and given.shape == (len(points),) and given.dtype.kind == "f":
         bad = ~np.isfinite(given)
         if bad.any():
@@ -334,15 +361,29 @@ def _weights(sample_weight: ArrayLike | float | None, points: FloatArray, labell
 # ---------------------------------------------------------------------- totals
 
 
-def _check_totals_apply(totals: object, groups: object, supervised: bool, n_rows: int) -> None:
+def _check_totals_apply(totals: object, supervised: bool) -> None:
     if totals is None:
         raise InvalidInputError("groups are given without totals; pass totals by group, or leave groups out")
     if supervised:
         raise InvalidInputError("totals are about unlabelled rows, and a supervised model has none")
+
+
+def _named(totals: object, groups: ArrayLike | None, n_rows: int, classes: AnyArray) -> list[object]:
+    """Classes that totals name, whose groups have been looked at."""
     if groups is not None:
         n_groups = len(as_column(groups, "groups"))
         if n_groups != n_rows:
             raise InfeasibleTotalsError(f"groups has {n_groups} entries, X has {n_rows} rows; give one group a row")
+    return named_classes(totals, groups is not None, classes)
+
+
+def _parsed(
+    totals: object, groups: ArrayLike | None, classes: AnyArray, code: IntArray, rules: TotalsRules
+) -> ClassTotals:
+    hidden = code == UNLABELLED
+    labelled = LabelledRows(code[~hidden], chosen_rows(groups, ~hidden))
+    n_hidden = int(np.count_nonzero(hidden))
+    return parse_totals(totals, classes, n_hidden, chosen_rows(groups, hidden), labelled=labelled, rules=rules)
 
 
 def _check_no_mark(names: list[object], mark: object) -> None:
@@ -355,8 +396,8 @@ def _is_whole(name: object) -> bool:
     return isinstance(name, int | float) and not isinstance(name, bool) and math.isfinite(name) and name == int(name)
 
 
-def _joined(seen: AnyArray, names: list[object]) -> AnyArray:
-    """Classes that rows have, with those that only totals name."""
+def _joined(seen: AnyArray, names: list[object], allowed: bool) -> AnyArray:
+    """Classes that rows have, with those that only totals name, if that is allowed."""
     known = set(seen.tolist())
     extra = [n for n in names if n not in known]
     if not extra:
@@ -373,5 +414,10 @@ def _joined(seen: AnyArray, names: list[object]) -> AnyArray:
                 f"totals name class {show(name)} of type {type(name).__name__}, which is unlike the labels "
                 f"in y: {listing(seen)}"
             )
+    if not allowed:
+        raise InfeasibleTotalsError(
+            f"totals name class {show(extra[0])}, which no label is; {meant(extra[0], seen.tolist())}. If it is meant "
+            "as a class without labelled rows, say allow_new_classes=True (--allow-new-classes)"
+        )
     more = np.array(extra) if kind in "Ub" else np.array(extra).astype(np.float64 if kind == "f" else np.int64)
     return np.unique(np.concatenate([seen, more]))

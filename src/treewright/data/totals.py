@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.data._checks import AnyArray, freeze, listing, numbered_groups, show
+from treewright.arrays import BoolArray, IntArray
+from treewright.data._checks import AnyArray, as_column, freeze, listing, meant, missing_mask, numbered_groups, show
+from treewright.data._totals_bounds import GroupRows, group_bounds
 from treewright.data._totals_input import Asked, plain_totals, read_group
-from treewright.data.point_totals import PointTotals, class_deviations, tight_intervals
-from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.data.point_totals import PointTotals, class_deviations
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, warn_user
 
-__all__ = ["ClassTotals", "parse_totals"]
+__all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "parse_totals"]
 
-_ROUNDING = 1e-9  # shares times rows that are this near to an integer are that integer
-_SHARE_SUM = 1e-6  # shares whose sum is this near to 1 are all of the rows
+
+@dataclass(frozen=True)
+class TotalsRules:
+    """How totals are meant.
+
+    Attributes
+    ----------
+    of : {"unlabeled", "all"}
+        Whether they count the unlabelled rows or all; from those of all the labelled rows are subtracted.
+    allow_new_classes : bool
+        Whether they may name classes that no label has. By default that is taken for a misspelling.
+    tolerance : float
+        By how much a share may be missed, as a share; the nearest count is always allowed.
+    """
+
+    of: str = "unlabeled"
+    allow_new_classes: bool = False
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.of not in ("unlabeled", "all"):
+            raise InvalidInputError(f"totals_of is {show(self.of)}; expected 'unlabeled' or 'all'")
+        if isinstance(self.tolerance, bool) or not isinstance(self.tolerance, int | float | np.number):
+            raise InvalidInputError(f"totals_tolerance is {show(self.tolerance)}; expected a number from 0 to 1")
+        if not 0 <= self.tolerance <= 1:
+            raise InvalidInputError(f"totals_tolerance is {show(self.tolerance)}; expected a share from 0 to 1")
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """The labelled rows as totals see them: class numbers, and groups where there are any.
+
+    Weights do not count: a row is a row.
+    """
+
+    y: IntArray
+    groups: AnyArray | None = None
+
+    def by_class(self, n_classes: int) -> IntArray:
+        """Rows of each class."""
+        return np.bincount(self.y, minlength=n_classes).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +115,11 @@ class ClassTotals:
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.low.shape[1])
+
+    @property
+    def free(self) -> BoolArray:
+        """Groups of which nothing is asked."""
+        return np.all((self.low == 0) & (self.high == self.size[:, None]), axis=1)
 
     @property
     def is_exact(self) -> bool:
@@ -158,7 +203,15 @@ class ClassTotals:
         return self.reached(self.count(y_pred), classes)
 
 
-def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: ArrayLike | None = None) -> ClassTotals:
+def parse_totals(
+    totals: Any,
+    classes: ArrayLike,
+    n_unlabelled: int,
+    groups: ArrayLike | None = None,
+    *,
+    labelled: LabelledRows | None = None,
+    rules: TotalsRules | None = None,
+) -> ClassTotals:
     """Read class totals of the unlabelled rows and refuse what is impossible.
 
     Parameters
@@ -171,12 +224,18 @@ def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: Arr
         are named by the index (pandas) or by the first column (polars). A class whose cell is empty is free in that
         group. Empty cells make floats of the counts of a pandas frame: in a frame that has some, floats are counts if
         all are whole numbers.
+        A frame with columns "class", "low" and "high" has intervals, a row for each class, of each group if there is
+        one more column (or, pandas, an index) that names it; "total" may be a column too. An empty end is open.
     classes : array-like of shape (n_classes,)
         Labels of the classes, in order.
     n_unlabelled : int
         Number of unlabelled rows.
     groups : array-like of shape (n_unlabelled,) or None
         Group of each unlabelled row.
+    labelled : LabelledRows or None
+        The labelled rows, for totals of all rows, and for advice where totals fit these.
+    rules : TotalsRules or None
+        Which rows are counted, and how near shares must be met.
 
     Returns
     -------
@@ -194,9 +253,10 @@ def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: Arr
     -----
     A share becomes the nearest count, and ``(low, high)`` the counts between them. Shares that sum to 1 are
     rounded together by largest remainders, ties in class order, so that their counts sum to the rows of the
-    group. The same is done with shares whose nearest counts would be more than the rows. The upper end of an
-    interval may be above the number of rows. Groups without unlabelled rows may be named if they ask for
-    none.
+    group; the sum of shares of few digits, 0.333 for a third, may miss 1 by their rounding, up to 0.01. The same is
+    done with shares whose nearest counts would be more than the rows. The upper end of an interval may be above the
+    number of rows. Groups that have no row at all are refused, as they are misspelled more often than meant, unless
+    all their totals are 0. Groups without totals are free, with a warning.
 
     Examples
     --------
@@ -209,47 +269,84 @@ def parse_totals(totals: Any, classes: ArrayLike, n_unlabelled: int, groups: Arr
     treewright.exceptions.InfeasibleTotalsError: totals ask for at least 12 rows (7 of 'a', 5 of 'b'), but
     there are only 10 unlabelled rows
     """
-    labels = np.asarray(classes)
-    asked = plain_totals(totals, labels)
-    if groups is None:
-        if isinstance(asked, dict) and any(isinstance(v, dict) for v in asked.values()):
-            raise InfeasibleTotalsError("totals are given by group, but there are no groups; pass groups, one a row")
-        read = read_group(asked, labels, "")
-        low, high = _bounds(read, labels, n_unlabelled, where="", rows="unlabelled rows")
-        return ClassTotals(
-            groups=(None,),
-            group_of=np.zeros(n_unlabelled, dtype=np.int64),
-            low=low[None, :],
-            high=high[None, :],
-            size=np.array([n_unlabelled]),
-            asked=_plain_asked(read, labels),
+    labels, rules = np.asarray(classes), rules or TotalsRules()
+    asked = plain_totals(totals, labels, grouped=groups is not None)
+    known = labelled or LabelledRows(np.zeros(0, dtype=np.int64))
+
+    def read(of: str) -> ClassTotals:
+        if groups is None:
+            return _of_all_groups(asked, labels, n_unlabelled, known, of, rules.tolerance)
+        return _by_group(asked, labels, n_unlabelled, groups, known, of, rules.tolerance)
+
+    try:
+        found = read(rules.of)
+    except InfeasibleTotalsError as error:
+        raise InfeasibleTotalsError(f"{error}{_advice(read, rules.of, n_unlabelled, len(known.y))}") from error
+    if groups is not None:
+        _warn_of_free(found)
+    return found
+
+
+def _advice(read: Callable[[str], ClassTotals], of: str, n_unlabelled: int, n_labelled: int) -> str:
+    """What to say where totals would fit the rows if they were meant otherwise."""
+    if not n_labelled:
+        return ""
+    try:
+        read("all" if of == "unlabeled" else "unlabeled")
+    except (InfeasibleTotalsError, InvalidInputError):
+        return ""
+    if of == "unlabeled":
+        return (
+            f". They fit all {n_unlabelled + n_labelled} rows, the {n_labelled} labelled ones included: if that is "
+            "what they count, say totals_of='all' (--totals-of all)"
         )
-    return _by_group(asked, labels, n_unlabelled, groups)
+    return f". They fit the {n_unlabelled} unlabelled rows alone: if these are what they count, leave totals_of out"
 
 
-def _by_group(asked: Any, classes: AnyArray, n_unlabelled: int, groups: ArrayLike) -> ClassTotals:
+def _of_all_groups(
+    asked: Any, classes: AnyArray, n_unlabelled: int, labelled: LabelledRows, of: str, tolerance: float
+) -> ClassTotals:
+    if isinstance(asked, dict) and any(isinstance(v, dict) for v in asked.values()):
+        raise InfeasibleTotalsError("totals are given by group, but there are no groups; pass groups, one a row")
+    read = read_group(asked, classes, "")
+    rows = GroupRows(n_unlabelled, labelled.by_class(len(classes)), of == "all")
+    low, high = group_bounds(read, classes, rows, tolerance)
+    return ClassTotals(
+        groups=(None,),
+        group_of=np.zeros(n_unlabelled, dtype=np.int64),
+        low=low[None, :],
+        high=high[None, :],
+        size=np.array([n_unlabelled]),
+        asked=_plain_asked(read, classes),
+    )
+
+
+def _by_group(
+    asked: Any,
+    classes: AnyArray,
+    n_unlabelled: int,
+    groups: ArrayLike,
+    labelled: LabelledRows,
+    of: str,
+    tolerance: float,
+) -> ClassTotals:
     names, group_of = _numbered(groups, n_unlabelled)
     if not isinstance(asked, dict):
         raise InvalidInputError(
             f"totals are {show(asked)} of type {type(asked).__name__}; with groups, write {{group: totals}} "
             "or pass a frame with a row a group and a column a class"
         )
-    lacking = [name for name in names if name not in asked]
-    if lacking:
-        hint = "; these are classes: leave groups out" if asked and set(asked) <= set(classes.tolist()) else ""
-        raise InfeasibleTotalsError(
-            f"group {show(lacking[0])} has unlabelled rows but no totals ({len(lacking)} such groups); "
-            f"totals name {listing(asked)}{hint}"
-        )
-    known, read = set(names), {name: read_group(asked[name], classes, f" of group {show(name)}") for name in asked}
-    for name in asked:
-        if name not in known:
-            _check_empty(name, read[name], classes, names)
+    elsewhere = _counted(labelled, len(classes), every=of == "all")
+    _check_known(asked, names, elsewhere, classes)
+    read = {name: read_group(asked[name], classes, f" of group {show(name)}") for name in asked}
+    none = np.zeros(len(classes), dtype=np.int64)
     size = np.bincount(group_of, minlength=len(names))
-    parts = [
-        _bounds(read[name], classes, int(m), f" of group {show(name)}", f"unlabelled rows of group {show(name)}")
+    rows = {
+        name: GroupRows(int(m), elsewhere.get(name, none), of == "all", f" of group {show(name)}")
         for name, m in zip(names, size, strict=True)
-    ]
+    }
+    _check_others(read, rows, elsewhere, classes, of, tolerance)
+    parts = [group_bounds(read.get(name, {}), classes, rows[name], tolerance) for name in names]
     shape = (len(names), len(classes))
     return ClassTotals(
         groups=tuple(names),
@@ -268,88 +365,73 @@ def _numbered(groups: ArrayLike, n_unlabelled: int) -> tuple[Sequence[Any], IntA
     return numbered_groups(groups, n_unlabelled, f"there are {rows}", missing, InfeasibleTotalsError)
 
 
-def _check_empty(name: object, asked: dict[int, Asked], classes: AnyArray, names: Sequence[Any]) -> None:
-    """Refuse totals of a group without unlabelled rows, unless they ask for none."""
-    for k, total in asked.items():
-        if total.low > 0 and not total.is_share:
+def _counted(labelled: LabelledRows, n_classes: int, every: bool) -> dict[Any, IntArray]:
+    """Labelled rows by group and class; if `every` row counts, all must have a group."""
+    if labelled.groups is None:
+        return {}
+    column = as_column(labelled.groups, "groups")
+    gone = missing_mask(column)
+    if every and gone.any():
+        raise InfeasibleTotalsError(
+            f"{np.count_nonzero(gone)} of {len(column)} labelled rows have no group (NaN or None), first the labelled "
+            f"row number {np.argmax(gone)}; totals of all rows count these too"
+        )
+    if not len(column) or gone.all():
+        return {}
+    number = {name: g for g, name in enumerate(dict.fromkeys(column[~gone].tolist()))}
+    place = np.array([number[name] for name in column[~gone].tolist()])
+    cell = place * n_classes + labelled.y[~gone]
+    counts = np.bincount(cell, minlength=len(number) * n_classes).reshape(-1, n_classes)
+    return {name: counts[g] for name, g in number.items()}
+
+
+def _check_known(asked: dict[Any, Any], names: Sequence[Any], labelled: Collection[Any], classes: AnyArray) -> None:
+    """Refuse groups that no row has, unless nothing is asked of them."""
+    known = dict.fromkeys([*names, *labelled])
+    hint = "; these are classes: leave groups out" if asked and set(asked) <= set(classes.tolist()) else ""
+    for name in asked:
+        if name not in known and not _asks_for_none(asked[name]):
             raise InfeasibleTotalsError(
-                f"totals ask for {int(total.low)} rows of class {show(classes[k])} in group {show(name)}, "
-                f"which no unlabelled row has; groups of unlabelled rows: {listing(names)}"
+                f"totals name group {show(name)}, which no row has; {meant(name, list(known))}{hint}"
             )
+
+
+def _asks_for_none(asked: Any) -> bool:
+    values = list(asked.values()) if isinstance(asked, dict) else [asked]
+    return bool(values) and all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v == 0 for v in values)
+
+
+def _check_others(
+    read: dict[Any, dict[int, Asked]],
+    rows: dict[Any, GroupRows],
+    labelled: dict[Any, IntArray],
+    classes: AnyArray,
+    of: str,
+    tolerance: float,
+) -> None:
+    """Refuse totals of groups without unlabelled rows that these contradict."""
+    for name in read:
+        if name in rows:
+            continue
+        if of == "all" and name in labelled:
+            group_bounds(read[name], classes, GroupRows(0, labelled[name], True, f" of group {show(name)}"), tolerance)
+            continue
+        for k, total in read[name].items():
+            if total.low > 0 and not total.is_share:
+                raise InfeasibleTotalsError(
+                    f"totals ask for {int(total.low)} rows of class {show(classes[k])} in group {show(name)}, "
+                    f"which no unlabelled row has; groups of unlabelled rows: {listing(rows)}"
+                )
+
+
+def _warn_of_free(totals: ClassTotals) -> None:
+    lacking = {name: int(m) for name, m in zip(totals.groups, totals.size, strict=True) if name not in totals.asked}
+    if lacking:
+        noun, verb, be = ("group", "has", "is") if len(lacking) == 1 else ("groups", "have", "are")
+        rows = sum(lacking.values())
+        warn_user(f"{noun} {listing(lacking)} with {rows} unlabelled rows {verb} no totals and {be} free")
 
 
 def _plain_asked(asked: dict[int, Asked], classes: AnyArray) -> dict[Any, Any]:
     labels = classes.tolist()
     return {labels[k]: total.value for k, total in asked.items()}
-
-
-# ---------------------------------------------------------------------- one group
-
-
-def _bounds(
-    total: dict[int, Asked], classes: AnyArray, n_rows: int, where: str, rows: str
-) -> tuple[IntArray, IntArray]:
-    """Return fewest and most rows of each class among `n_rows`, tight."""
-    shares = {k: total[k].low for k in sorted(total) if total[k].is_share and not total[k].is_interval}
-    _check_shares(shares, classes, where)
-    low, high = np.zeros(len(classes), dtype=np.int64), np.full(len(classes), n_rows, dtype=np.int64)
-    for k, t in total.items():
-        low[k], high[k] = _counts(t, n_rows, f"of class {show(classes[k])}{where}", rows)
-    if shares:
-        chosen = np.array(list(shares))
-        low[chosen] = high[chosen] = _rounded(np.array(list(shares.values())), n_rows)
-    if low.sum() > n_rows:
-        parts = ", ".join(f"{low[k]} of {show(classes[k])}" for k in np.flatnonzero(low))
-        raise InfeasibleTotalsError(
-            f"totals{where} ask for at least {low.sum()} rows ({parts}), but there are only {n_rows} {rows}"
-        )
-    if high.sum() < n_rows:
-        parts = ", ".join(f"{high[k]} of {show(classes[k])}" for k in range(len(classes)))
-        raise InfeasibleTotalsError(
-            f"totals{where} allow at most {high.sum()} rows ({parts}), but there are {n_rows} {rows}"
-        )
-    tight_low, tight_high = tight_intervals(low[None], high[None], np.array([n_rows]))
-    return tight_low[0], tight_high[0]
-
-
-def _counts(total: Asked, n_rows: int, what: str, rows: str) -> tuple[int, int]:
-    if not total.is_share:
-        if total.low > n_rows:
-            least = "at least " if total.is_interval else ""
-            raise InfeasibleTotalsError(
-                f"{least}{int(total.low)} rows {what} are asked, but there are only {n_rows} {rows}"
-            )
-        return int(total.low), min(int(total.high), n_rows)
-    if not total.is_interval:
-        return 0, n_rows  # rounded together with the other shares
-    low = int(np.ceil(total.low * n_rows - _ROUNDING))
-    high = int(np.floor(total.high * n_rows + _ROUNDING))
-    if low > high:
-        raise InfeasibleTotalsError(
-            f"no whole number of the {n_rows} {rows} lies between the shares {total.low} and {total.high} {what}"
-        )
-    return low, high
-
-
-def _check_shares(shares: dict[int, float], classes: AnyArray, where: str) -> None:
-    total = sum(shares.values())
-    parts = ", ".join(f"{share} of {show(classes[k])}" for k, share in shares.items())
-    if total > 1 + _SHARE_SUM:
-        raise InfeasibleTotalsError(f"shares{where} sum to {total:.6g}, above 1 ({parts})")
-    if len(shares) == len(classes) and total < 1 - _SHARE_SUM:
-        raise InfeasibleTotalsError(f"shares{where} of all classes sum to {total:.6g}, not to 1 ({parts})")
-
-
-def _rounded(shares: FloatArray, n_rows: int) -> IntArray:
-    """Round shares of `n_rows` to counts; those that sum to 1, to counts that sum to `n_rows`."""
-    total = float(shares.sum())
-    whole = abs(total - 1) <= _SHARE_SUM
-    nearest = np.floor(shares * n_rows + 0.5 + _ROUNDING).astype(np.int64)
-    if not whole and nearest.sum() <= n_rows:
-        return nearest
-    exact = (shares / total if whole else np.append(shares, 1 - total)) * n_rows
-    counts = np.floor(exact + _ROUNDING).astype(np.int64)
-    remainder = np.round(exact - counts, 9)
-    first = np.argsort(-remainder, kind="stable")[: n_rows - int(counts.sum())]
-    counts[first] += 1
-    return counts[: len(shares)]

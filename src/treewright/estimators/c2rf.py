@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.ensemble import VotingClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.model import SolvedModel, new_rows, settings_of
+from treewright.data.rows import is_frame
+from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.common.model import Given, SolvedModel, new_rows, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
+from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.c2rf.votes import vote_shares
 from treewright.training.c2rf import C2RFSettings, train_c2rf
@@ -43,7 +47,8 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     ----------
     estimator : ensemble, list of classifiers or None
         An ensemble of scikit-learn whose ``estimators_`` are classifiers (random forests, extra trees, bagging,
-        voting), or a list of classifiers or of (name, classifier). None is a random forest of 200 trees;
+        voting), a pipeline that ends with one, or a list of classifiers or of (name, classifier). Pipelines, lists and
+        voting get frames as they are, and all that take them sparse matrices. None is a random forest of 200 trees;
         :func:`treewright.paper_forest` is the paper's.
     class_prices : bool
         Whether classes have prices; False is the paper's model.
@@ -88,6 +93,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         No weights have a smaller objective.
     transduction_
         Labels of all training rows: the given ones, and the weighted vote on unlabelled ones.
+    transduction_proba_
     totals_
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of those of the members, if they have any.
@@ -142,26 +148,9 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             "estimator_": found.members.ensemble,
             "estimators_": [member.classifier for member in found.members.members],
             "weights_": found.weights,
-            **self._fitted_prices(found.prices),
+            **self._fitted_prices(found.prices, found.shifts, found.shares),
         }
         return found.record, fitted | transduced(problem, found.numbers)
-
-    def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
-        """Predict class probabilities: the weighted shares of the votes, times the exponential of the prices.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, for a model with totals by group; None if it is not known.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Shares, columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(self._decisions(X, groups), axis=1))
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -175,7 +164,22 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             total[own] += weight * member.classifier.feature_importances_
         return total / self.weights_.sum()
 
-    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        rows = new_rows(self, X)
-        shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
-        return np.asarray(np.log(shares) + prices_of(self.class_prices_, groups, len(rows)))
+    def _class_scores(self, X: ArrayLike) -> FloatArray:
+        rows = self._given_rows(X)  # says so if there is no fit
+        return np.asarray(np.log(vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))))
+
+    # ------------------------------------------------------------------ rows that are handed through
+
+    def _hands_through(self, X: Any) -> bool:
+        """Members of other ensembles get arrays, whatever the ensemble was given."""
+        kept = isinstance(self.estimator, list | tuple | Pipeline | VotingClassifier)
+        if isinstance(self.estimator, list | tuple):
+            return is_frame(X) or sparse.issparse(X)
+        return (kept or sparse.issparse(X)) and hands_through(self.estimator, X)
+
+    def _checked_rows(self, given: Given) -> Given:
+        return handed_rows(self, given) if self._hands_through(given.X) else super()._checked_rows(given)
+
+    def _given_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        return new_handed_rows(self, X) if self._hands_through(X) else new_rows(self, X)

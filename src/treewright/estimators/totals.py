@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.model import new_rows, wrapped_kind
+from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.totals_model import PricedModel, prices_of, transduced
+from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import response_of
+from treewright.search.totals.shift import shifted
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord
 from treewright.training.totals import NO_SCORES, train_totals
@@ -40,14 +41,16 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     .. math:: label(x) = \arg\max_k \; score_k(x) + price_k
 
-    For probabilities that is a shift of the prior. Without totals all prices are 0, and the labels are those of the
-    largest score.
+    Probabilities are shifted so that they sum to the totals. :meth:`transduce` labels other rows within other totals.
+    Totals of several margins (by region and by sex) are a list. Without totals all prices are 0, and the labels are
+    those of the largest score.
 
     Parameters
     ----------
     estimator : classifier or None
-        A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included; it gets arrays
-        of floats. None is a random forest of 200 trees. Where its ``random_state`` is None it is seeded from ours.
+        A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included. It gets frames
+        and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). None, for numbers without
+        gaps, is a random forest of 200 trees. Where its ``random_state`` is None it is seeded from ours.
     unlabeled
     random_state
         Seed of the estimator, and of the order in which rows with tied scores are taken.
@@ -67,6 +70,9 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         above ``price_0 - price_1``, halfway between the last row on one side and the first on the other.
     transduction_
         Labels of all training rows: the given ones, and within the totals those of unlabelled rows.
+    transduction_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of all training rows: 1 for a given label; those of unlabelled rows sum to the totals, in each
+        group (to their nearer ends, where they are intervals that bind).
     totals_
         Group, class, low, high, reached and deviation (always 0), for each group and class; empty without totals.
     status_ : {"optimal"}
@@ -120,6 +126,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
     random_state: Any = parameter(default=None, allowed=["random_state"])
 
+    _crossing = True
+
     def _prepared(self, weighted: bool) -> tuple[Any, bool]:
         return self._checked_estimator(weighted), weighted
 
@@ -128,37 +136,29 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)
         found = train_totals(problem, estimator, default, default or weighted, rng, budget)
-        fitted = {"estimator_": found.scores.classifier, "_scores": found.scores, **self._fitted_prices(found.prices)}
+        fitted = {"estimator_": found.scores.classifier, "_scores": found.scores}
+        fitted |= self._fitted_prices(found.prices, found.divided.shifts, found.shares)
         return found.record, fitted | transduced(problem, found.numbers)
 
-    def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
-        r"""Predict class probabilities, with the prices as a shift of the prior.
-
-        They are proportional to :math:`\exp(score_k + price_k)`: the probabilities of the estimator times
-        :math:`\exp(price_k)`, scaled to the sum 1. For an estimator without probabilities they order rows as its
-        decision function does, but are not calibrated; with two classes they are the logistic function of
-        ``decision_function + price_1 - price_0``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-        groups : array-like of shape (n_samples,) or None
-            Group of each row, as for :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, columns in the order of ``classes_``.
-        """
-        rows = new_rows(self, X)
-        prices = prices_of(self.class_prices_, groups, len(rows))
-        if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not prices.any():
+    def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
+        rows = self._given_rows(X)
+        shift = self._shifts_of(groups, rows.shape[0])
+        if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not shift.any():
             return self._scores.raw(rows)
-        return np.asarray(softmax(self._scores(rows) + prices, axis=1))
+        return shifted(self._scores(rows), shift)
 
-    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        return self.predict_proba(X, groups)
+    def _class_scores(self, X: ArrayLike) -> FloatArray:
+        rows = self._given_rows(X)  # says so if there is no fit
+        return self._scores(rows)
+
+    # ------------------------------------------------------------------ rows that are handed through
+
+    def _checked_rows(self, given: Given) -> Given:
+        return handed_rows(self, given) if hands_through(self.estimator, given.X) else super()._checked_rows(given)
+
+    def _given_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        return new_handed_rows(self, X) if hands_through(self.estimator, X) else new_rows(self, X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -167,6 +167,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         tags.input_tags.positive_only = inner.input_tags.positive_only
+        if self.estimator is not None:
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.input_tags.sparse, inner.input_tags.allow_nan
         tags.non_deterministic = inner.non_deterministic
         return tags
 

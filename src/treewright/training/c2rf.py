@@ -10,6 +10,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
+from treewright.data.rows import unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
 from treewright.search import Incumbent
@@ -22,9 +23,11 @@ from treewright.search.c2rf.votes import (
     wished_weights,
 )
 from treewright.search.c2rf.weights import cut_without_threshold, near_optimum, nearest_weights, search_c2rf
+from treewright.search.totals.shift import shifted
 from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
+from treewright.training.totals import class_shifts
 
 __all__ = ["C2RFFit", "C2RFSettings", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
 
@@ -60,6 +63,10 @@ class C2RFFit:
     """Weights of the members, of mean 1; shape (n_members,)."""
     prices: dict[Any, FloatArray]
     """Prices of the classes by group; under the key None those for rows of unknown group."""
+    shifts: list[dict[Any, FloatArray]]
+    """Shifts of the prior, likewise, by which sums of probabilities are the totals."""
+    shares: FloatArray
+    """Probabilities of all rows, shape (n_rows, n_classes)."""
     numbers: IntArray
     """Class numbers of all rows: the given ones, and the weighted vote on the others; shape (n_rows,)."""
     record: FitRecord
@@ -110,7 +117,7 @@ def train_c2rf(
     fitted = fit_ensemble(given, problem, prefit, solving.seed)
     members = fitted.members
     _check_classes(problem, members)
-    votes = members.votes(problem.X[problem.unlabelled])
+    votes = members.votes(unlabelled_rows(problem))
     n_classes, totals = problem.n_classes, problem.totals
     if start is not None and len(start) != len(members.members):
         start = None
@@ -121,10 +128,15 @@ def train_c2rf(
     prices = dict(zip(names, found.prices, strict=True))
     prices.setdefault(None, found.pooled)
     group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-    scores = np.log(vote_shares(votes, weights, n_classes)) + found.prices[group_of]
+    scores = np.log(vote_shares(votes, weights, n_classes))
     numbers = problem.y.copy()
-    numbers[problem.unlabelled] = scores.argmax(axis=1)
-    return C2RFFit(members, weights, prices, numbers, found.outcome.record)
+    numbers[problem.unlabelled] = (scores + found.prices[group_of]).argmax(axis=1)
+    nothing = np.zeros(n_classes)
+    shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(scores, totals)
+    shares = np.zeros((len(problem.y), n_classes))
+    shares[problem.labelled, problem.y_labelled] = 1.0
+    shares[problem.unlabelled] = shifted(scores, shift)
+    return C2RFFit(members, weights, prices, shifts, shares, numbers, found.outcome.record)
 
 
 def _check_classes(problem: Problem, members: Members) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.ensemble._forest import ForestClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import Problem, Sample, labelled_sample
+from treewright.arrays import BoolArray, IntArray
+from treewright.data import Problem, Sample
+from treewright.data.rows import fitting_rows, is_frame
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
@@ -62,7 +64,7 @@ class Member:
     features: IntArray | None = None
     """Features it is fitted on, None for all."""
 
-    def votes(self, X: np.ndarray) -> IntArray:
+    def votes(self, X: Any) -> IntArray:
         """Class number of each row."""
         rows = X if self.features is None else X[:, self.features]
         label = self.classifier.predict(rows)
@@ -77,15 +79,21 @@ class Members:
     """The fitted ensemble; None for a plain list."""
     members: list[Member]
     """Its members."""
+    prepare: Any = None
+    """The fitted steps of a pipeline before the ensemble; None without any."""
 
-    def votes(self, X: FloatArray) -> IntArray:
+    def votes(self, X: Any) -> IntArray:
         """Class numbers, shape (n_rows, n_members), in the smallest type that holds them."""
+        n_rows = X.shape[0]
         largest = max(int(member.numbers.max()) for member in self.members)
-        votes = np.empty((len(X), len(self.members)), dtype=np.min_scalar_type(largest))
+        votes = np.empty((n_rows, len(self.members)), dtype=np.min_scalar_type(largest))
+        if self.prepare is not None and n_rows:
+            X = self.prepare.transform(X)
+            X = np.asarray(X) if is_frame(X) else X
         # Trees of scikit-learn work on single precision and would each convert the rows anew.
         forest = all(isinstance(member.classifier, DecisionTreeClassifier) for member in self.members)
-        rows = X.astype(np.float32) if forest else X
-        for j, member in enumerate(self.members if len(X) else ()):
+        rows = X.astype(np.float32) if forest and not is_frame(X) else X
+        for j, member in enumerate(self.members if n_rows else ()):
             votes[:, j] = member.votes(rows)
         return votes
 
@@ -116,12 +124,17 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Fitte
     seed : int
         Seed of what has none of its own.
     """
-    labelled = labelled_sample(problem, merged=given is None, rng=np.random.default_rng(seed))
+    labelled = fitting_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
     if isinstance(given, Sequence):
         return _from_list(given, labelled, problem.classes, prefit, seed)
     ensemble = RandomForestClassifier(200, random_state=seed) if given is None else given
     if not prefit:
         ensemble = _fitted(_seeded(ensemble, seed), labelled, problem.classes)
+    if isinstance(ensemble, Pipeline):
+        check_is_fitted(ensemble)
+        found = _taken_apart(ensemble[-1], labelled, problem.classes, fitted_here=not prefit)
+        prepare = ensemble[:-1] if len(ensemble.steps) > 1 else None
+        return replace(found, members=Members(ensemble, found.members.members, prepare))
     return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
 
 
@@ -143,7 +156,9 @@ def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, pref
 def _seeded(estimator: Any, seed: int) -> Any:
     """A clone with a seed where it has none."""
     copy = clone(estimator)
-    if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+    if isinstance(copy, Pipeline):
+        seed_where_unset(copy, seed % _SEED)
+    elif "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
         copy.set_params(random_state=seed % _SEED)
     return copy
 
@@ -153,6 +168,9 @@ def _fitted(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
     y = classes[labelled.y]
     if np.all(labelled.weight == 1.0):
         return estimator.fit(labelled.X, y)
+    if isinstance(estimator, Pipeline):
+        step = f"{estimator.steps[-1][0]}__sample_weight"
+        return estimator.fit(labelled.X, y, **{step: labelled.weight})
     if not has_fit_parameter(estimator, "sample_weight"):
         raise InvalidInputError(f"{type(estimator).__name__} takes no sample_weight, but sample_weight is not constant")
     return estimator.fit(labelled.X, y, sample_weight=labelled.weight)
@@ -161,8 +179,9 @@ def _fitted(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
 def _taken_apart(ensemble: Any, labelled: Sample, classes: np.ndarray, fitted_here: bool) -> FittedEnsemble:
     """Members of a fitted ensemble, with the labelled rows that they did not see if it was fitted on these."""
     check_is_fitted(ensemble)
-    parts = getattr(ensemble, "estimators_", None)
-    if parts is None or not len(parts) or not all(is_classifier(part) for part in np.ravel(np.array(parts, object))):
+    parts: Any = getattr(ensemble, "estimators_", None)
+    flat = np.ravel(parts) if isinstance(parts, np.ndarray) else parts  # which has a column a class in boosting
+    if flat is None or not len(flat) or not all(is_classifier(part) for part in flat):
         raise InvalidInputError(
             f"{type(ensemble).__name__} is not an ensemble of classifiers: it has no estimators_ that vote. "
             "TotalsClassifier cuts any classifier at the totals"

@@ -129,12 +129,15 @@ def train_s2oct(
     teach = _teach(problem, reduction, model, solving, teaching)
     train = _sparse if settings.sparse else _optimal
     outcome, others, guess, teacher = train(model, starts, settings, solving, budget, teach)
-    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome))
-    of_points = np.zeros(len(reduction.points), dtype=np.int64)
-    of_points[model.y < 0] = guess
-    numbers = np.where(problem.labelled, problem.y, reduction.invert(of_points))
-    told = None if teacher is None else teacher.record
-    record = found.record.times(unit)
+
+    def of_rows(labels: IntArray) -> IntArray:
+        of_points = np.zeros(len(reduction.points), dtype=np.int64)
+        of_points[model.y < 0] = labels
+        return np.where(problem.labelled, problem.y, reduction.invert(of_points))
+
+    taught = None if teacher is None else of_rows(teacher.labels())
+    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome), taught)
+    told, record, numbers = None if teacher is None else teacher.record, found.record.times(unit), of_rows(guess)
     return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
 
 

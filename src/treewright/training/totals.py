@@ -9,13 +9,17 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Merge, Problem, Sample, labelled_sample, reduced
+from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
+from treewright.data.margins import cells
+from treewright.data.rows import fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
+from treewright.search.totals.cells import cell_counts
 from treewright.search.totals.scores import ClassScores, Novelty, response_of
+from treewright.search.totals.shift import Margin, rake, shifted
 from treewright.search.totals.transport import divide, divide_groups
 from treewright.training.record import FitRecord, FitStatus, named_trace
 
-__all__ = ["NO_SCORES", "TotalsFit", "train_totals"]
+__all__ = ["NO_SCORES", "Divided", "TotalsFit", "class_shifts", "divide_rows", "train_totals"]
 
 NO_SCORES = (
     "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
@@ -24,17 +28,40 @@ NO_SCORES = (
 
 
 @dataclass(frozen=True)
+class Divided:
+    """Rows divided among the classes, and what brings that about."""
+
+    labels: IntArray
+    """Class number of each row."""
+    prices: dict[Any, FloatArray]
+    """Prices of the classes by group, or by crossing of groups; under the key None those for rows of unknown group."""
+    shifts: list[dict[Any, FloatArray]]
+    """Shifts of the prior by group, of each margin; under the key None those for rows of unknown group."""
+    shift: FloatArray
+    """The shift of each row, or one for all."""
+    note: str = ""
+    """What the user is to be warned of."""
+
+
+@dataclass(frozen=True)
 class TotalsFit:
     """What training ended with."""
 
     scores: ClassScores
     """The fitted classifier, as scores of classes."""
-    prices: dict[Any, FloatArray]
-    """Prices of the classes by group; under the key None those for rows of unknown group."""
+    divided: Divided
+    """The unlabelled rows."""
     numbers: IntArray
     """Class numbers of all rows, within the totals; shape (n_rows,)."""
+    shares: FloatArray
+    """Probabilities of all rows: 1 for a given label, and of others those whose sums are the totals."""
     record: FitRecord
     """How it went."""
+
+    @property
+    def prices(self) -> dict[Any, FloatArray]:
+        """Prices of the classes by group; under the key None those for rows of unknown group."""
+        return self.divided.prices
 
 
 def train_totals(
@@ -45,24 +72,36 @@ def train_totals(
     It sees each distinct row once if `merged`, and is given weights if `weighted`. What is drawn is the order of the
     labelled rows, and of rows with tied scores. The budget only tells the time.
     """
-    # Distinct rows in the order of their content: what follows does not know the order of the file.
-    hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
-    scores = _fitted_scores(problem, classifier, hidden.points.X, merged, weighted, rng)
-    table = scores.adapt(hidden.points.X)[hidden.place]
-    labels, prices = _divided(problem, table, hidden.place, scores, rng)
+    if problem.table is None:
+        # Distinct rows in the order of their content: what follows does not know the order of the file.
+        hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
+        rows, place = hidden.points.X, hidden.place
+        scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
+        table = scores.adapt(rows)[place]
+    else:
+        rows = unlabelled_rows(problem)
+        place = row_numbers(rows)
+        scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
+        table = scores.adapt(rows)
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    divided = divide_rows(table, place, margins, scores.columns, rng)
     numbers = problem.y.copy()
-    numbers[problem.unlabelled] = labels
+    numbers[problem.unlabelled] = divided.labels
+    shares = np.zeros((len(problem.y), problem.n_classes))
+    shares[problem.labelled, problem.y_labelled] = 1.0
+    shares[problem.unlabelled] = shifted(table, divided.shift)
     reason = "the labels have the largest sum of scores"
-    reason += "" if problem.totals is None else " within the totals"
-    record = FitRecord(FitStatus.OPTIMAL, reason, budget.elapsed, None, None, named_trace([], "seconds"))
-    return TotalsFit(scores, prices, numbers, record)
+    reason += " within the totals" if margins else ""
+    empty = named_trace([], "seconds")
+    record = FitRecord(FitStatus.OPTIMAL, reason, budget.elapsed, None, None, empty, note=divided.note)
+    return TotalsFit(scores, divided, numbers, shares, record)
 
 
 def _fitted_scores(
-    problem: Problem, classifier: Any, hidden: FloatArray, merged: bool, weighted: bool, rng: np.random.Generator
+    problem: Problem, classifier: Any, hidden: Any, merged: bool, weighted: bool, rng: np.random.Generator
 ) -> ClassScores:
     """Fit the classifier on the labelled rows, sorted and shuffled."""
-    rows = labelled_sample(problem, merged, rng)
+    rows = fitting_rows(problem, merged, rng)
     assert rows.y is not None
     seen = np.unique(rows.y)
     novelty = Novelty(rows.X, hidden) if len(seen) < problem.n_classes else None
@@ -75,20 +114,96 @@ def _fitted_scores(
     return ClassScores(classifier, np.searchsorted(problem.classes, classifier.classes_), problem.n_classes, novelty)
 
 
-def _divided(
-    problem: Problem, table: FloatArray, content: IntArray, scores: ClassScores, rng: np.random.Generator
-) -> tuple[IntArray, dict[Any, FloatArray]]:
-    """Class numbers of the unlabelled rows, and prices by group."""
-    totals = problem.totals
-    if totals is None:
+def divide_rows(
+    table: FloatArray,
+    content: IntArray,
+    margins: tuple[ClassTotals, ...],
+    columns: IntArray,
+    rng: np.random.Generator,
+) -> Divided:
+    """Divide rows among the classes by their scores, within the totals.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_classes)
+        Scores.
+    content : ndarray of int, shape (n_rows,)
+        Number of each row, equal for equal rows, whatever their order.
+    margins : tuple of ClassTotals
+        Totals of one margin, of several whose groups cross, or none.
+    columns : ndarray of int
+        Classes that have labels.
+    rng : numpy Generator
+        What draws the order of rows with tied scores.
+    """
+    if not margins:
         # Labels of weight 0 are no labels, and without totals nothing speaks for a class that has none.
-        prices = np.full(problem.n_classes, -np.inf)
-        prices[scores.columns] = 0.0
-        return (table + prices).argmax(axis=1), {None: prices}
+        nothing = np.full(table.shape[1], -np.inf)
+        nothing[columns] = 0.0
+        return Divided((table + nothing).argmax(axis=1), {None: nothing}, [{None: nothing}], nothing)
+    names, group_of = _crossed(margins)
     rank = np.empty(len(table), dtype=np.int64)
-    rank[np.lexsort((totals.group_of, content))] = rng.permutation(len(table))
-    labels, by_group = divide_groups(table, rank, totals.group_of, totals.low, totals.high)
-    thresholds = dict(zip(totals.groups, by_group, strict=True))
-    if None not in thresholds:
-        thresholds[None] = divide(table, rank, totals.low.sum(axis=0), totals.high.sum(axis=0))[1]
-    return labels, thresholds
+    rank[np.lexsort((group_of, content))] = rng.permutation(len(table))
+    if len(margins) == 1:
+        low, high, free, note = margins[0].low, margins[0].high, margins[0].free, ""
+        shifts, shift = class_shifts(table, margins[0])
+    else:
+        found = cell_counts(table, group_of, [Margin(m.group_of, m.low, m.high) for m in margins])
+        low = high = found.counts
+        free, note = np.zeros(len(names), dtype=bool), _contradiction(found.missed)
+        shift = np.asarray(sum(s[m.group_of] for s, m in zip(found.shifts, margins, strict=True)))
+        pooled = _pooled_shift(table, margins[0])
+        shifts = [
+            dict(zip(m.groups, s, strict=True)) | {None: pooled} for s, m in zip(found.shifts, margins, strict=True)
+        ]
+    labels, by_group = divide_groups(table, rank, group_of, low, high)
+    prices = dict(zip(names, by_group, strict=True))
+    if None not in prices:
+        asked = ~free[group_of] if not free.all() else np.ones(len(table), dtype=bool)
+        kept = ~free if not free.all() else np.ones(len(names), dtype=bool)
+        pooled = divide(table[asked], rank[asked], low[kept].sum(axis=0), high[kept].sum(axis=0))[1]
+        prices[None] = pooled
+        # Where nothing is known of a group, it is cut like all others together.
+        for g in np.flatnonzero(free):
+            prices[names[g]] = pooled
+        labels[~asked] = (table[~asked] + pooled).argmax(axis=1)
+    return Divided(labels, prices, shifts, shift, note)
+
+
+def _crossed(margins: tuple[ClassTotals, ...]) -> tuple[list[Any], IntArray]:
+    """Groups, or the crossings of those of several margins, and the number of each row's."""
+    if len(margins) == 1:
+        return list(margins[0].groups), margins[0].group_of
+    return cells(margins)
+
+
+def _contradiction(missed: int) -> str:
+    if not missed:
+        return ""
+    return (
+        f"the margins contradict one another: no labels meet all totals, those nearest to them miss {missed} in all "
+        "(totals_ has which)"
+    )
+
+
+def class_shifts(table: FloatArray, totals: ClassTotals) -> tuple[list[dict[Any, FloatArray]], FloatArray]:
+    """Shifts of the prior by group, by which sums of probabilities are within the totals, and those of the rows.
+
+    A group of which nothing is asked has that of all others together.
+    """
+    (by_group,) = rake(table, [Margin(totals.group_of, totals.low, totals.high)])
+    if totals.groups == (None,):
+        return [{None: by_group[0]}], by_group[0]
+    pooled = _pooled_shift(table, totals)
+    by_group[totals.free] = pooled
+    return [dict(zip(totals.groups, by_group, strict=True)) | {None: pooled}], by_group[totals.group_of]
+
+
+def _pooled_shift(table: FloatArray, totals: ClassTotals) -> FloatArray:
+    """The shift of all groups together of which something is asked."""
+    kept = ~totals.free
+    if not kept.any():
+        return np.zeros(table.shape[1])
+    rows = table[kept[totals.group_of]]
+    ends = (end[kept].sum(axis=0, keepdims=True) for end in (totals.low, totals.high))
+    return rake(rows, [Margin(np.zeros(len(rows), dtype=np.int64), *ends)])[0][0]

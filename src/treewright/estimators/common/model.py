@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Problem, make_problem
+from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, show
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
@@ -64,7 +64,9 @@ class Given:
     sample_weight: ArrayLike | None = None
     totals: Any = None
     groups: ArrayLike | None = None
+    rules: TotalsRules | None = None
     graph: Any = None
+    handed: bool = False
     noted: dict[str, Any] = field(default_factory=dict)
 
     def without_features(self) -> Given:
@@ -100,9 +102,20 @@ def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
 
 def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
     """Make the problem of a fit."""
-    rows, y, weight, totals, groups = given.X, given.y, given.sample_weight, given.totals, given.groups
+    rows = given.without_features().X if given.handed else given.X
+    y, weight, totals, groups = given.y, given.sample_weight, given.totals, given.groups
     try:
-        return make_problem(rows, y, weight, supervised=False, unlabeled=unlabeled, totals=totals, groups=groups)
+        return make_problem(
+            rows,
+            y,
+            weight,
+            supervised=False,
+            unlabeled=unlabeled,
+            totals=totals,
+            groups=groups,
+            rules=given.rules,
+            empty_weights=given.rules is not None,
+        )
     except InvalidInputError:
         # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
         labels = np.asarray(y)

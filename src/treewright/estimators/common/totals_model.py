@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,13 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Problem
-from treewright.data._checks import listing, numbered_groups, show
-from treewright.estimators.common.model import Given, Model, semi_supervised_problem
-from treewright.exceptions import InvalidInputError
+from treewright.data import Problem, TotalsRules, parse_totals
+from treewright.data._checks import listing, numbered_groups
+from treewright.data.margins import group_columns, split_margins
+from treewright.data.rows import row_numbers
+from treewright.estimators.common.model import Given, Model, new_rows, semi_supervised_problem
+from treewright.exceptions import InvalidInputError, warn_user
+from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
+from treewright.training.totals import divide_rows
 
-__all__ = ["PricedModel", "TotalsModel", "prices_of", "transduced"]
+__all__ = ["PricedModel", "TotalsModel", "transduced"]
 
 
 class TotalsModel(Model):
@@ -28,7 +34,10 @@ class TotalsModel(Model):
         Group, class, low, high, reached and deviation, for each group and class; empty without totals.
     """
 
+    classes_: np.ndarray
     unlabeled: Any
+    _crossing: ClassVar[bool] = False
+    """Whether totals may be of several margins, whose groups cross."""
 
     def fit(
         self,
@@ -37,6 +46,10 @@ class TotalsModel(Model):
         sample_weight: ArrayLike | None = None,
         totals: Any = None,
         groups: ArrayLike | None = None,
+        *,
+        totals_of: str = "unlabeled",
+        allow_new_classes: bool = False,
+        totals_tolerance: float = 0.0,
     ) -> Self:
         """Fit the model to labelled rows and to the totals of the others.
 
@@ -47,26 +60,115 @@ class TotalsModel(Model):
         y : array-like of shape (n_samples,)
             Labels; unlabelled rows have the mark ``unlabeled``, NaN or None.
         sample_weight : array-like of shape (n_samples,) or None
-            Weights of labelled rows; 0 leaves one out. Unlabelled rows always count once.
+            Weights of labelled rows; 0 leaves one out. Unlabelled rows always count once, and theirs may be NaN.
         totals : int, mapping or frame, or None
             What is known of the classes of the *unlabelled* rows: the number in ``classes_[1]``, ``{label: n}``,
             ``{label: (low, high)}``, ``{label: share}``, or with `groups` a mapping or frame of groups and classes.
+            A frame with columns "class", "low", "high" has intervals. A list of totals, one a margin, with as many
+            columns of `groups` (:class:`TotalsClassifier` alone).
         groups : array-like of shape (n_samples,) or None
-            Group of each row, for totals by group.
+            Group of each row, for totals by group. Groups without totals are free, with a warning.
+        totals_of : {"unlabeled", "all"}, default="unlabeled"
+            Which rows totals count. From those of all rows the labelled ones are subtracted, by group, whatever their
+            weights.
+        allow_new_classes : bool, default=False
+            Whether totals may name classes without labelled rows; otherwise such a name is taken for a misspelling.
+        totals_tolerance : float, default=0.0
+            By how much shares may be missed: a share s stands for the interval from s less this to s plus this.
 
         Returns
         -------
         estimator
             The fitted estimator.
         """
-        return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups))
+        rules = TotalsRules(totals_of, allow_new_classes, totals_tolerance)
+        return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups, rules=rules))
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        return self._trained_on(semi_supervised_problem(given, self.unlabeled), prepared, budget)
+        problem = semi_supervised_problem(given, self.unlabeled)
+        if problem.margins and not self._crossing:
+            raise InvalidInputError(
+                f"totals are a list of {len(problem.margins)} margins, and {type(self).__name__} takes one; "
+                "TotalsClassifier takes several"
+            )
+        return self._trained_on(replace(problem, table=given.X) if given.handed else problem, prepared, budget)
 
     def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit, and the fitted attributes."""
         raise NotImplementedError
+
+    # ------------------------------------------------------------------ new rows and new totals
+
+    def transduce(
+        self,
+        X: ArrayLike,
+        totals: Any = None,
+        groups: Any = None,
+        *,
+        totals_tolerance: float = 0.0,
+        return_proba: bool = False,
+    ) -> Any:
+        """Label new rows within new totals: next year's register by this year's model.
+
+        The scores of the rows are divided among the classes as in :class:`TotalsClassifier`, and the totals met to the
+        row; ties are drawn from ``random_state``, never by the place of rows. Nothing is fitted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, none of them labelled.
+        totals : int, mapping or frame, or None
+            Totals of these rows, as for ``fit``; None for what :meth:`predict` says. Classes are those of the model.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row. Groups without totals are labelled as by :meth:`predict`, with a warning.
+        totals_tolerance : float, default=0.0
+            By how much shares may be missed.
+        return_proba : bool, default=False
+            Whether to return probabilities too, whose sums are the totals.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or a pair of it and an ndarray of shape (n_samples, n_classes)
+            Labels from ``classes_``, and probabilities.
+        """
+        scores = self._class_scores(X)  # says so if there is no fit
+        rules = TotalsRules(tolerance=totals_tolerance)
+        prices, shift = self._own_prices(groups if totals is None or not _is_several(totals) else None, len(scores))
+        if totals is None:
+            labels = (scores + prices).argmax(axis=1)
+        else:
+            margins = tuple(
+                parse_totals(part, self.classes_, len(scores), column, rules=rules)
+                for part, column in split_margins(totals, groups)
+            )
+            rng = np.random.default_rng(self._seed())
+            every = np.arange(len(self.classes_))
+            found = divide_rows(scores, row_numbers(self._given_rows(X)), margins, every, rng)
+            free = margins[0].free[margins[0].group_of] if len(margins) == 1 else np.zeros(len(scores), dtype=bool)
+            labels = np.where(free, (scores + prices).argmax(axis=1), found.labels)
+            shift = np.where(free[:, None], shift, found.shift)
+            if found.note:
+                warn_user(found.note)
+        names = np.asarray(self.classes_[labels])
+        return (names, shifted(scores, shift)) if return_proba else names
+
+    def _class_scores(self, X: ArrayLike) -> FloatArray:
+        """Scores of new rows, finite, shape (n_samples, n_classes)."""
+        shares = np.asarray(self.predict_proba(X))  # type: ignore[attr-defined]
+        return np.log(np.maximum(shares, 1e-6))
+
+    def _given_rows(self, X: ArrayLike) -> Any:
+        """New rows as an array, frame or sparse matrix."""
+        return new_rows(self, X)
+
+    def _own_prices(self, groups: Any, n_rows: int) -> tuple[FloatArray, FloatArray]:
+        """Prices and shifts that new rows have without new totals."""
+        nothing = np.zeros(len(self.classes_))
+        return nothing, nothing
+
+
+def _is_several(totals: Any) -> bool:
+    return isinstance(totals, list | tuple) and len(totals) > 1
 
 
 class PricedModel(TotalsModel):
@@ -74,11 +176,19 @@ class PricedModel(TotalsModel):
 
     Names and prices are kept apart, as files may have no other keys than strings: skops reads back neither None nor
     False as a key.
+
+    Attributes
+    ----------
+    transduction_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of all training rows: 1 for a given label; those of unlabelled rows sum to the totals, in each
+        group.
     """
 
     classes_: np.ndarray
     _price_groups: list[Any]
     _prices: FloatArray
+    _shift_groups: list[list[Any]]
+    _shifts: list[FloatArray]
 
     @property
     def class_prices_(self) -> dict[Any, FloatArray]:
@@ -86,7 +196,7 @@ class PricedModel(TotalsModel):
         check_is_fitted(self)
         return dict(zip(self._price_groups, self._prices, strict=True))
 
-    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> np.ndarray:
+    def predict(self, X: ArrayLike, groups: Any = None) -> np.ndarray:
         """Predict the class of each row: the largest score plus price.
 
         Parameters
@@ -95,49 +205,127 @@ class PricedModel(TotalsModel):
             Rows to classify.
         groups : array-like of shape (n_samples,) or None
             Group of each row, for a model with totals by group; None for prices of the totals of all groups together.
+            Groups that had no unlabelled rows in fit have these too, with a warning. Of several margins a list of
+            columns, or a frame.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        best = self._decisions(X, groups).argmax(axis=1)  # says so if there is no fit
+        scores = self._class_scores(X)  # says so if there is no fit
+        best = (scores + self._prices_of(groups, len(scores))).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def _decisions(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
-        """What is largest at the class of a row, shape (n_samples, n_classes)."""
-        raise NotImplementedError
+    def predict_proba(self, X: ArrayLike, groups: Any = None) -> FloatArray:
+        r"""Predict class probabilities, with a shift of the prior by which totals are the sums of probabilities.
+
+        They are proportional to :math:`\exp(score_k + shift_k)`. Where scores are logarithms of probabilities, these
+        are multiplied by a factor for each class and scaled to the sum 1: the rule of Bayes for a sample that is biased
+        by class. The factors are such that the probabilities of the unlabelled rows of fit sum to the totals, in each
+        group. They say how sure a label is, and the label of the largest probability is not always that of
+        :meth:`predict`, which counts labels instead of adding probabilities. Scores that are no probabilities (decision
+        functions) are ordered rightly and sum to the totals, but are not calibrated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+        groups : array-like of shape (n_samples,) or None
+            Group of each row, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, columns in the order of ``classes_``.
+        """
+        return self._probabilities(X, groups)
+
+    def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
+        scores = self._class_scores(X)
+        return shifted(scores, self._shifts_of(groups, len(scores)))
+
+    # ------------------------------------------------------------------ by group
+
+    def _own_prices(self, groups: Any, n_rows: int) -> tuple[FloatArray, FloatArray]:
+        known = groups is not None and self._shift_groups != [[None]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # new groups are what new totals are for
+            chosen = groups if known else None
+            return self._prices_of(chosen, n_rows), self._shifts_of(chosen, n_rows)
+
+    def _prices_of(self, groups: Any, n_rows: int) -> FloatArray:
+        """Prices of the classes for each row, or for all."""
+        if groups is None:
+            return self._prices[self._price_groups.index(None)]
+        columns = self._numbered(groups, n_rows)
+        if len(columns) == 1:
+            names, number = columns[0]
+        else:
+            table, number = np.unique(np.column_stack([of for _, of in columns]), axis=0, return_inverse=True)
+            names = [tuple(c[0][j] for c, j in zip(columns, row, strict=True)) for row in table.tolist()]
+        return _by_name(self._price_groups, self._prices, names, tell=True)[number.reshape(-1)]
+
+    def _shifts_of(self, groups: Any, n_rows: int) -> FloatArray:
+        """Shifts of the prior for each row, or for all; those of several margins add up."""
+        if groups is None:
+            return self._shifts[0][self._shift_groups[0].index(None)]
+        margins = list(zip(self._shift_groups, self._shifts, self._numbered(groups, n_rows), strict=True))
+        if len(margins) == 1:
+            known, shifts, (names, number) = margins[0]
+            return _by_name(known, shifts, names, tell=True)[number]
+        total = np.zeros((n_rows, len(self.classes_)))
+        unseen = np.zeros(n_rows, dtype=bool)
+        for known, shifts, (names, number) in margins:
+            total += _by_name(known, shifts, names, tell=True)[number]
+            unseen |= np.array([name not in known for name in names])[number]
+        total[unseen] = self._shifts_of(None, n_rows)
+        return total
+
+    def _numbered(self, groups: Any, n_rows: int) -> list[tuple[list[Any], IntArray]]:
+        """Groups, and the number of that of each row, of each margin."""
+        if self._shift_groups == [[None]]:
+            raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
+        rows = f"{n_rows} rows"
+        missing = f"{rows} have no group (NaN or None), first row {{}}; for rows of unknown group leave groups out"
+        others = f"X has {rows}; give one group a row"
+        several = len(self._shift_groups)
+        columns = [groups] if several == 1 else group_columns(groups, several)
+        return [
+            ([None], np.zeros(n_rows, dtype=np.int64))
+            if known[:1] == [None]
+            else numbered_groups(column, n_rows, others, missing, InvalidInputError)
+            for column, known in zip(columns, self._shift_groups, strict=True)
+        ]
 
     @staticmethod
-    def _fitted_prices(thresholds: dict[Any, FloatArray]) -> dict[str, Any]:
-        """Fitted attributes from which :attr:`class_prices_` is made."""
-        return {"_price_groups": list(thresholds), "_prices": np.array(list(thresholds.values()))}
+    def _fitted_prices(
+        prices: dict[Any, FloatArray], shifts: list[dict[Any, FloatArray]], shares: FloatArray
+    ) -> dict[str, Any]:
+        """Fitted attributes from which labels and probabilities are made."""
+        return {
+            "_price_groups": list(prices),
+            "_prices": np.array(list(prices.values())),
+            "_shift_groups": [list(part) for part in shifts],
+            "_shifts": [np.array(list(part.values())) for part in shifts],
+            "transduction_proba_": shares,
+        }
+
+
+def _by_name(known: list[Any], values: FloatArray, names: list[Any], tell: bool) -> FloatArray:
+    """Values of groups by name; of those that are not known the value under None, the key of all together."""
+    place = {name: g for g, name in enumerate(known)}
+    unseen = [name for name in names if name not in place]
+    if unseen and tell:
+        noun = "group" if len(unseen) == 1 else "groups"
+        warn_user(f"{noun} {listing(unseen)} had no unlabelled rows in fit: labelled like all groups together")
+    return values[[place.get(name, place[None]) for name in names]]
 
 
 def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
     """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
-    totals = problem.totals
-    return {
-        "classes_": problem.classes,
-        "transduction_": problem.classes[numbers],
-        "totals_": [] if totals is None else totals.table(numbers[problem.unlabelled], problem.classes),
-    }
-
-
-def prices_of(thresholds: dict[Any, FloatArray], groups: ArrayLike | None, n_rows: int) -> FloatArray:
-    """Prices of the classes for each row, or for all; those under the key None where groups are not known."""
-    if groups is None:
-        return thresholds[None]
-    known = [group for group in thresholds if group is not None]
-    if not known:
-        raise InvalidInputError("groups are given, but the model was fitted without groups; leave them out")
-    rows = f"{n_rows} rows"
-    missing = f"{rows} have no group (NaN or None), first row {{}}; for rows of unknown group leave groups out"
-    others = f"X has {rows}; give one group a row"
-    names, number = numbered_groups(groups, n_rows, others, missing, InvalidInputError)
-    for name in names:
-        if name not in thresholds:
-            raise InvalidInputError(
-                f"group {show(name)} had no unlabelled rows in fit, so it has no prices; groups: {listing(known)}"
-            )
-    return np.stack([thresholds[name] for name in names])[number]
+    hidden, classes = numbers[problem.unlabelled], problem.classes
+    table = [] if problem.totals is None else problem.totals.table(hidden, classes)
+    for j, margin in enumerate(problem.margins):
+        table += [{"margin": j, **row} for row in margin.table(hidden, classes)]
+    return {"classes_": classes, "transduction_": classes[numbers], "totals_": table}

@@ -3,7 +3,8 @@
 A tree is there to be read. Each step of the path is a taught tree with more features a split, or more splits; its
 thresholds are where the totals are met. What a step has learned is the share of the unlabelled rows on which it agrees
 with the teacher, and of the labelled ones, together. The first step that meets the totals and has learned nearly as
-much as the best one is taken: what more terms would add is mostly what the teacher itself does not know.
+much as the best one is taken: what more terms would add is mostly what the teacher itself does not know. Splits of any
+number of features are for tables where no others meet the totals.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ def chosen_size(path: list[SizedTree]) -> SizedTree:
     """The first tree of the path that comes as near to the totals as any and has learned nearly as much as the best."""
     nearest = min(step.missed for step in path)
     good = [step for step in path if step.missed == nearest]
+    # Whatever a split of many features agrees with, nobody reads it.
+    good = [step for step in good if step.most is not None] or good
     enough = max(step.learned for step in good) - _NEARLY
     return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
 

@@ -12,7 +12,10 @@ refined scores falls with the number of labels.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -20,7 +23,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Fitted, Task, kernel_fits, out_of_bag
-from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
+from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord, Voter
 from treewright.search.totals.scores import Novelty
 
 __all__ = ["auto_teacher"]
@@ -29,7 +32,8 @@ _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
 _ASKED_VOTES = 3e7
 """Votes of trees for points that are asked for: fewer trees where there are many points."""
-_FOLDS = 5
+_FOLDS, _FOLD_POINTS = 5, 2000
+"""Folds of labelled points, and most points in them."""
 _TRUST = 10.0
 """How fast the weight of a member falls with the share of pairs that it orders wrongly."""
 _ROUNDS = 3
@@ -73,16 +77,25 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1) -> 
     if len(lesson.present) < 2 or not len(lesson.hidden):
         return _blind(lesson, seed)
     work = _Work(lesson, seed, n_jobs)
-    names, tables = work.first_scores(budget)
-    scores = work.left_out_scores(names, budget)
-    trust = np.exp(_TRUST * (np.nan_to_num(scores, nan=0.0) - np.nanmax([*scores, 0.0])))
-    share = trust / trust.sum()
-    blended = np.einsum("m,mik->ik", share, np.stack(tables))
-    refined, parts = work.refined(names, tables, budget)
-    trusted = 0.0 if refined is None else work.refined_share
-    found = blended if refined is None else (1.0 - trusted) * blended + trusted * refined
-    members = tuple(TeacherMember(n, float(w), float(s)) for n, w, s in zip(names, share, scores, strict=True))
-    return Teacher(lesson, found, TeacherRecord("auto", members, trusted), [*tables, *parts])
+    first = work.first_voices(budget)
+    scores, slope = work.left_out(list(first), budget)
+    known = np.isfinite(scores)  # a member without a score counts like the others on average
+    level = np.where(known, scores, scores[known].mean() if known.any() else 0.0)
+    trust = np.exp(_TRUST * (level - level.max()))
+    again = work.refined_voices(first, budget)
+    refined = work.refined_share if again else 0.0
+    share = np.concatenate([(1.0 - refined) * trust / trust.sum(), np.full(len(again), refined / max(1, len(again)))])
+    voices = [*first.values(), *again]
+    table = np.einsum("m,mik->ik", share, np.stack([voice.table for voice in voices]))
+    members = tuple(
+        TeacherMember(name, float(w), float(s)) for name, w, s in zip(first, trust / trust.sum(), scores, strict=True)
+    )
+    voters = [
+        Voter(voice.fitted, float(w), np.sort(voice.raw, axis=0) if work.ranks else None)
+        for voice, w in zip(voices, share, strict=True)
+    ]
+    record = TeacherRecord("auto", members, refined)
+    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slope)
 
 
 def _blind(lesson: Lesson, seed: int) -> Teacher:
@@ -105,6 +118,17 @@ def _novelty(lesson: Lesson, seed: int) -> FloatArray:
     return table
 
 
+@dataclass(frozen=True, eq=False)
+class _Voice:
+    """A classifier and what it says of the unlabelled points."""
+
+    fitted: Fitted
+    raw: FloatArray
+    """Its scores, a column for each class that it knows."""
+    table: FloatArray
+    """Comparable scores in all classes."""
+
+
 class _Work:
     """The classifiers of a lesson; features have unit spread."""
 
@@ -121,20 +145,20 @@ class _Work:
         """Share of refined scores."""
         return float(1.0 / (1.0 + (len(self.lesson.y) / _FEW_LABELS) ** _STEEP))
 
-    def first_scores(self, budget: Budget) -> tuple[list[str], list[FloatArray]]:
-        """Names and scores of the members that there is time for, at least one."""
+    def first_voices(self, budget: Budget) -> dict[str, _Voice]:
+        """The members that there is time for, at least one, and what they say."""
         lesson = self.lesson
         n_trees = int(np.clip(_ASKED_VOTES / max(1, len(lesson.hidden)), 20, _TREES))
         task = Task(lesson.X, lesson.y, self.weight, len(lesson.hidden), n_trees, self.seed, self.n_jobs)
-        names, tables = list[str](), list[FloatArray]()
+        found = dict[str, _Voice]()
         for name in self._names():
-            if budget.over and names:
+            if budget.over and found:
                 break
-            fitted = MEMBERS["logistic regression" if budget.over else name](task, budget)
+            name = "logistic regression" if budget.over else name
+            fitted = MEMBERS[name](task, budget)
             if fitted is not None:
-                names.append("logistic regression" if budget.over and not names else name)
-                tables.append(self._table(fitted, lesson.hidden))
-        return names, tables
+                found[name] = self._voice(fitted)
+        return found
 
     def _names(self) -> list[str]:
         """Members for these points: logistic regression takes the place of a kernel machine that would take too long.
@@ -145,35 +169,35 @@ class _Work:
         kernel = self.ranks and kernel_fits(len(lesson.X), len(lesson.hidden), lesson.X.shape[1], len(lesson.present))
         return ["extra trees", "random forest", "kernel machine" if kernel else "logistic regression"]
 
-    def left_out_scores(self, names: list[str], budget: Budget) -> FloatArray:
-        """How well each member orders labels left out; NaN where labels are too few or time is over."""
+    def left_out(self, names: list[str], budget: Budget) -> tuple[FloatArray, float]:
+        """How well each member orders labels left out, NaN where that is not known; and the slope of their log-odds."""
         lesson, scores = self.lesson, np.full(len(names), np.nan)
         fewest = int(np.bincount(lesson.y)[lesson.present].min())
         if fewest < 2:
-            return scores
-        some = _balanced_sample(lesson.y, 2000, self.seed)
+            return scores, 1.0
+        some = np.arange(len(lesson.y))
+        if len(some) > _FOLD_POINTS:
+            some = np.sort(np.random.default_rng(self.seed).choice(some, _FOLD_POINTS, replace=False))
         X, y, weight = lesson.X[some], lesson.y[some], self.weight[some]
         folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self.seed)
-        parts = list(folds.split(X, y))
+        parts, tables = list(folds.split(X, y)), list[FloatArray]()
         for m, name in enumerate(names):
-            table = np.full((len(y), lesson.n_classes), np.nan)
+            table = np.zeros((len(y), lesson.n_classes))
             for seen, left in parts:
                 if budget.over:
-                    return scores
+                    return scores, 1.0
                 task = Task(X[seen], y[seen], weight[seen], len(left), _FOLD_TREES, self.seed, self.n_jobs)
                 fitted = MEMBERS[name](task, budget)
                 if fitted is not None:
-                    table[left] = 0.0
                     table[np.ix_(left, fitted.classes)] = fitted.scores(X[left])
             scores[m] = ordered_pairs(table, y, lesson.weight[some])
-        return scores
+            tables.append(ranked(table))
+        return scores, _slope(np.mean(tables, axis=0), y, weight)
 
     # ------------------------------------------------------------------ refinement
 
-    def refined(
-        self, names: list[str], tables: list[FloatArray], budget: Budget
-    ) -> tuple[FloatArray | None, list[FloatArray]]:
-        """Scores of classifiers fitted again on all points and the labels so far, and those of each kind.
+    def refined_voices(self, first: dict[str, _Voice], budget: Budget) -> list[_Voice]:
+        """Classifiers fitted again on all points and the labels so far.
 
         None without totals, where labels are many, and where there is no time. It begins with extra trees and the
         kernel machine, which are unlike each other.
@@ -181,23 +205,24 @@ class _Work:
         lesson = self.lesson
         few = len(lesson.X) + len(lesson.hidden) <= _REFINED_POINTS and self.refined_share >= _LEAST_SHARE
         if not self.ranks or not few or budget.over:
-            return None, []
-        first = [table for name, table in zip(names, tables, strict=True) if name != "random forest"]
-        start = np.mean(first or tables, axis=0)
-        parts = [part for kind in (self._forest_again, self._kernel_again) if (part := kind(start, budget)) is not None]
-        return (np.mean(parts, axis=0), parts) if parts else (None, [])
+            return []
+        unlike = [voice.table for name, voice in first.items() if name != "random forest"]
+        start = np.mean(unlike or [voice.table for voice in first.values()], axis=0)
+        return [
+            voice for kind in (self._forest_again, self._kernel_again) if (voice := kind(start, budget)) is not None
+        ]
 
-    def _forest_again(self, scores: FloatArray, budget: Budget) -> FloatArray | None:
+    def _forest_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
         found, n_known = None, len(self.lesson.X)
         for round_ in range(_ROUNDS):
-            task = self._both(scores, 1.0, _REFINED_TREES, self.seed + round_)
-            made = out_of_bag(task, budget)
+            made = out_of_bag(self._both(scores, 1.0, _REFINED_TREES, self.seed + round_), budget)
             if made is None:
                 break
-            found = scores = self._ranked(made[0].classes, made[1][n_known:])
+            found = self._voice(made[0], made[1][n_known:])
+            scores = found.table
         return found
 
-    def _kernel_again(self, scores: FloatArray, budget: Budget) -> FloatArray | None:
+    def _kernel_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
         lesson, found = self.lesson, None
         n_known, n_hidden = len(lesson.X), len(lesson.hidden)
         for _ in range(_ROUNDS):
@@ -205,7 +230,8 @@ class _Work:
             fitted = None if budget.over or len(np.unique(task.y)) < 2 else MEMBERS["kernel machine"](task, budget)
             if fitted is None:
                 break
-            found = scores = self._table(fitted, lesson.hidden)
+            found = self._voice(fitted)
+            scores = found.table
         return found
 
     def _both(self, scores: FloatArray, weight: float, n_trees: int, seed: int) -> Task:
@@ -224,8 +250,10 @@ class _Work:
 
     # ------------------------------------------------------------------ tables of scores
 
-    def _table(self, fitted: Fitted, X: FloatArray) -> FloatArray:
-        return self._ranked(fitted.classes, fitted.scores(X))
+    def _voice(self, fitted: Fitted, raw: FloatArray | None = None) -> _Voice:
+        """What a classifier says of the unlabelled points, or what it said before it knew their labels."""
+        raw = fitted.scores(self.lesson.hidden) if raw is None else raw
+        return _Voice(fitted, raw, self._ranked(fitted.classes, raw))
 
     def _ranked(self, classes: IntArray, raw: FloatArray) -> FloatArray:
         """Scores of the unlabelled points in all classes; those that a classifier does not know have their novelty."""
@@ -241,8 +269,11 @@ class _Work:
         return ranked(table)
 
 
-def _balanced_sample(y: IntArray, most: int, seed: int) -> IntArray:
-    """At most so many points, drawn at random."""
-    if len(y) <= most:
-        return np.arange(len(y))
-    return np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
+def _slope(ranks: FloatArray, y: IntArray, weight: FloatArray) -> float:
+    """By how much the log-odds of a label rise with half of those of its rank, all classes together."""
+    least = 0.5 / (len(y) + 1.0)
+    inside = np.clip(ranks, least, 1.0 - least)
+    odds, own = (np.log(inside) - np.log1p(-inside)) / 2.0, y[:, None] == np.unique(y)
+    odds = odds[:, np.unique(y)]
+    model = LogisticRegression(C=1.0).fit(odds.reshape(-1, 1), own.ravel(), np.repeat(weight, own.shape[1]))
+    return float(np.clip(model.coef_[0, 0], 0.1, 10.0))

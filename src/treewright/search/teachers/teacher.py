@@ -9,8 +9,9 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.search.teachers.lesson import Lesson, ranked
+from treewright.search.teachers.members import Fitted
 
-__all__ = ["Teacher", "TeacherMember", "TeacherRecord"]
+__all__ = ["Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
 _NOISE = 0.05
 """Of the range of the scores, for variety."""
@@ -71,6 +72,32 @@ class TeacherRecord:
         return f"{self.name}: {', '.join(parts)}{refined}"
 
 
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """A fitted classifier of a teacher, and what its scores mean among those of the unlabelled points."""
+
+    fitted: Fitted
+    share: float
+    """Of the scores of the teacher."""
+    reference: FloatArray | None
+    """Scores of the unlabelled points, each column sorted, by which others become ranks; None for probabilities."""
+
+    def scores(self, X: FloatArray, n_classes: int) -> FloatArray:
+        """Scores of points with features of unit spread; classes that it does not know have 0."""
+        raw, table = self.fitted.scores(X), np.zeros((len(X), n_classes))
+        if self.reference is not None:
+            columns = zip(self.reference.T, raw.T, strict=True)
+            raw = np.column_stack([_rank_among(known, values) for known, values in columns])
+        table[:, self.fitted.classes] = raw
+        return table
+
+
+def _rank_among(known: FloatArray, values: FloatArray) -> FloatArray:
+    """Share of sorted numbers that are below each value, half of those that are equal counted."""
+    below, upto = np.searchsorted(known, values), np.searchsorted(known, values, side="right")
+    return np.asarray((below + upto) / (2.0 * max(1, len(known))))
+
+
 @dataclass(eq=False)
 class Teacher:
     """Scores of the unlabelled points, comparable between points and, without totals, between classes.
@@ -85,12 +112,18 @@ class Teacher:
         What it was.
     parts : list of ndarray
         Scores that it is a mixture of.
+    voters : list of Voter
+        Classifiers that can be asked for other points; empty where scores were given.
+    slope : float
+        By how much the log-odds of a class rise with those of its rank, as labels left out say.
     """
 
     lesson: Lesson
     scores: FloatArray
     record: TeacherRecord
     parts: list[FloatArray] = field(default_factory=list)
+    voters: list[Voter] = field(default_factory=list)
+    slope: float = 1.0
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
@@ -108,12 +141,17 @@ class Teacher:
         mixed: Any = sum(s * table for s, table in zip(share, tables, strict=True))
         return self.lesson.labels(mixed + _NOISE * rng.normal(size=self.scores.shape))
 
-    def certainty(self) -> FloatArray:
-        """How far the score of each point's label is above the next best class, as ranks in (0, 1]."""
-        labels, rows = self.labels(), np.arange(len(self.scores))
-        if not len(rows):
-            return np.zeros(0)
-        others = self.scores.copy()
-        own = others[rows, labels]
-        others[rows, labels] = -np.inf
-        return ranked((own - others.max(axis=1))[:, None])[:, 0] + 1.0 / len(rows)
+    def asked(self, X: FloatArray) -> FloatArray:
+        """Scores of other points, in the units of the lesson."""
+        table = np.zeros((len(X), self.lesson.n_classes))
+        for voter in self.voters:
+            table += voter.share * voter.scores(X, self.lesson.n_classes)
+        return table
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
+        least = 0.5 / (len(self.scores) + 1.0)
+        inside = np.clip(scores, least, 1.0 - least)
+        if self.lesson.totals is None:
+            return np.asarray(np.log(inside))
+        return np.asarray(self.slope * (np.log(inside) - np.log1p(-inside)) / 2.0)

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.data.rows import taken_rows
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["ClassScores", "Novelty", "response_of"]
+
+_BLOCK = 250_000
+"""Rows that are scored at once: encoders make wide tables of them, which need not be there all at the same time."""
 
 
 def response_of(classifier: Any) -> str | None:
@@ -31,11 +36,12 @@ class Novelty:
 
     Parameters
     ----------
-    labelled, others : ndarray of shape (n_rows, n_features)
+    labelled, others : ndarray of shape (n_rows, n_features), or frame of numbers
         Labelled rows, and the unlabelled ones; features are scaled by the spread of all of them.
     """
 
-    def __init__(self, labelled: FloatArray, others: FloatArray) -> None:
+    def __init__(self, labelled: Any, others: Any) -> None:
+        labelled, others = _numbers(labelled), _numbers(others)
         rows = np.vstack([labelled, others])
         spread = rows.std(axis=0)
         self._centre, self._spread = rows.mean(axis=0), np.where(spread > 0, spread, 1.0)
@@ -44,14 +50,31 @@ class Novelty:
         self._unit = float(np.median(distance)) or 1.0 if len(distance) else 1.0
         self._farthest = float(distance.max(initial=0.0)) / self._unit
 
-    def __call__(self, X: FloatArray) -> FloatArray:
+    def __call__(self, X: Any) -> FloatArray:
         """Novelty of rows in units of the median; 0 for the farthest of the training rows, below for others."""
-        return self._distance(X) / self._unit - self._farthest
+        return self._distance(_numbers(X)) / self._unit - self._farthest
 
     def _distance(self, X: FloatArray) -> FloatArray:
         if not len(X):
             return np.zeros(0)
         return np.asarray(self._near.kneighbors((X - self._centre) / self._spread)[0][:, 0])
+
+
+def _numbers(X: Any) -> FloatArray:
+    """A table as finite numbers, which distances need."""
+    refused = "is sparse" if sparse.issparse(X) else ""
+    if not refused:
+        try:
+            table = np.asarray(X, dtype=np.float64)
+            refused = "" if np.isfinite(table).all() else "has missing or infinite values"
+        except (TypeError, ValueError):
+            refused = "has text"
+    if refused:
+        raise InvalidInputError(
+            f"a class has no labelled row; of it only the distance from labelled rows is known, and X {refused}: pass "
+            "finite numbers, or label a row of each class"
+        )
+    return table
 
 
 @dataclass
@@ -77,17 +100,17 @@ class ClassScores:
     level: float = 0.0
     """Score that a class without labels has for the farthest training row."""
 
-    def adapt(self, X: FloatArray) -> FloatArray:
+    def adapt(self, X: Any) -> FloatArray:
         """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
         raw = self.raw(X)
-        if len(X):
+        if X.shape[0]:
             if self.probabilistic:
                 self.floor = max(self.floor, float(raw[raw > 0].min()) / 2)
             self.level = float(self._known(raw).max(axis=1).min()) - 1.0
         return self._table(X, raw)
 
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Scores, shape (n_rows, n_classes)."""
+    def __call__(self, X: Any) -> FloatArray:
+        """Scores of an array, frame or sparse matrix, shape (n_rows, n_classes)."""
         return self._table(X, self.raw(X))
 
     @property
@@ -95,23 +118,31 @@ class ClassScores:
         """Whether scores are logarithms of probabilities."""
         return response_of(self.classifier) == "predict_proba"
 
-    def raw(self, X: FloatArray) -> FloatArray:
+    def raw(self, X: Any) -> FloatArray:
         """What the classifier says, one column for each class it knows."""
-        if self.classifier is None or not len(X):
-            return np.zeros((len(X), len(self.columns)))
+        n_rows = X.shape[0]
+        if self.classifier is None or not n_rows:
+            return np.zeros((n_rows, len(self.columns)))
+        if n_rows <= _BLOCK:
+            return self._said(X, n_rows)
+        starts = range(0, n_rows, _BLOCK)
+        parts = (np.arange(start, min(start + _BLOCK, n_rows)) for start in starts)
+        return np.concatenate([self._said(taken_rows(X, part), len(part)) for part in parts])
+
+    def _said(self, X: Any, n_rows: int) -> FloatArray:
         name = str(response_of(self.classifier))
         values = np.asarray(getattr(self.classifier, name)(X), dtype=np.float64)
         if values.ndim == 1:
             values = np.column_stack([-values / 2, values / 2])  # their difference is the given value
         kind = type(self.classifier).__name__
-        if values.shape != (len(X), len(self.columns)):
+        if values.shape != (n_rows, len(self.columns)):
             raise InvalidInputError(
-                f"{name} of {kind} has shape {values.shape} for {len(X)} rows and {len(self.columns)} classes; one "
+                f"{name} of {kind} has shape {values.shape} for {n_rows} rows and {len(self.columns)} classes; one "
                 "score a class is needed (for SVC, decision_function_shape='ovr')"
             )
         if not np.all(np.isfinite(values)):
             raise InvalidInputError(
-                f"{name} of {kind} is not finite in {np.count_nonzero(~np.isfinite(values).all(axis=1))} of {len(X)} "
+                f"{name} of {kind} is not finite in {np.count_nonzero(~np.isfinite(values).all(axis=1))} of {n_rows} "
                 "rows; such scores cannot be compared"
             )
         return values
@@ -119,8 +150,8 @@ class ClassScores:
     def _known(self, raw: FloatArray) -> FloatArray:
         return np.log(np.maximum(raw, self.floor)) if self.probabilistic else raw
 
-    def _table(self, X: FloatArray, raw: FloatArray) -> FloatArray:
-        table = np.empty((len(X), self.n_classes))
+    def _table(self, X: Any, raw: FloatArray) -> FloatArray:
+        table = np.empty((len(raw), self.n_classes))
         table[:, self.columns] = self._known(raw)
         if self.novelty is not None:
             unseen = np.setdiff1d(np.arange(self.n_classes), self.columns)

@@ -1,0 +1,100 @@
+"""Totals of several margins at once, by region and by sex, whose groups cross."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treewright.arrays import BoolArray, IntArray
+from treewright.data._checks import as_column, show
+from treewright.data.totals import ClassTotals
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+
+__all__ = ["Groups", "cells", "chosen_rows", "group_columns", "split_margins"]
+
+Groups = ArrayLike | None
+"""Groups as users give them: a column, several columns as a list or as a frame or array, or None."""
+
+
+def split_margins(totals: Any, groups: Any) -> list[tuple[Any, Any]]:
+    """Totals and groups of each margin; one for totals that are not a list.
+
+    Examples
+    --------
+    >>> split_margins({"yes": 3}, None)
+    [({'yes': 3}, None)]
+    >>> split_margins([{"n": 1, "s": 2}, {"f": 3}], [["n", "s"], ["f", "f"]])
+    [({'n': 1, 's': 2}, ['n', 's']), ({'f': 3}, ['f', 'f'])]
+    """
+    if not isinstance(totals, list | tuple):
+        return [(totals, groups)]
+    if not totals:
+        raise InvalidInputError("totals are an empty list; write totals of one margin or a list of several")
+    if len(totals) == 1 and not _are_columns(groups):
+        return [(totals[0], groups)]
+    return list(zip(totals, group_columns(groups, len(totals)), strict=True))
+
+
+def group_columns(groups: Any, n_margins: int) -> list[Any]:
+    """The columns of groups of several margins; an entry of a list may be None, for totals of all rows."""
+    if groups is None:
+        raise InvalidInputError(
+            f"totals are a list of {n_margins}, one a margin, which needs as many columns of groups: groups=[a, b]"
+        )
+    if hasattr(groups, "columns"):
+        columns = [groups.iloc[:, j] if hasattr(groups, "iloc") else groups[:, j] for j in range(groups.shape[1])]
+    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
+        columns = list(groups.T)
+    elif isinstance(groups, list | tuple):
+        columns = list(groups)
+    else:
+        raise InvalidInputError(
+            f"totals are a list of {n_margins}, one a margin, and groups are of type {type(groups).__name__}; pass a "
+            "list of columns, or a frame with a column a margin"
+        )
+    if len(columns) != n_margins:
+        raise InfeasibleTotalsError(f"totals are of {n_margins} margins, groups have {len(columns)} columns")
+    for column in columns:
+        if isinstance(column, str) or not (column is None or hasattr(column, "__len__")):
+            raise InvalidInputError(
+                f"totals are a list of {n_margins}, one a margin, so groups must be a list of columns; one is "
+                f"{show(column)}"
+            )
+    return columns
+
+
+def _are_columns(groups: Any) -> bool:
+    """Whether groups are a list, array or frame of columns, rather than a column."""
+    if hasattr(groups, "columns") or (isinstance(groups, np.ndarray) and groups.ndim == 2):
+        return True
+    return (
+        isinstance(groups, list | tuple)
+        and len(groups) > 0
+        and not isinstance(groups[0], str)
+        and (groups[0] is None or hasattr(groups[0], "__len__"))
+    )
+
+
+def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntArray]:
+    """The crossings of the groups that rows have, and the number of that of each unlabelled row.
+
+    Examples
+    --------
+    >>> from treewright.data import parse_totals
+    >>> region = parse_totals({"n": 1, "s": 0}, [0, 1], 3, ["s", "n", "s"])
+    >>> sex = parse_totals({"f": 1, "m": 0}, [0, 1], 3, ["f", "f", "m"])
+    >>> names, cell = cells((region, sex))
+    >>> names, cell.tolist()
+    ([('n', 'f'), ('s', 'f'), ('s', 'm')], [1, 0, 2])
+    """
+    table = np.column_stack([margin.group_of for margin in margins])
+    found, cell = np.unique(table, axis=0, return_inverse=True)
+    names = [tuple(margin.groups[g] for margin, g in zip(margins, row, strict=True)) for row in found.tolist()]
+    return names, cell.reshape(-1)
+
+
+def chosen_rows(groups: Any, rows: BoolArray) -> Any:
+    """The groups of some rows."""
+    return None if groups is None else as_column(groups, "groups")[rows]
