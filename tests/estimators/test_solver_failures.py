@@ -22,7 +22,12 @@ FAILURES = {
 }
 MODELS = {
     "oct-h": (OCTHClassifier(1, random_state=0, time_limit=6), OCTH, (y,), {}),
-    "s2oct": (S2OCTClassifier(1, random_state=0, time_limit=6), S2OCT, (PARTLY,), {"totals": 7}),
+    "s2oct": (
+        S2OCTClassifier(1, max_split_features=None, random_state=0, time_limit=6),
+        S2OCT,
+        (PARTLY,),
+        {"totals": 7},
+    ),
     "c2rf": (
         C2RFClassifier(paper_forest(0), class_prices=False, formulation="paper", random_state=0, time_limit=6),
         C2RF,
