@@ -66,7 +66,7 @@ def test_starts_that_cannot_be_used():
     with pytest.raises(InvalidInputError, match="has 2 features, X has 3"):
         small(LapTAOClassifier, warm_start=Tree.leaf([1.0, 1.0], 2)).fit(X, y)
     oblique = Tree.stump(np.ones(3), 1.0, np.eye(2))
-    with pytest.raises(InvalidInputError, match="max_split_features=1 allows 1 a split"):
+    with pytest.raises(InvalidInputError, match="max_split_features=1 allows no more"):
         small(LapTAOClassifier, warm_start=oblique, max_split_features=1).fit(X, y)
     with pytest.raises(InvalidInputError, match="a warm start is one tree"):
         small(LapTAOClassifier, warm_start=oblique, n_estimators=2).fit(X, y)

@@ -44,6 +44,7 @@ def read_back(model):
 
 MODELS = {
     "totals": TotalsClassifier(LogisticRegression(), random_state=0),
+    "totals auto": TotalsClassifier(random_state=0),
     "totals forest": TotalsClassifier(RandomForestClassifier(10), random_state=0),
     "c2rf": C2RFClassifier(ExtraTreesClassifier(20), random_state=0),
     "c2rf without threshold": C2RFClassifier(paper_forest(0), class_prices=False, random_state=0, time_limit=5),
@@ -86,7 +87,7 @@ def test_models_with_prices_are_read_back(model, groups):
         assert np.array_equal(again.predict_proba(new, groups=some), model.predict_proba(new, groups=some))
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), None], ids=["given", "forest"])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), "auto"], ids=["given", "auto"])
 def test_a_class_without_labels_is_read_back(estimator):
     y = np.where(KNOWN & (TRUTH < 2), TRUTH, -1)
     model = TotalsClassifier(estimator, random_state=0).fit(X, y, totals={2: 20}, allow_new_classes=True)

@@ -13,7 +13,7 @@ from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.model import SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
-from treewright.estimators.common.teachers import teaching_of
+from treewright.estimators.common.teachers import read_teacher, teacher_state, teaching_of
 from treewright.estimators.common.totals_model import TotalsModel, transduced
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
@@ -155,13 +155,15 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     def _fitted_state(self) -> dict[str, Any]:
         committee_trees = [tree_to_dict(tree) for tree in self.trees_[1:]]
-        return super()._fitted_state() | {"totals": [_plain(row) for row in self.totals_], "committee": committee_trees}
+        state = {"totals": [_plain(row) for row in self.totals_], "committee": committee_trees}
+        return super()._fitted_state() | state | {"teacher": teacher_state(self.teacher_)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         if not isinstance(state["totals"], list) or not isinstance(state["committee"], list):
             raise ModelFileError("totals and committee must be lists")
         self.totals_ = state["totals"]
+        self.teacher_ = read_teacher(state.get("teacher"))
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
 
 

@@ -42,8 +42,9 @@ class TAOModel(MixedModel, TimedModel):
     init : {"auto", "balanced", "cart", "random"}
         Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
         complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
-        "auto" is "balanced", and "cart" where splits have one feature; on tables with categories or missing
-        values it is the best after a few passes of both and, up to depth 4, of trees below random subsets.
+        "auto" is "balanced", and "cart" where splits have one feature; where they have few, and on tables with
+        categories or missing values, it is the best after a few passes of both and, up to depth 4, of trees below
+        random subsets of categories.
     stretch : float
         After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
         leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
@@ -56,8 +57,8 @@ class TAOModel(MixedModel, TimedModel):
         Seed of the start and of the copies of `stretch`.
     warm_start : bool, Tree or fitted estimator
         Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off; a tree
-        that is less deep gets no splits below its leaves. Only with ``stretch=0`` is the objective never above that of
-        the start.
+        that is less deep gets no splits below its leaves, and one with splits on more features than allowed is refused.
+        Only with ``stretch=0`` is the objective never above that of the start.
 
     Attributes
     ----------

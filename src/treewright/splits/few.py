@@ -17,7 +17,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Direction", "few_features", "keep_largest"]
+__all__ = ["Direction", "few_features", "keep_largest", "restricted_to", "steepest_features"]
 
 Direction = Callable[[Any, BoolArray, FloatArray, float, "tuple[FloatArray, float] | None"], "tuple[FloatArray, float]"]
 """Points, which of them should go right, how much each counts, alpha and a start to weights and intercept."""
@@ -78,6 +78,32 @@ def few_features(
     if not np.array_equal(along, np.flatnonzero(forward)):
         found.append(_fitted(*task[:4], along, direction))
     return [weights for weights in found if np.any(weights)]
+
+
+def restricted_to(most: int | None, n_features: int) -> int | None:
+    """Most features of a split out of so many, None where that is no restriction.
+
+    A split on a single feature is found in a way of its own, also where there is no other feature.
+
+    Examples
+    --------
+    >>> restricted_to(None, 4), restricted_to(2, 4), restricted_to(4, 4), restricted_to(1, 1)
+    (None, 2, None, 1)
+    """
+    return None if most is None or most >= max(2, n_features) else most
+
+
+def steepest_features(X: Any, goes_right: BoolArray, weight: FloatArray, count: int) -> IntArray:
+    """Find so many features along which alone, for their spread, the logistic loss falls fastest; sorted.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.5, 0.1], [1.0, 0.5, 0.4]])
+    >>> steepest_features(X, np.array([False, False, True, True]), np.ones(4), 2).tolist()
+    [0, 2]
+    """
+    pull = np.abs(_gradient(X, goes_right, weight, _flat(goes_right, weight))) / _spread(X, weight)
+    return np.sort(np.argsort(-pull, kind="stable")[:count])
 
 
 def keep_largest(weights: FloatArray, most: int) -> FloatArray:

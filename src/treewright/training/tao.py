@@ -28,6 +28,7 @@ from treewright.search.grow.starts import StartTask, several_starts, starting_tr
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
@@ -37,7 +38,7 @@ from treewright.tree.structure import Shape
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]
 
 _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
-"""Points and passes with which starts on mixed tables are compared."""
+"""Points and passes with which starts are compared."""
 
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
@@ -154,9 +155,10 @@ class _Work:
     budget: Budget
 
     def start(self) -> Tree:
-        """A tree by the settings; on a mixed table "auto" is the best of several after a few passes."""
-        mixed = Points(self.points.X, self.points.n_levels).mixed
-        if self.settings.init != "auto" or not mixed:
+        """A tree by the settings; "auto" on mixed tables and for few features is the best of some after some passes."""
+        points = Points(self.points.X, self.points.n_levels)
+        few = restricted_to(self.settings.max_split_features, len(points.numerical))
+        if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1):
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
         work, n, best = self, len(self.points), None
         if n > _TRIAL_ROWS:

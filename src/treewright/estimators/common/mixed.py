@@ -163,7 +163,7 @@ class MixedModel(_Noted, TreeModel):
         if max_split_features is not None and most > max_split_features:
             raise InvalidInputError(
                 f"the warm-start tree has a split on {most} features; max_split_features={max_split_features} allows "
-                f"{max_split_features} a split"
+                "no more"
             )
         return tree if known is None or not len(split) else _recoded(tree, old, known)
 

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from treewright.data import Problem
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.search.teachers.teacher import TeacherMember, TeacherRecord
 from treewright.search.totals.scores import response_of
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 
-__all__ = ["teaching_of"]
+__all__ = ["read_teacher", "teacher_state", "teaching_of"]
 
 
 def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
@@ -62,3 +63,30 @@ def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
     table = np.zeros((n, n_classes))
     table[np.flatnonzero(problem.unlabelled), numbers] = 1.0
     return GivenTeaching(table, "labels")
+
+
+# ---------------------------------------------------------------------- model files
+
+
+def teacher_state(record: TeacherRecord | None) -> dict[str, Any] | None:
+    """A record as plain data; what was not measured is None."""
+    if record is None:
+        return None
+    members = [
+        {"name": m.name, "share": m.share, "score": m.score if np.isfinite(m.score) else None} for m in record.members
+    ]
+    return {"name": record.name, "members": members, "refined": record.refined}
+
+
+def read_teacher(state: Any) -> TeacherRecord | None:
+    """The record of plain data."""
+    if state is None:
+        return None
+    try:
+        members = tuple(
+            TeacherMember(str(m["name"]), float(m["share"]), float("nan") if m["score"] is None else float(m["score"]))
+            for m in state["members"]
+        )
+        return TeacherRecord(str(state["name"]), members, float(state["refined"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"teacher cannot be read: {error}") from None

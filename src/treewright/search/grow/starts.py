@@ -22,7 +22,7 @@ from treewright.data.design import Design
 from treewright.search.grow.cart import cart_start
 from treewright.search.improve.driver import Node
 from treewright.search.improve.tao import SparseNodes, logistic_node
-from treewright.splits.few import few_features, keep_largest
+from treewright.splits.few import few_features, keep_largest, restricted_to
 from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
@@ -116,12 +116,13 @@ def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
 
 
 def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict[int, str]]]:
-    """Starts to choose from on points with categories or gaps, one after the other until the budget is over.
+    """Starts to choose from, one after the other until the budget is over.
 
-    A category that matters only together with what lies below it does not show to a tree that is grown split by split:
-    shallow trees are also grown below random subsets of their categories, which passes then turn into better ones. So
-    that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
-    numbers on both.
+    For points with categories or gaps, and for splits on few features: neither balanced trees nor CART are better there
+    throughout. A category that matters only together with what lies below it does not show to a tree that is grown
+    split by split: shallow trees are also grown below random subsets of their categories, which passes then turn into
+    better ones. So that the two sides differ, a third of these have numbers on one side and categories on the other,
+    and a third numbers on both.
 
     Yields
     ------
@@ -299,10 +300,8 @@ def _normals(X: Any, stake: FloatArray, alpha: float, most: int | None) -> list[
     if not (goes_right & busy).any() or not (~goes_right & busy).any():
         return []
     task = X[busy], goes_right[busy], np.abs(stake[busy]), alpha
-    if most is None or most >= X.shape[1]:
-        found = [logistic_node(*task, None)[0]]
-    else:
-        found = few_features(*task, most, logistic_node)
+    few = restricted_to(most, X.shape[1])
+    found = [logistic_node(*task, None)[0]] if few is None else few_features(*task, few, logistic_node)
     return [weights / np.sqrt(weights @ weights) for weights in found if np.any(weights)]
 
 

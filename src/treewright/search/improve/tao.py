@@ -13,8 +13,8 @@ alpha too, however many levels it lists. Leaves may have a price of their own, w
 At a node (:mod:`~treewright.search.improve.driver`) only the points with a stake matter. A direction comes from
 l1-logistic regression on these points, the threshold along it is exact, and the split is replaced only if the objective
 falls. The method is that of Carreira-Perpinan and Tavallali (2018). Splits may be held to k features
-(:mod:`~treewright.splits.few`); the best single feature, which is exact, is tried then too, and for k = 1 it is all
-that is tried.
+(:mod:`~treewright.splits.few`); the best single feature is tried then too, and for k = 1 it is all that is tried,
+and exact.
 
 Points may have categories and gaps. A level of a category goes where its points are cheaper together, which is the best
 subset. Points that lack a value which a hyperplane uses go where they are cheaper together. As that depends on which
@@ -36,7 +36,7 @@ from treewright.budget import Budget
 from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import Leaves
 from treewright.search.improve.thin import thinned_tree
-from treewright.splits.few import Direction, few_features
+from treewright.splits.few import Direction, few_features, restricted_to, steepest_features
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category, best_single, cut_along
 from treewright.splits.points import Points, SplitRule
@@ -57,6 +57,10 @@ __all__ = [
 _IDLE, _FEW = 0.02, 1000
 """Points that have this share of the stakes at a node together, the smallest ones, are left out of its regression if
 there are more than so many points: often half of the points, as both sides predict about the same for them."""
+
+_LIKELY, _SORTED = 20, 200_000
+"""A single feature that is one of several directions is the best of so many, of more where their table has at most so
+many cells: to sort the columns of a wide table takes longer than all regressions."""
 
 _GAPPY = (0.3, 0.1, 0.0)
 """Hyperplanes without the features that more than these shares of the stakes lack are tried."""
@@ -207,7 +211,7 @@ class SparseNodes:
         if points.n_levels is not None and kind != "numbers":
             found.append(best_category(points, rows, stake))
         if len(points.numerical) and kind != "categories":
-            if points.gaps or self._few(len(points.numerical)):
+            if points.gaps or restricted_to(self.max_split_features, len(points.numerical)):
                 found.append(best_single(points, rows, stake))
             if self.max_split_features != 1:
                 found += self._hyperplanes(points, node, rows, stake, sided)
@@ -231,10 +235,10 @@ class SparseNodes:
         self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
     ) -> list[FloatArray]:
         """Directions of 2-norm 1 to try at a node: its own, that of the surrogate, and of few features the best one."""
-        few = self._few(points.X.shape[1])
-        single = [_best_feature(points, rows, stake)] if few else []
+        few = restricted_to(self.max_split_features, points.X.shape[1])
         if few == 1:
-            return single
+            return [_best_feature(points, rows, stake)]
+        single = [_likely_feature(points, rows, stake)] if few else []
         own = node.normal
         found = [own] if np.any(own) else []
         start = (5.0 * own, -5.0 * node.threshold) if found else None
@@ -243,11 +247,6 @@ class SparseNodes:
         found += [w / np.sqrt(w @ w) for w in self._surrogates(points.take(rows), sided, worth, node.number, start)]
         return found + single
 
-    def _few(self, n_features: int) -> int | None:
-        """Most features of a split out of so many, None where that is no restriction."""
-        most = self.max_split_features
-        return None if most is None or most >= max(2, n_features) else most
-
     def _surrogates(
         self, X: Any, sided: BoolArray, worth: FloatArray, number: int, start: tuple[FloatArray, float] | None
     ) -> list[FloatArray]:
@@ -255,7 +254,7 @@ class SparseNodes:
 
         The regression on all features goes on from where the last one at this node ended, the first from a start.
         """
-        few = self._few(X.shape[1])
+        few = restricted_to(self.max_split_features, X.shape[1])
         if few is not None:
             return few_features(X, sided, worth, self.alpha, few, self.direction)
         solved = self.direction(X, sided, worth, self.alpha, self.starts.get(number, start))
@@ -279,7 +278,7 @@ class SparseNodes:
             normal[number] = weights / np.sqrt(weights @ weights)
             return cut_along(points, rows, stake, normal)
 
-        few = self._few(len(number))
+        few = restricted_to(self.max_split_features, len(number))
         if few is not None:
             tried = table.few(sided[some], self.alpha, few, self.direction)
         else:
@@ -344,6 +343,20 @@ def _best_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArr
     """The feature whose best threshold costs least, as a normal."""
     normal = np.zeros(points.X.shape[1])
     normal[best_feature(points, rows, lambda cuts: cuts.left(stake), points.least_gap)[0]] = 1.0
+    return normal
+
+
+def _likely_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArray:
+    """The same, as one of several directions: of a large table only likely features are looked at."""
+    n, p = len(rows), points.X.shape[1]
+    count = max(_LIKELY, _SORTED // n)
+    if count >= p:
+        return _best_feature(points, rows, stake)
+    table = points.take(rows)
+    some = steepest_features(table, stake > 0, np.abs(stake), count)
+    part = table[:, some].toarray() if points.sparse else np.ascontiguousarray(table[:, some])
+    normal = np.zeros(p)
+    normal[some] = _best_feature(Points(part), np.arange(n), stake)
     return normal
 
 

@@ -52,8 +52,10 @@ def thinned_tree(tree: Tree, X: Any, most: int | None, n_levels: IntArray | None
             normal = keep_largest(rule.normal, most)
             level = points.levels(rows, normal)
             there = ~np.isnan(level)
-            wrong_left, wrong_right = (side[there].astype(np.float64) for side in (~goes_left, goes_left))
-            threshold, _ = best_threshold(level[there], wrong_left, wrong_right, points.least_gap)
+            threshold = np.inf if rule.missing_left else -np.inf  # where no point has all values
+            if there.any():
+                wrong_left, wrong_right = (side[there].astype(np.float64) for side in (~goes_left, goes_left))
+                threshold, _ = best_threshold(level[there], wrong_left, wrong_right, points.least_gap)
             if np.isfinite(threshold):
                 rule = SplitRule(normal, threshold, missing_left=rule.missing_left)
             else:
