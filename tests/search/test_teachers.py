@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
@@ -17,7 +17,6 @@ from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
 from treewright.search.teachers.members import _some as some_of
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
-
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 
@@ -53,7 +52,7 @@ def counts(labels, lesson):
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(-3, 3)))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_ranks_are_those_of_scipy(table):
     expected = (rankdata(table, axis=0) - 1.0) / len(table)
     assert np.allclose(ranked(table), expected)
