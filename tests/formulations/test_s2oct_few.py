@@ -144,6 +144,5 @@ def test_margins_are_looked_at_on_the_ways_or_everywhere():
 
 
 def test_the_printed_program_knows_no_restriction():
-    model = replace(tiny(0), margin_rule="paper", formulation="paper", max_split_features=1)
     with pytest.raises(InvalidInputError, match="max_split_features=None"):
-        model.build()
+        replace(tiny(0), margin_rule="paper", formulation="paper", max_split_features=1).build()
