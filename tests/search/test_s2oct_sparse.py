@@ -230,9 +230,9 @@ def test_without_time_planes_stay():
 # ---------------------------------------------------------------------- from sparse to dense
 
 
-def step(terms, learned, missed=0, wrong=0):
+def step(terms, learned, missed=0, most=5):
     """A step of the path with so many terms in one split."""
-    return SizedTree(Tree.stump(np.ones(terms), 0.0, np.eye(2)), None, missed, learned, wrong)
+    return SizedTree(Tree.stump(np.ones(terms), 0.0, np.eye(2)), most, missed, learned, wrong=0)
 
 
 def test_the_smallest_step_that_has_learned_enough_is_chosen():
@@ -247,6 +247,10 @@ def test_the_smallest_step_that_has_learned_enough_is_chosen():
 def test_totals_come_before_what_is_learned():
     path = [step(1, 0.99, missed=1), step(4, 0.80), step(5, 0.82), step(2, 0.70)]
     assert chosen_size(path) is path[1]
+    # Splits of any number of features are taken where totals need them, and only there.
+    dense = step(9, 0.99, most=None)
+    assert chosen_size([step(2, 0.80), dense]).learned == 0.80
+    assert chosen_size([step(2, 0.80, missed=1), dense]) is dense
     nobody = [step(1, 0.70, missed=3), step(2, 0.99, missed=5), step(3, 0.90, missed=3)]
     assert chosen_size(nobody) is nobody[2]
 
