@@ -14,7 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treewright
 from tests.contracts import measures
-from tests.contracts.brute_force import best_c2rf, best_lap_svm, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force import (
+    best_c2rf,
+    best_lap_svm,
+    best_oct_h,
+    best_s2oct,
+    best_s2oct_stump_of_one_feature,
+    best_svm1odt,
+)
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
@@ -243,9 +250,8 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
     model = run_solved(S2OCTClassifier(**(settings | parameters)), data)
     given, names, low, high = limits(model, data)
     size = (given[:, None] == np.array(names)).astype(int)
-    X = data["X"] - (data["X"].max(axis=0) + data["X"].min(axis=0)) / 2
     problem = SimpleNamespace(
-        X=X,
+        X=data["X"] - (data["X"].max(axis=0) + data["X"].min(axis=0)) / 2,
         y=numbers(model, data["y"]),
         weight=data["sample_weight"],
         totals=PointTotals(size, low, high),
@@ -259,10 +265,7 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
     if parameters.get("max_split_features") != 1:
         enclosed(model, best_s2oct(problem))
         return
-    # One split with one feature: the better of the optima of each feature alone.
-    assert parameters["max_depth"] == 1
-    alone = [SimpleNamespace(**(vars(problem) | {"X": X * (np.arange(2) == j)})) for j in range(2)]
-    enclosed(model, min(best_s2oct(one) for one in alone))
+    enclosed(model, best_s2oct_stump_of_one_feature(problem))
     assert np.count_nonzero(model.tree_.weights, axis=1).max() <= 1
 
 

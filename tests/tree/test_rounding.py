@@ -85,7 +85,8 @@ def test_who_says_no_gets_more_digits_and_in_the_end_the_tree_itself():
 
 
 def test_splits_are_rounded_one_after_the_other_on_the_rows_that_get_there():
-    tree = Tree.from_heap(np.ones(3), np.array([[1.0, 0], [0, 1.0], [0, 1.0]]), [0.513, 0.231, 0.777], np.ones((7, 2)))
+    weights, labels = np.array([[1.0, 0], [0, 1.0], [0, 1.0]]), np.arange(7) % 2
+    tree = Tree.from_heap(np.ones(3), weights, np.array([0.513, 0.231, 0.777]), np.ones((7, 2)), labels)
     X = np.array([[0.0, 0.0], [0.0, 0.4], [1.0, 0.6], [1.0, 1.0], [0.0, 0.0]])
     found = rounded_tree(tree, X)
     assert np.array_equal(route(found, X), route(tree, X))

@@ -122,7 +122,7 @@ def pruned(model: S2OCT, tree: Tree, taught: IntArray | None = None) -> Tree:
 
     Splits that send all points one way, or to leaves of the same label, go. So do leaves that no labelled point and
     hardly any other reaches, where the totals are met as well without them and, if `taught` is given, no fewer points
-    have the labels that they should have.
+    have the labels that they should have; but each class of labelled points keeps a leaf.
     """
     X, unlabelled = model.X, model.unlabelled
     while True:
@@ -142,6 +142,9 @@ def _without_one(model: S2OCT, tree: Tree, labels: IntArray, missed: float, taug
     if taught is not None:
         wanted[model.unlabelled] = taught
     assert tree.labels is not None
+    own, counts = tree.labels[tree.leaves], np.bincount(tree.labels[tree.leaves], minlength=model.n_classes)
+    # The error of a labelled point is that of a leaf of its class, so each such class keeps one.
+    last = tree.leaves[(counts[own] == 1) & np.isin(own, model.present)]
     for branch in tree.branches[::-1]:
         sides = tree.left[branch], tree.right[branch]
         if any(tree.left[side] != LEAF for side in sides):
@@ -151,7 +154,7 @@ def _without_one(model: S2OCT, tree: Tree, labels: IntArray, missed: float, taug
             here = leaf == lost
             same = tree.labels[lost] == label
             if not same:
-                if np.any(model.y[here] >= 0) or rows[here].sum() > few:
+                if np.any(model.y[here] >= 0) or rows[here].sum() > few or lost in last:
                     continue
                 new = np.where(here, label, labels)
                 if model.totals.missed(new[model.unlabelled]) > missed:
