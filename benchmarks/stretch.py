@@ -30,7 +30,7 @@ def fold(data: Data, draw: int) -> Instance:
 
 
 def method(stretch: float) -> Method:
-    parameters = {"max_depth": 6, "splits": "oblique", "stretch": stretch, "random_state": 0}
+    parameters = {"max_depth": 6, "max_split_features": None, "stretch": stretch, "random_state": 0}
     return Method("TAO", TAOClassifier, parameters, f"stretch {stretch:g}")
 
 
@@ -58,7 +58,7 @@ OBLIQUE = bench.Specification(
 AXIS = replace(
     OBLIQUE,
     name="stretch-axis",
-    methods=tuple(replace(one, parameters={**one.parameters, "splits": "axis"}) for one in OBLIQUE.methods),
+    methods=tuple(replace(one, parameters={**one.parameters, "max_split_features": 1}) for one in OBLIQUE.methods),
 )
 SMALL: dict[str, Any] = {
     "data": (replace(DATA, names=("lupus", "irish")),),

@@ -16,8 +16,8 @@ N_PEOPLE, N_ANSWERS = 1500, 120
 REGIONS = ("north", "east", "south", "west")
 
 
-def make_survey(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the columns of the survey and those of the known totals.
+def make_survey(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
+    """Return the columns of the survey, those of the known totals, and the truth, which nobody knows in earnest.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def make_survey(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndar
         One row a person; ``employed`` is empty where nobody asked.
     totals : dict of str to ndarray
         One row an area: how many of the people without an answer are employed, and how many are not.
+    truth : ndarray of str
+        Whether each person is employed.
     """
     rng = np.random.default_rng(seed)
     region = rng.choice(len(REGIONS), N_PEOPLE, p=[0.2, 0.3, 0.35, 0.15])
@@ -64,13 +66,13 @@ def make_survey(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndar
         "yes": np.array([np.count_nonzero(others & (area == a) & employed) for a in names]),
         "no": np.array([np.count_nonzero(others & (area == a) & ~employed) for a in names]),
     }
-    return survey, totals
+    return survey, totals, np.where(employed, "yes", "no")
 
 
 def write_survey(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     """Write ``survey.csv`` and ``totals.csv`` to a folder and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    survey, totals = make_survey(seed)
+    survey, totals, _ = make_survey(seed)
     paths = folder / "survey.csv", folder / "totals.csv"
     write_table(paths[0], survey)
     write_table(paths[1], totals)

@@ -2,7 +2,24 @@
 
 import signal
 
+import pytest
+
+from treewright.search.s2oct import attempts
+from treewright.search.teachers import auto
+
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def short_searches(monkeypatch):
+    """S2OCT with less of what fits of a few rows spend their time on, for tests of what holds however much there is.
+
+    A teacher of small forests, and fewer attempts without improvement before a search ends. No clock is in it.
+    """
+    for name in ("_TREES", "_FOLD_TREES", "_REFINED_TREES"):
+        monkeypatch.setattr(auto, name, 10)
+    for name in ("_IDLE_ATTEMPTS", "_IDLE_TAUGHT", "_IDLE_UNPROVEN"):
+        monkeypatch.setattr(attempts, name, 2)

@@ -90,9 +90,18 @@ def test_a_warm_start_keeps_its_levels(survey, tmp_path):
     assert treewright.load_model(second).objective_ <= treewright.load_model(first).objective_ + 1e-9
 
 
-def test_other_models_keep_their_columns(survey, tmp_path, capsys):
-    assert fit(survey, tmp_path / "m.json", "--model", "oct-h") == 2
-    assert "missing values" in capsys.readouterr().err
+def test_other_models_get_numbers_without_gaps(survey, tmp_path, capsys):
+    model, out = tmp_path / "m.json", tmp_path / "p.csv"
+    assert fit(survey, model, "--model", "oct-h", "--predictions", str(out), "--time-limit", "20") == 0
+    table = read_table(survey)
+    gaps = {name: int(table.missing(name).sum()) for name in ("age", "region")}
+    said = capsys.readouterr().err
+    assert f"'age' ({gaps['age']} of them" in said and f"'region' ({gaps['region']} of them" in said
+    names = treewright.load_model(model).feature_names_in_.tolist()
+    assert len(names) == 7 and {"age", "age is missing", "region is missing", "member=true"} < set(names)
+    assert main(["predict", str(model), str(survey), "--out", str(tmp_path / "q.csv")]) == 0
+    assert (tmp_path / "q.csv").read_bytes() == out.read_bytes()
+    assert f"'age' ({gaps['age']} of them" in capsys.readouterr().err
 
 
 def test_a_model_from_python_predicts_a_table(survey, tmp_path):

@@ -12,6 +12,8 @@ from treewright.cli import main
 from treewright.data.table import read_table
 from treewright.estimators.registry import MODELS, SHORT_NAMES
 
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 
 def error_line(captured):
     lines = captured.err.strip().splitlines()

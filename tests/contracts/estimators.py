@@ -385,6 +385,11 @@ def _solved(kind: Any, **settings: Any) -> Callable[..., Any]:
     return lambda **kw: kind(**({"time_limit": 60.0, "random_state": 0} | settings | kw))
 
 
+def _paper(**settings: Any) -> Callable[..., Any]:
+    """S2OCT with all features in a split, as in the paper."""
+    return _solved(S2OCTClassifier, **({"max_split_features": None} | settings))
+
+
 def _seeded(kind: Any, **settings: Any) -> Callable[..., Any]:
     return lambda **kw: kind(**({"random_state": 0} | settings | kw))
 
@@ -431,25 +436,35 @@ FITS = [
         octsvm_measure,
         branches=True,
     ),
-    Fit("s2oct", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),
+    Fit("s2oct", "S2OCTClassifier", _paper(max_depth=2), _two_classes, s2oct_measure),
+    Fit("s2oct-taught", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),
+    Fit("s2oct-taught-groups", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _grouped, s2oct_measure),
     Fit(
         "s2oct-everywhere",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=2, margin_rule="paper"),
+        _paper(max_depth=2, margin_rule="paper"),
         _two_classes,
         s2oct_measure,
     ),
     Fit(
         "s2oct-groups",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=2),
+        _paper(max_depth=2),
         _grouped,
         s2oct_measure,
     ),
     Fit(
         "s2oct-hard",
         "S2OCTClassifier",
-        _solved(S2OCTClassifier, max_depth=1, max_coefficient=0.4, penalty=0.5),
+        _paper(max_depth=1, max_coefficient=0.4, penalty=0.5),
+        _hard_labels,
+        s2oct_measure,
+        branches=True,
+    ),
+    Fit(
+        "s2oct-few",
+        "S2OCTClassifier",
+        _paper(max_depth=1, max_split_features=1, max_coefficient=0.4, penalty=0.5),
         _hard_labels,
         s2oct_measure,
         branches=True,
@@ -467,7 +482,7 @@ FITS = [
     Fit(
         "tao-axis",
         "TAOClassifier",
-        _seeded(TAOClassifier, max_depth=3, alpha=0.5, splits="axis", stretch=0.0),
+        _seeded(TAOClassifier, max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0),
         _classes,
         tao_measure,
     ),

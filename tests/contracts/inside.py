@@ -6,6 +6,17 @@ from treewright.search import Incumbent
 from treewright.search.grow.oblique import GapPoints, grow
 from treewright.search.s2oct import structure
 from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.teachers.teacher import Teacher
 from treewright.training.optimize import optimize
 
-__all__ = ["Budget", "GapPoints", "Incumbent", "PointTotals", "grow", "optimize", "search_s2oct", "structure"]
+__all__ = [
+    "Budget",
+    "GapPoints",
+    "Incumbent",
+    "PointTotals",
+    "Teacher",
+    "grow",
+    "optimize",
+    "search_s2oct",
+    "structure",
+]

@@ -11,7 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.contracts import measures
 from tests.contracts.estimators import s2oct_measure, unlabelled, within
-from tests.contracts.inside import Budget, GapPoints, Incumbent, PointTotals, grow, search_s2oct, structure
+from tests.contracts.inside import (
+    Budget,
+    GapPoints,
+    Incumbent,
+    PointTotals,
+    Teacher,
+    grow,
+    search_s2oct,
+    structure,
+)
 from tests.contracts.test_matrix import check_labels_and_totals, check_proof
 from treewright import LapTAOClassifier, OCTHClassifier, S2OCTClassifier, Tree
 from treewright.exceptions import TreewrightError
@@ -21,7 +30,8 @@ from treewright.formulations import OCTH, S2OCT
 def fitted(data: dict[str, Any], **parameters: Any) -> S2OCTClassifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return S2OCTClassifier(**({"time_limit": 2.0, "random_state": 0} | parameters)).fit(**data)
+        settings = {"time_limit": 2.0, "random_state": 0, "max_split_features": None}
+        return S2OCTClassifier(**(settings | parameters)).fit(**data)
 
 
 def check_honest(model: S2OCTClassifier, data: dict[str, Any]) -> None:
@@ -34,6 +44,7 @@ def check_honest(model: S2OCTClassifier, data: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------- crashes and refusals
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups(n_classes):
     X = np.repeat(np.arange(8.0), 4)[:, None]
@@ -44,26 +55,31 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
     for i in np.flatnonzero(y < 0):
         counts[groups[i]][min(int(X[i, 0]) // 3, n_classes - 1)] += 1
     data = {"X": X, "y": y, "groups": groups, "totals": {g: dict(enumerate(part)) for g, part in counts.items()}}
-    model = fitted(data, max_depth=2, time_limit=10.0)
-    check_honest(model, data)
-    assert model.objective_ == 0.0  # two thresholds do it
+    for size in (None, "auto", 1):
+        model = fitted(data, max_depth=2, time_limit=10.0, max_split_features=size)
+        check_honest(model, data)
+        assert model.objective_ == 0.0  # two thresholds do it
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
 @pytest.mark.parametrize("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
     data = {"X": np.arange(8.0)[:, None], "y": np.array([0] + [-1] * 7), "totals": {1: total}}
-    model = fitted(data | {"allow_new_classes": True}, margin_rule=margin)
-    check_honest(model, data)
-    assert model.objective_ == 0.0
+    for size in (None, "auto"):
+        model = fitted(data | {"allow_new_classes": True}, margin_rule=margin, max_split_features=size)
+        check_honest(model, data)
+        assert model.objective_ == 0.0
 
 
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("size", [None, "auto"])
 @pytest.mark.parametrize("n_classes", [5, 8, 20])
-def test_a_depth_that_is_left_open_has_a_leaf_for_every_class(n_classes):
+def test_a_depth_that_is_left_open_has_a_leaf_for_every_class(n_classes, size):
     X = np.repeat(np.arange(n_classes, dtype=float), 4)[:, None] * 3 + np.tile([0.0, 0.1, 0.2, 0.3], n_classes)[:, None]
     truth = np.repeat(np.arange(n_classes), 4)
     data = {"X": X, "y": np.where(np.arange(4 * n_classes) % 4 == 0, truth, -1)}
-    model = fitted(data)
+    model = fitted(data, max_split_features=size)
     reached = set(model.tree_.labels[measures.reached_leaves(model.tree_, X)].tolist())
     assert 2**model.tree_.depth >= n_classes
     # Twenty classes are not refused, but the search may leave some of them without a leaf that is reached.
@@ -83,6 +99,7 @@ def tiny(seed: int) -> dict[str, Any]:
     return {"X": X, "y": y, "totals": {1: int(rng.choice([0, hidden, rng.integers(0, hidden + 1)]))}}
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_objective_of_four_rows_is_that_of_their_tree():
     data = {"X": np.array([[0.0], [0], [5], [6]]), "y": np.array([0, 1, -1, -1]), "totals": {1: 0}}
     model = fitted(data)
@@ -90,12 +107,14 @@ def test_the_objective_of_four_rows_is_that_of_their_tree():
     assert (model.objective_, model.status_) == (pytest.approx(2.0), "optimal")
 
 
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("size", [None, "auto"])
 @pytest.mark.parametrize("block", range(8))
-def test_the_objective_of_tiny_tables_is_that_of_their_trees(block):
+def test_the_objective_of_tiny_tables_is_that_of_their_trees(block, size):
     wrong = []
     for seed in range(5 * block, 5 * block + 5):
         data = tiny(seed)
-        model = fitted(data, time_limit=0.25)
+        model = fitted(data, time_limit=0.25, max_split_features=size)
         if model.objective_ != pytest.approx(s2oct_measure(model, data), rel=1e-6, abs=1e-6):
             wrong.append((seed, model.objective_, s2oct_measure(model, data)))
     assert wrong == []
@@ -143,15 +162,18 @@ BROKEN_LIMITS = {
     "rows": (2.0, many(20_000, 6, 3, labelled=100), {}),
     "classes": (1.0, many(1500, 4, 150, labelled=450), {"max_depth": 8}),
     "groups": (1.0, many(12_000, 4, 2, labelled=100, n_groups=6000), {}),
-    "features": (1.0, many(60, 10_000, 2, labelled=30), {"margin_rule": "paper"}),
+    "features": (1.0, many(60, 10_000, 2, labelled=30), {}),
 }
 
 
+@pytest.mark.parametrize("size", [None, "auto"])
 @pytest.mark.parametrize("name", list(BROKEN_LIMITS))
-def test_a_time_limit_is_kept_however_many_there_are(name):
+def test_a_time_limit_is_kept_however_many_there_are(name, size):
     limit, data, parameters = BROKEN_LIMITS[name]
+    if name == "features" and size is None:
+        parameters = {"margin_rule": "paper"}
     with within(limit + 2.5):
-        model = fitted(data, time_limit=limit, **parameters)
+        model = fitted(data, time_limit=limit, max_split_features=size, **parameters)
     check_labels_and_totals(model, data)
     check_proof(model)
     if name == "rows":  # totals are a third of the rows in each class, and no class is left without any
@@ -255,6 +277,12 @@ def test_the_typical_tree_agrees_most_with_the_others(seed):
         assert agreement[0] >= agreement[other] - lent
 
 
+def teacher_of_labels(lesson: Any, budget: Budget) -> Teacher:
+    """Somebody who says the first half is of class 0."""
+    table = np.eye(2)[(np.arange(len(lesson.hidden)) >= len(lesson.hidden) // 2).astype(int)]
+    return Teacher.told(lesson, table, "labels")
+
+
 def test_the_attempt_and_not_the_seed_chooses_how_a_tree_is_grown(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)) * 10, np.concatenate([np.arange(12) % 2, np.full(28, -1)])
@@ -271,7 +299,7 @@ def test_the_attempt_and_not_the_seed_chooses_how_a_tree_is_grown(monkeypatch):
     seen = []
     for seed in range(4):
         depths.clear()
-        search_s2oct(Incumbent(model), model, [], Budget(30.0), seed=seed, attempts=4)
+        search_s2oct(Incumbent(model), model, [], Budget(30.0), teacher_of_labels, seed=seed, attempts=4)
         seen.append(tuple(depths))
     assert len(seen[0]) >= 4 and len(set(seen[0])) > 1  # attempts do differ
     assert len(set(seen)) == 1
@@ -296,6 +324,7 @@ def test_a_grown_split_keeps_the_gap_that_is_asked_for(seed):
                 assert level[~left].min() - level[left].max() >= 0.5 - 1e-9
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", [S2OCTClassifier, LapTAOClassifier])
 def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     """Either the last fit or the new one, never trees of one under the classes of the other."""

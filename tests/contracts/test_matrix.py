@@ -58,7 +58,7 @@ CROSSED = {
     "weighted": [False, True],
     "totals": ["exact", "intervals"],
     "labels": ["all classes", "one class"],
-    "limit": [0.05, 1.0],
+    "limit": [0.05, 0.4],
 }
 WITHOUT_TOTALS = {"classes": [2, 3, 8], "rows": ["distinct", "repeated", "contradicting"], "weighted": [False, True]}
 
@@ -205,17 +205,20 @@ def crossed(factors: dict[str, Any], strength: int = 2) -> Any:
 # ---------------------------------------------------------------------- models with totals
 
 
-@crossed(CROSSED | {"margin": ["tolerance", "reached", "paper"]}, strength=3)
+@pytest.mark.usefixtures("short_searches")
+@crossed(CROSSED | {"margin": ["tolerance", "reached", "paper"], "size": [None, "auto", 2]}, strength=3)
 def test_s2oct(row):
     data = table(row)
     depth = 3 if row["classes"] == 8 else None
-    model = S2OCTClassifier(max_depth=depth, margin_rule=row["margin"], time_limit=row["limit"], random_state=0)
-    model = fitted(model, data)
+    settings = {"max_split_features": row["size"], "margin_rule": row["margin"], "time_limit": row["limit"]}
+    model = fitted(S2OCTClassifier(max_depth=depth, random_state=0, **settings), data)
     check_labels_and_totals(model, data)
     check_proof(model)
     hidden = unlabelled(data)
     assert np.array_equal(check_probabilities(model, data)[hidden], model.transduction_[hidden])
     assert model.objective_ == pytest.approx(s2oct_measure(model, data), rel=1e-6, abs=1e-6)
+    if row["size"] == 2:
+        assert np.count_nonzero(model.tree_.weights, axis=1).max() <= 2
     required = 1e-3 if row["margin"] == "tolerance" else 1.0
     everywhere = row["margin"] == "paper"
     assert measures.least_margin(model.tree_, data["X"][hidden], everywhere) >= required - 1e-5

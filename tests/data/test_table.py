@@ -1,13 +1,18 @@
 """Tables in files, and their columns as features."""
 
+import csv
+import datetime
 import gzip
+import json
 import subprocess
 import sys
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
+from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import MAX_LEVELS, Table, TableEncoder, read_cells, read_table, why_text, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
@@ -18,9 +23,7 @@ def write(path, text, encoding="utf-8"):
 
 
 def plain(table):
-    return {
-        name: [None if v is None or v != v else v for v in column.tolist()] for name, column in table.columns.items()
-    }
+    return {name: [None if v is None or v != v else v for v in table[name].tolist()] for name in table.columns}
 
 
 def text(values):
@@ -138,9 +141,43 @@ def test_bad_text_files(tmp_path, content, says):
         read_table(write(tmp_path / "a.csv", content))
 
 
-def test_undecodable(tmp_path):
-    with pytest.raises(InvalidInputError, match="not UTF-8 in line 2"):
-        read_table(write(tmp_path / "a.csv", "a,b\nä,1\n", encoding="latin-1"))
+@pytest.mark.parametrize(
+    ("encoding", "content", "used"),
+    [
+        ("cp1252", "größe,y\n€,1\n", "cp1252"),
+        ("latin-1", "gr\x81öße,y\nä,1\n", "latin-1"),  # a byte that cp1252 does not have
+    ],
+)
+def test_what_is_not_utf8_is_read_with_a_warning(tmp_path, encoding, content, used):
+    path = write(tmp_path / "a.csv", content, encoding)
+    with pytest.warns(UserWarning, match=f"not UTF-8 in line 1; read as {used} .*--encoding"):
+        assert list(csv.reader(content.splitlines())) == [read_table(path).columns, [*content.split()[1].split(",")]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_table(path, encoding=encoding)
+    name = content.partition(",")[0]
+    assert plain(found) == {name: [content.split()[1][0]], "y": [1.0]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp437", "utf-8"])
+def test_encodings_that_are_named(tmp_path, encoding, recwarn):
+    path = write(tmp_path / "a.csv", "größe,y\nä,1\n", encoding)
+    assert plain(read_table(path, encoding=encoding)) == {"größe": ["ä"], "y": [1.0]}
+    if encoding in ("utf-8-sig", "utf-16", "utf-8"):  # the file says it
+        assert plain(read_table(path)) == {"größe": ["ä"], "y": [1.0]}
+    assert not recwarn.list
+
+
+def test_encodings_that_do_not_fit(tmp_path):
+    path = write(tmp_path / "a.csv", "a,y\nok,1\nä,1\n", "latin-1")
+    with pytest.raises(InvalidInputError, match="not UTF-8 in line 3"):
+        read_table(path, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="'klingon' is no known encoding"):
+        read_table(path, encoding="klingon")
+    with pytest.raises(InvalidInputError, match="'rot13' is no known encoding"):
+        read_table(path, encoding="rot13")
+    with pytest.raises(InvalidInputError, match="zero bytes.*utf-16"):
+        read_table(write(tmp_path / "b.csv", "a,y\nä,1\n", "utf-16-le"))
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -149,7 +186,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.parquet")
     with pytest.raises(InvalidInputError, match="name, which must end in"):
-        read_table(write(tmp_path / "a.xlsx", "a\n1\n"))
+        read_table(write(tmp_path / "a.doc", "a\n1\n"))
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
         read_table(tmp_path / "folder.csv")
@@ -206,18 +243,12 @@ def test_parquet_types(tmp_path):
         read_table(tmp_path / "b.parquet")
 
 
-def test_parquet_without_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InvalidInputError, match=r'pip install "treewright\[parquet\]"'):
-        read_table(tmp_path / "a.parquet")
-    with pytest.raises(InvalidInputError, match=r'pip install "treewright\[parquet\]"'):
-        write_table(tmp_path / "a.parquet", {"x": [1.0]})
-
-
-def test_text_tables_need_no_pyarrow(tmp_path):
+def test_tables_need_no_other_package(tmp_path):
     write(tmp_path / "a.csv", "x\n1\n")
     code = (
-        "import sys; sys.modules['pyarrow'] = None; from treewright.data.table import read_table; read_table('a.csv')"
+        "import sys; sys.modules.update(pyarrow=None, pandas=None, fastexcel=None)\n"
+        "from treewright.data.table import read_table, write_table\n"
+        "write_table('a.parquet', {'x': read_table('a.csv')['x']}); assert read_table('a.parquet')['x'][0] == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
@@ -257,8 +288,8 @@ def table():
 def test_encode(table):
     encoder = TableEncoder.fit(table, ["region", "age", "member"])
     matrix, names = encoder.transform(table)
-    assert names == ["region=north", "region=south", "age", "member=true"]
-    assert matrix.tolist() == [[0, 1, 31, 1], [1, 0, 45, 0], [0, 1, 28, 1]]
+    assert names == ["region=north", "age", "member=true"]  # south is more frequent
+    assert matrix.tolist() == [[0, 31, 1], [1, 45, 0], [0, 28, 1]]
     assert matrix.dtype == np.float64 and encoder.columns == ["region", "age", "member"]
 
 
@@ -272,8 +303,9 @@ def test_unknown_levels_are_zero_and_warned_of(table):
     other = Table({"region": text(["west", "west", "north"]), "member": text(["maybe", "true", "false"])})
     with pytest.warns(UserWarning) as caught:
         matrix, _ = encoder.transform(other)
-    assert matrix.tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
-    assert "'west' (2 rows)" in str(caught[0].message) and "'maybe' (1 rows)" in str(caught[1].message)
+    assert matrix.tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert "'west' (2 rows); they count as 'south'" in str(caught[0].message)
+    assert "'maybe' (1 rows); they count as 'false'" in str(caught[1].message)
 
 
 def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
@@ -282,7 +314,96 @@ def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         matrix, _ = encoder.transform(read_table(write(tmp_path / "b.csv", "code\n2\n1\n")))
-    assert matrix.tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert encoder.feature_names == ["code=2", "code=x"] and matrix.tolist() == [[1, 0], [0, 0]]
+
+
+def test_gaps_are_filled_in_where_that_is_asked_for():
+    table = Table(
+        {
+            "n": [1.0, np.nan, 7.0, 3.0],
+            "t": text(["a", "b", None, "b"]),
+            "b": text(["true", None, "false", "true"]),
+            "e": [np.nan] * 4,
+            "full": [0.0, 1.0, 2.0, 9.0],
+        }
+    )
+    with pytest.warns(UserWarning) as caught:
+        encoder = TableEncoder.fit(table, table.columns, fill_gaps=True)
+    said = [str(warning.message) for warning in caught]
+    assert "without any value are left out: 'e'" in said[0] and len(said) == 2
+    assert "'n' (1 of them, by 3), 't' (1 of them, as no level), 'b' (1 of them" in said[1]
+    with pytest.warns(UserWarning, match="filled in: 'n' .*; features named like 'n is missing' tell where"):
+        matrix, names = encoder.transform(table)
+    assert names == ["n", "n is missing", "t=a", "t is missing", "b=true", "b is missing", "full"]
+    assert matrix.tolist() == [
+        [1, 0, 1, 0, 1, 0, 0],
+        [3, 1, 0, 0, 0, 1, 1],
+        [7, 0, 0, 1, 0, 0, 2],
+        [3, 0, 0, 0, 1, 0, 9],
+    ]
+    # gaps where the fit had none: the median, 1 (the lower of two)
+    full = Table({"n": [1.0], "t": text(["a"]), "b": text(["true"]), "full": [np.nan]})
+    with pytest.warns(UserWarning, match=r"'full' \(1 of them, by 1\)$"):
+        assert encoder.transform(full)[0].tolist() == [[1, 0, 1, 0, 1, 0, 1]]
+    assert TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
+
+
+DAY = datetime.date(1970, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"]
+)
+def test_dates_become_days(form):
+    dates = [DAY + datetime.timedelta(days=k) for k in (-40_000, 0, 19, 20_000)]
+    table = Table({"born": text([*(day.strftime(form) for day in dates), None])})
+    with pytest.warns(UserWarning, match="'born' has dates, which become numbers: days since 1970-01-01"):
+        encoder = TableEncoder.fit(Table({"born": table["born"][:4]}), ["born"])
+        mixed = MixedEncoder.fit(table, ["born"])
+    assert encoder.transform(Table({"born": table["born"][:4]}))[0].ravel().tolist() == [-40_000, 0, 19, 20_000]
+    assert mixed.transform(table)[0].ravel()[:4].tolist() == [-40_000, 0, 19, 20_000] and not mixed.categorical
+    typed = Table({"born": pl.Series([dates[1], dates[3]])})
+    assert encoder.transform(typed)[0].ravel().tolist() == [0, 20_000]
+    for known in (encoder, mixed):
+        assert type(known).from_dict(json.loads(json.dumps(known.to_dict()))) == known
+        with pytest.raises(InvalidInputError, match="'born' has 'soon' in row 2, where .* dates such as"):
+            known.transform(Table({"born": text([dates[0].strftime(form), "soon"])}))
+
+
+def test_times_are_parts_of_days(tmp_path):
+    times = [datetime.datetime(1970, 1, 2, 6), datetime.datetime(1969, 12, 31, 12, 0, 0)]
+    for form in ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"):
+        table = Table({"at": text([time.strftime(form) for time in times])})
+        with pytest.warns(UserWarning, match="dates"):
+            encoder = TableEncoder.fit(table, ["at"])
+        assert encoder.transform(table)[0].ravel().tolist() == [1.25, -0.5]
+    pl.DataFrame({"at": times}).write_parquet(tmp_path / "a.parquet")
+    found = read_table(tmp_path / "a.parquet")
+    assert found["at"].tolist()[0].startswith("1970-01-02 06:00") and not found.is_numeric("at")
+    assert encoder.transform(found)[0].ravel().tolist() == [1.25, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["1/2/2024", "3/4/2024"], "days and months cannot be told apart"),
+        (["31.1.24", "1.2.24"], "a year of four digits"),
+        (["2024-02-30", "2024-01-01"], "looks like dates, such as '2024-02-30', and is text"),
+    ],
+)
+def test_what_is_no_date_stays_text(values, says):
+    with pytest.warns(UserWarning, match=says):
+        encoder = TableEncoder.fit(Table({"a": text(values)}), ["a"])
+    assert encoder.codes["a"].kind == "text"
+
+
+def test_older_encoders_have_a_feature_a_level():
+    encoder = TableEncoder.from_dict({"columns": [["age", None], ["r", ["n", "s"]], ["m", ["false", "true"]]]})
+    table = Table({"age": [1.0, 2.0], "r": text(["s", "n"]), "m": text(["TRUE", "false"])})
+    matrix, names = encoder.transform(table)
+    assert names == ["age", "r=n", "r=s", "m=true"] and matrix.tolist() == [[1, 0, 1, 1], [2, 1, 0, 0]]
+    with pytest.raises(InvalidInputError, match="'r' has 1 missing values, first in row 2"):
+        encoder.transform(Table({"age": [1.0, 2.0], "r": text(["s", None]), "m": table["m"]}))
 
 
 def test_what_transform_refuses(table):
@@ -311,9 +432,33 @@ def test_what_fit_refuses(table):
     mostly = Table({"x": text([*(str(i) for i in range(MAX_LEVELS)), "?"])})
     with pytest.raises(InvalidInputError, match=r"different values .* because of '\?' in row 51; 50 of 51"):
         TableEncoder.fit(mostly, ["x"])
-    clash = Table({"a": text(["b", "c"]), "a=b": np.array([1.0, 2.0])})
-    with pytest.raises(InvalidInputError, match="same name: 'a=b'"):
-        TableEncoder.fit(clash, ["a", "a=b"])
+    clash = Table({"a": text(["b", "c"]), "a=c": np.array([1.0, 2.0])})
+    with pytest.raises(InvalidInputError, match="same name: 'a=c'"):
+        TableEncoder.fit(clash, ["a", "a=c"])
+    with pytest.raises(InvalidInputError, match="'a' have one value only"):
+        TableEncoder.fit(Table({"a": text(["b", "b"])}), ["a"])
+
+
+def test_all_columns_that_cannot_be_used_are_named_at_once(table):
+    many = text([f"p{i}" for i in range(60)])
+    wide = Table({"id": many, "a, b": many[::-1], "x": np.arange(60.0), "gap": np.where(np.arange(60) > 8, 1, np.nan)})
+    with pytest.raises(InvalidInputError) as said:
+        TableEncoder.fit(wide, wide.columns)
+    for part in ("'gap' has 9 missing values", "'id' has 60 different", "'a, b' has 60", '--drop gap,id,"a, b")'):
+        assert part in str(said.value)
+    encoder = TableEncoder.of_numbers(["x", "id", "a, b", "gap"])
+    with pytest.raises(InvalidInputError) as said:
+        encoder.transform(wide)
+    for part in ("'id' has the text 'p0' in row 1", "'a, b' has the text 'p59'", "'gap' has 9 missing", "--drop gap)"):
+        assert part in str(said.value)
+
+
+NUMBER = {"name": "a", "kind": "number", "gaps": False, "fill": None}
+TEXT = {"name": "a", "kind": "text", "gaps": False, "levels": ["x", "y"], "base": "x"}
+
+
+def test_the_pieces_of_bad_plain_data_are_good():
+    assert TableEncoder.from_dict({"columns": [NUMBER, TEXT | {"name": "b"}]}).feature_names == ["a", "b=y"]
 
 
 @pytest.mark.parametrize(
@@ -335,6 +480,22 @@ def test_what_fit_refuses(table):
         {"columns": [["a", "xy"]]},
         {"columns": [["a", [f"{i:03}" for i in range(MAX_LEVELS + 1)]]]},
         {"columns": [["a", ["b", "c"]], ["a=b", None]]},
+        {"columns": [["a", None]], "fills": 1},
+        {"columns": [NUMBER], "fills": True},
+        {"columns": [NUMBER | {"fill": 1.0}], "fills": False},
+        {"columns": [NUMBER | {"fill": float("inf")}], "fills": True},
+        {"columns": [NUMBER | {"gaps": True}]},
+        {"columns": [NUMBER | {"gaps": 1}]},
+        {"columns": [NUMBER | {"kind": "thing"}]},
+        {"columns": [NUMBER | {"format": "%Y"}]},
+        {"columns": [NUMBER | {"name": ""}]},
+        {"columns": [NUMBER | {"kind": "date"}]},
+        {"columns": [NUMBER | {"kind": "date", "format": "%s"}]},
+        {"columns": [TEXT | {"base": "z"}]},
+        {"columns": [TEXT | {"base": ["x"]}]},
+        {"columns": [TEXT | {"levels": ["y", "x"]}]},
+        {"columns": [TEXT | {"fill": 1.0}]},
+        {"columns": [TEXT, TEXT]},
     ],
 )
 def test_bad_plain_data(data):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_complexity_makes_splits_sparse():
 @pytest.mark.parametrize(("asked", "least"), [(20, 20), (0.2, 30)])
 def test_min_samples_leaf_is_kept(asked, least):
     X, y = load_iris(return_X_y=True)
-    model = quiet_fit(OCTHClassifier(min_samples_leaf=asked, time_limit=1, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(min_samples_leaf=asked, time_limit=0.5, random_state=0), X, y)
     assert model.tree_.n_leaves >= 3  # one for each class is possible
     assert np.bincount(model.apply(X))[model.tree_.leaves].min() >= least
 
@@ -173,15 +174,15 @@ def test_many_continuous_rows_are_learned():
     X = rng.random((3000, 5))
     y = X[:, 0] + X[:, 1] + rng.normal(size=3000) * 0.2 > 1
     linear = LogisticRegression().fit(X, y).score(X, y)
-    assert quiet_fit(OCTHClassifier(time_limit=4, random_state=0), X, y).score(X, y) >= linear - 0.005
-    assert quiet_fit(OCTHClassifier(time_limit=2, random_state=0, margin=0.005), X, y).score(X, y) < linear - 0.1
+    assert quiet_fit(OCTHClassifier(time_limit=2, random_state=0), X, y).score(X, y) >= linear - 0.005
+    assert quiet_fit(OCTHClassifier(time_limit=1, random_state=0, margin=0.005), X, y).score(X, y) < linear - 0.1
 
 
 def test_ten_thousand_rows():
     rng = np.random.default_rng(0)
     X = rng.random((10_000, 5))
     y = X @ [1.0, -2.0, 0.5, 0.0, 0.0] > -0.3
-    model = quiet_fit(OCTHClassifier(time_limit=3, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(time_limit=1.5, random_state=0), X, y)
     assert model.score(X, y) >= 0.98
 
 
@@ -197,7 +198,7 @@ def test_heavy_tails_end_in_time_with_a_valid_bound():
 
 def test_a_deep_tree():
     X, y = noise(150, 4)
-    model = quiet_fit(OCTHClassifier(max_depth=8, time_limit=2, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(max_depth=8, time_limit=1, random_state=0), X, y)
     assert 3 <= model.tree_.depth <= 8
     assert model.score(X, y) >= 0.95
 
@@ -278,11 +279,11 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 
 def test_warm_starts_are_never_made_worse():
     X, y = noise()
-    good = quiet_fit(OCTHClassifier(time_limit=1, random_state=0), X, y)
+    good = quiet_fit(OCTHClassifier(time_limit=0.5, random_state=0), X, y)
     for start in (good, good.tree_):
         model = quiet_fit(OCTHClassifier(time_limit=0.01, random_state=1, warm_start=start), X, y)
         assert model.objective_ <= good.objective_ + 1e-9
-    again = OCTHClassifier(time_limit=1, random_state=0, warm_start=True)
+    again = OCTHClassifier(time_limit=0.5, random_state=0, warm_start=True)
     first = quiet_fit(again, X, y).objective_
     second = quiet_fit(again.set_params(time_limit=0.01), X, y).objective_
     assert second <= first + 1e-9
@@ -363,55 +364,65 @@ def test_rows_that_the_units_of_the_data_cannot_tell_apart_take_the_proof_away()
 # ---------------------------------------------------------------------- Ctrl-C
 
 
-def interrupted_process(code: str, *pauses: float) -> tuple[int, list[str], str]:
-    """Run `code` in a process of its own and interrupt it after each pause; return code, lines and errors.
-
-    `code` prints "ready" before the first pause; nothing but the fit may notice the signals.
-    """
+def interrupted_process(code: str, interrupts: int) -> tuple[int, list[str], str]:
+    """Run `code` in a process of its own and interrupt it soon after each "ready"; return code, lines and errors."""
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout.readline().strip() == "ready"
-    for pause in pauses:
-        try:
-            process.wait(pause)
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGINT)
+    lines = []
+    for _ in range(interrupts):
+        while (line := process.stdout.readline()) not in ("ready\n", ""):
+            lines.append(line.strip())
+        time.sleep(0.2)
+        os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    return process.returncode, out.splitlines(), err
+    return process.returncode, [*lines, *out.splitlines()], err
 
 
 BEGINNING = """
         import numpy as np, warnings
         warnings.simplefilter("ignore")
         from treewright import OCTHClassifier
+        from treewright.solvers import get_solver
+        from treewright.training import oct_h
         rng = np.random.default_rng(0)
         X, y = rng.normal(size={size}), rng.integers(0, 2, {size}[0])
-        model = OCTHClassifier(max_depth=3, time_limit=120, solver={solver!r}, random_state=0)
-        print("ready", flush=True)
+        model = OCTHClassifier(max_depth=2, time_limit=120, solver={solver!r}, random_state=0)
+        search = oct_h.search_oct_h
+
+        def announce(owner, name):
+            work = getattr(owner, name)
+
+            def announced(*given, **more):
+                print("ready", flush=True)
+                return work(*given, **more)
+
+            setattr(owner, name, announced)
 """
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])
 @pytest.mark.parametrize("moment", ["search", "solve"])
 def test_ctrl_c_returns_the_best_tree(solver, moment):
-    size = (3000, 15) if moment == "search" else (150, 6)
-    code = """
+    size = (3000, 15) if moment == "search" else (60, 3)
+    place = 'oct_h, "search_oct_h"' if moment == "search" else f'type(get_solver({solver!r})), "solve"'
+    code = f"""
+        announce({place})
         model.fit(X, y)
         print(model.status_, model.tree_.n_leaves >= 1, model.predict(X).shape[0], flush=True)
     """
-    pause = 1.0 if moment == "search" else 2.0
-    ended, lines, err = interrupted_process(BEGINNING.format(size=size, solver=solver) + code, pause)
+    ended, lines, err = interrupted_process(BEGINNING.format(size=size, solver=solver) + code, 1)
     assert ended == 0, err
     assert lines == [f"interrupted True {size[0]}"]
 
 
 def test_each_fit_of_a_loop_has_its_own_ctrl_c():
     code = """
+        announce(oct_h, "search_oct_h")
         for _ in range(2):
             print(model.fit(X, y).status_, flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(3000, 15), solver="highs") + code, 1.0, 1.0)
+    ended, lines, err = interrupted_process(BEGINNING.format(size=(3000, 15), solver="highs") + code, 2)
     assert ended == 0, err
     assert lines == ["interrupted", "interrupted"]
 
@@ -420,13 +431,13 @@ def test_a_second_ctrl_c_breaks_off():
     """The fit is made to go on after the first one; the second is Python's own, and later fits are not touched."""
     code = """
         import time
-        from treewright.training import oct_h
-        search = oct_h.search_oct_h
 
         def stubborn(*arguments):
+            print("ready", flush=True)
             while not arguments[3].interrupted:
                 time.sleep(0.01)
             print("told", flush=True)
+            print("ready", flush=True)
             time.sleep(30)
 
         oct_h.search_oct_h = stubborn
@@ -437,7 +448,7 @@ def test_a_second_ctrl_c_breaks_off():
         oct_h.search_oct_h = search
         print(model.set_params(time_limit=0.5).fit(X, y).status_, flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(300, 5), solver="highs") + code, 1.0, 1.0)
+    ended, lines, err = interrupted_process(BEGINNING.format(size=(300, 5), solver="highs") + code, 2)
     assert ended == 0, err
     assert lines == ["told", "broken off False", "time_limit"]
 

@@ -85,7 +85,7 @@ def test_files_keep_the_tree_and_not_the_rows(fitted, tmp_path):
 
 def test_the_tree_alone_relabels_what_it_does_not_fit(tmp_path):
     X, y, truth, flipped = band()
-    model = quick(relabel="tree", max_norm=8.0).fit(X, y)
+    model = quick(relabel="tree", max_norm=8.0, time_limit=2).fit(X, y)
     assert model.relabel_cost_ == 1.0
     assert f1_score(flipped, model.relabeled_) > 0.6 and model.score(X, truth) > 0.9
     prices = {"c1": 1.0, "c2": 1.0, "c3": 0.04 * len(X)}
@@ -105,7 +105,7 @@ def test_several_classes_have_a_tree_each(tmp_path):
     X, y = load_iris(return_X_y=True)
     noisy = y.copy()
     noisy[::10] = (noisy[::10] + 1) % 3
-    model = quick(n_estimators=8).fit(X, noisy)
+    model = quick(n_estimators=8, time_limit=3).fit(X, noisy)
     assert len(model.trees_) == 3 and model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.85 and f1_score(noisy != y, model.relabeled_) > 0.7
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)

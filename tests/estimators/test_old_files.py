@@ -18,6 +18,7 @@ NEW_NAMES = {
     "laptao": {"tree": "estimator", "multiplier": "multiplier_rule"},
     "laptao_regressor": {"tree": "estimator", "multiplier": "multiplier_rule"},
 }
+SPLITS = {"oblique": None, "axis": 1}
 HISTORY = ["seconds", "mu", "label_loss", "smoothness", "price", "residual", "moved"]
 
 
@@ -47,6 +48,8 @@ def test_old_files_are_read(path, tmp_path):
         words = {"rounds": "all rounds are done", "settled": "the model did not change any more"}
         assert model.reason_ == words[expect["stop_reason"]]
     given = {NEW_NAMES.get(path.stem, {}).get(name, name): value for name, value in document["parameters"].items()}
+    if "splits" in given:
+        given["max_split_features"] = SPLITS[given.pop("splits")]
     assert {name: model.get_params()[name] for name in given} == given
     model.save(tmp_path / "again.json")
     again = json.loads((tmp_path / "again.json").read_text())
@@ -77,3 +80,30 @@ def test_damaged_old_files_are_refused(name, changes, tmp_path):
         file.write_text(json.dumps(lost))
         with pytest.raises(ModelFileError, match="model.json"):
             load_model(file)
+
+
+@pytest.mark.parametrize("kind", ["oblique", "axis"])
+@pytest.mark.parametrize("name", ["tao", "tao_regressor", "laptao", "laptao_regressor"])
+def test_kinds_of_splits_became_numbers_of_features(name, kind, tmp_path):
+    """In files of version 2 too, which had both words in turn."""
+    document = json.loads((FILES[0].parent / f"{name}.json").read_text())["document"]
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    load_model(tmp_path / "model.json").save(tmp_path / "model.json")
+    document = json.loads((tmp_path / "model.json").read_text())
+    assert document["version"] == 2 and document["parameters"].pop("max_split_features") is None
+    document["parameters"]["splits"] = kind
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    assert load_model(tmp_path / "model.json").max_split_features == SPLITS[kind]
+    for damage in ("round", 1, ["axis"]):
+        document["parameters"]["splits"] = damage
+        (tmp_path / "model.json").write_text(json.dumps(document))
+        with pytest.raises(ModelFileError, match="splits"):
+            load_model(tmp_path / "model.json")
+
+
+def test_other_estimators_never_had_kinds_of_splits(tmp_path):
+    document = json.loads((FILES[0].parent / "ssct.json").read_text())["document"]
+    document["parameters"]["splits"] = "axis"
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="unknown or unusable parameters"):
+        load_model(tmp_path / "model.json")

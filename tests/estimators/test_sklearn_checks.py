@@ -84,7 +84,8 @@ def with_checks(*first, again=()):
     again=[
         OCTSVMClassifier(0, n_estimators=5, time_limit=1, gap=0.9),
         OCTHClassifier(2, time_limit=1, solver="scip"),
-        S2OCTClassifier(time_limit=1, solver="scip"),
+        S2OCTClassifier(max_split_features=None, time_limit=1),
+        S2OCTClassifier(max_split_features=2, time_limit=1, solver="scip"),
         SVM1ODTClassifier(time_limit=1, solver="scip"),
     ],
 )

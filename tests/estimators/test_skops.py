@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io as sio
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from treewright import (
@@ -44,7 +44,8 @@ def read_back(model):
 
 MODELS = {
     "totals": TotalsClassifier(LogisticRegression(), random_state=0),
-    "totals forest": TotalsClassifier(random_state=0),
+    "totals auto": TotalsClassifier(random_state=0),
+    "totals forest": TotalsClassifier(RandomForestClassifier(10), random_state=0),
     "c2rf": C2RFClassifier(ExtraTreesClassifier(20), random_state=0),
     "c2rf without threshold": C2RFClassifier(paper_forest(0), class_prices=False, random_state=0, time_limit=5),
 }
@@ -86,9 +87,10 @@ def test_models_with_prices_are_read_back(model, groups):
         assert np.array_equal(again.predict_proba(new, groups=some), model.predict_proba(new, groups=some))
 
 
-def test_a_class_without_labels_is_read_back():
+@pytest.mark.parametrize("estimator", [LogisticRegression(), "auto"], ids=["given", "auto"])
+def test_a_class_without_labels_is_read_back(estimator):
     y = np.where(KNOWN & (TRUTH < 2), TRUTH, -1)
-    model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals={2: 20}, allow_new_classes=True)
+    model = TotalsClassifier(estimator, random_state=0).fit(X, y, totals={2: 20}, allow_new_classes=True)
     assert np.array_equal(read_back(model).predict(X), model.predict(X))
 
 

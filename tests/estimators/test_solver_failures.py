@@ -21,8 +21,13 @@ FAILURES = {
     "solver": (SolverError("HiGHS ended with 'Memory limit reached' and no solution"), "Memory limit reached"),
 }
 MODELS = {
-    "oct-h": (OCTHClassifier(random_state=0, time_limit=6), OCTH, (y,), {}),
-    "s2oct": (S2OCTClassifier(2, random_state=0, time_limit=6), S2OCT, (PARTLY,), {"totals": 7}),
+    "oct-h": (OCTHClassifier(1, random_state=0, time_limit=6), OCTH, (y,), {}),
+    "s2oct": (
+        S2OCTClassifier(1, max_split_features=None, random_state=0, time_limit=6),
+        S2OCT,
+        (PARTLY,),
+        {"totals": 7},
+    ),
     "c2rf": (
         C2RFClassifier(paper_forest(0), class_prices=False, formulation="paper", random_state=0, time_limit=6),
         C2RF,
@@ -39,6 +44,7 @@ def failing(error):
     return fail
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("error", "words"), FAILURES.values(), ids=FAILURES.keys())
 @pytest.mark.parametrize("place", ["build", "solve"])
@@ -62,4 +68,4 @@ def test_the_best_solution_is_kept(monkeypatch, model, formulation, labels, give
 def test_other_errors_are_not_swallowed(monkeypatch):
     monkeypatch.setattr(HighsSolver, "solve", failing(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):
-        OCTHClassifier(random_state=0, time_limit=6).fit(X, y)
+        OCTHClassifier(1, random_state=0, time_limit=6).fit(X, y)

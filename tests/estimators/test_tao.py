@@ -45,13 +45,13 @@ def recomputed(model, X, y, weight):
 
 
 @BOTH
-@pytest.mark.parametrize("splits", ["oblique", "axis"])
+@pytest.mark.parametrize("most", [None, 1, 2, 3])
 @pytest.mark.parametrize("init", ["cart", "random"])
 @pytest.mark.parametrize("stretch", [0.0, 0.25])
-def test_objective_is_that_of_the_tree_and_below_the_start(kind, splits, init, stretch):
+def test_objective_is_that_of_the_tree_and_below_the_start(kind, most, init, stretch):
     X, y = classes_and_targets(kind)
     weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
-    model = kind(max_depth=4, alpha=0.5, splits=splits, init=init, stretch=stretch, random_state=0)
+    model = kind(max_depth=4, alpha=0.5, max_split_features=most, init=init, stretch=stretch, random_state=0)
     model.fit(X, y, sample_weight=weight)
     assert model.objective_ == pytest.approx(recomputed(model, X, y, weight), rel=1e-6)
     assert np.all(np.diff(model.trace_["objective"]) <= 0)
@@ -60,6 +60,7 @@ def test_objective_is_that_of_the_tree_and_below_the_start(kind, splits, init, s
         assert model.objective_ < model.trace_["objective"][0]
     assert model.status_ == "local" and 1 <= model.n_iter_ <= model.max_iter
     assert model.tree_.depth <= 4
+    assert most is None or np.count_nonzero(model.tree_.weights, axis=1).max() <= most
 
 
 def test_better_than_cart_of_the_same_depth():
@@ -199,8 +200,8 @@ def test_starts_that_cannot_be_used():
     with pytest.raises(InvalidInputError, match="has 2 features, X has 13"):
         TAOClassifier(warm_start=Tree.leaf([1.0, 1.0, 1.0], 2)).fit(X, y)
     oblique = Tree.stump(np.ones(13), 1.0, np.eye(3)[:2])
-    with pytest.raises(InvalidInputError, match="oblique splits"):
-        TAOClassifier(warm_start=oblique, splits="axis").fit(X, y)
+    with pytest.raises(InvalidInputError, match="a split on 13 features; max_split_features=1"):
+        TAOClassifier(warm_start=oblique, max_split_features=1).fit(X, y)
     coded = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 13)), np.zeros(3), np.ones((3, 3)), [0, 0, 1], [0, -1, -1])
     with pytest.raises(InvalidInputError, match="categorical"):
         TAOClassifier(warm_start=coded).fit(X, y)
@@ -338,7 +339,7 @@ def test_a_tree_that_the_units_of_the_data_cannot_hold_is_told():
         ({"stretch": -0.1}, "stretch"),
         ({"max_depth": 0}, "max_depth"),
         ({"max_depth": 17}, "max_depth"),
-        ({"splits": "round"}, "splits"),
+        ({"max_split_features": 0}, "max_split_features"),
         ({"init": "zero"}, "init"),
         ({"max_iter": 0}, "max_iter"),
         ({"time_limit": 0.0}, "time_limit"),

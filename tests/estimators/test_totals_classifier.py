@@ -26,6 +26,7 @@ from sklearn.utils import get_tags
 
 from treewright import TotalsClassifier
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.search.teachers.classifier import TeacherClassifier
 
 
 class Columns(ClassifierMixin, BaseEstimator):
@@ -162,14 +163,14 @@ def test_intervals_that_do_not_bind_change_nothing():
     assert model.class_prices_[None].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_the_default_is_a_forest_that_totals_improve():
+def test_the_default_is_a_teacher_that_totals_improve():
     X, truth, known, y = survey(400, seed=3)
     known[:] = False
     known[np.flatnonzero(truth == 1)[:40]] = known[np.flatnonzero(truth == 0)[:8]] = True  # a biased sample
     y = np.where(known, truth, -1)
     total = int(truth[~known].sum())
     model = TotalsClassifier(random_state=0).fit(X, y, totals=total)
-    assert isinstance(model.estimator_, RandomForestClassifier) and len(model.estimator_.estimators_) == 200
+    assert isinstance(model.estimator_, TeacherClassifier) and len(model.estimator_.record_.members) == 3
     assert counts(model.transduction_[~known], 2)[1] == total
     plain = TotalsClassifier(random_state=0).fit(X, y)
     assert np.mean(model.transduction_ == truth) > np.mean(plain.transduction_ == truth)
@@ -179,7 +180,7 @@ def test_the_default_is_a_forest_that_totals_improve():
 
 
 @pytest.mark.parametrize(
-    "estimator", [None, DecisionTreeClassifier(max_depth=2), DummyClassifier(), LogisticRegression()]
+    "estimator", ["auto", DecisionTreeClassifier(max_depth=2), DummyClassifier(), LogisticRegression()]
 )
 @pytest.mark.parametrize("k", [2, 3])
 def test_rows_in_another_order_get_the_same_labels(estimator, k):

@@ -63,7 +63,7 @@ def test_the_unit_follows_the_scale_and_is_one_of_the_weights_or_between(weights
 
 TAO = {
     "oblique": TAOClassifier(max_depth=3, random_state=0),
-    "axis": TAOClassifier(max_depth=3, splits="axis", random_state=0),
+    "axis": TAOClassifier(max_depth=3, max_split_features=1, random_state=0),
     "balanced": TAOClassifier(max_depth=3, class_weight="balanced", random_state=0),
     "regressor": TAORegressor(max_depth=3, random_state=0),
     "linear leaves": TAORegressor(max_depth=2, leaves="linear", random_state=0),
@@ -129,7 +129,7 @@ def test_adaboost_of_tao_is_as_good_as_that_of_cart():
 
     cart = score(DecisionTreeClassifier(max_depth=2, random_state=0))
     assert score(TAOClassifier(max_depth=2, random_state=0)) > cart - 0.02
-    assert score(TAOClassifier(max_depth=2, splits="axis", random_state=0)) > cart - 0.02
+    assert score(TAOClassifier(max_depth=2, max_split_features=1, random_state=0)) > cart - 0.02
 
 
 def test_laptao_prices_splits_in_rows():
@@ -149,11 +149,12 @@ def noise(seed, n=14):
     return rng.random((n, 2)), np.where(np.arange(n) < 10, rng.integers(0, 2, n), -1)
 
 
-def s2oct(points, y, weight=None):
-    model = S2OCTClassifier(1, prefer="first", random_state=0, time_limit=3)
+def s2oct(points, y, weight=None, size=None):
+    model = S2OCTClassifier(1, max_split_features=size, prefer="first", random_state=0, time_limit=3)
     return model.fit(points, y, sample_weight=weight, totals={1: 2})
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct(seed, weights):
@@ -171,6 +172,32 @@ def test_s2oct(seed, weights):
         assert np.array_equal(other.transduction_, model.transduction_)
 
 
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("weights", ["equal", "any"])
+def test_s2oct_taught(weights):
+    points, y = noise(2, n=40)
+    weight = WEIGHTS[weights][:40]
+    model = s2oct(points, y, weight, "auto")
+    for factor in (2.0**-36, 2.0**27):  # powers of two: forests of scikit-learn feel the last digit
+        other = s2oct(points, y, factor * weight, "auto")
+        assert other.status_ == model.status_
+        assert other.objective_ == pytest.approx(factor * model.objective_, rel=1e-6)
+        same_tree(model.tree_, other.tree_)
+        assert np.array_equal(other.transduction_, model.transduction_)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
+    points, y = noise(0, n=40)
+    times = np.where(y >= 0, 1 + np.arange(40) % 3, 1)
+    weighted = s2oct(points, y, times, "auto")
+    repeated = s2oct(points.repeat(times, axis=0), y.repeat(times), size="auto")
+    same_tree(weighted.tree_, repeated.tree_)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    assert np.array_equal(weighted.predict(points), repeated.predict(points))
+
+
+@pytest.mark.usefixtures("short_searches")
 def test_s2oct_on_repeated_rows_and_whole_weights():
     points, y = noise(0)
     times = np.where(y >= 0, 1 + np.arange(14) % 3, 1)

@@ -145,15 +145,17 @@ def calls_of_the_package(fit, fail_at=None):
     return count
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "given"), CALM.values(), ids=CALM.keys())
 def test_a_fit_that_fails_in_its_last_steps_leaves_one_whole_fit(model, given):
     first, second = (targets(model, names, CLEAR)[FEW] for names in (["a", "b"], ["no", "yes"]))
-    model = clone(model).fit(X[FEW], first, **given)
+    whole = clone(model).fit(X[FEW], first, **given)
     steps = calls_of_the_package(lambda: clone(model).fit(X[FEW], second, **given))
-    for k in range(0, 15, 7 if isinstance(model, S2OCTClassifier) else 1):  # its fits take a second each
-        before = fitted(model.fit(X[FEW], first, **given))
+    for k in range(0, 15, 7 if isinstance(model, S2OCTClassifier) else 1):  # its fits take longest
+        again, before = clone(model), fitted(whole)
+        vars(again).update(before)
         try:
-            calls_of_the_package(lambda: model.fit(X[FEW], second, **given), fail_at=steps - k)  # noqa: B023
+            calls_of_the_package(lambda: again.fit(X[FEW], second, **given), fail_at=steps - k)  # noqa: B023
         except MemoryError:
-            assert_of_one_fit(model, before)
+            assert_of_one_fit(again, before)

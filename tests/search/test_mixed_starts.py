@@ -76,19 +76,18 @@ def test_ranks_are_undone():
 
 
 @pytest.mark.parametrize("classify", [True, False])
-@pytest.mark.parametrize("axis", [True, False])
+@pytest.mark.parametrize("most", [1, 2, None])
 @pytest.mark.parametrize("kind", ["balanced", "cart", "random"])
 @pytest.mark.parametrize("levels", [N_LEVELS, None])
-def test_starts_are_trees_on_the_points(kind, axis, classify, levels):
+def test_starts_are_trees_on_the_points(kind, most, classify, levels):
     X, y = mixed()
     if levels is None:
         X = X[:, [0, 2]]
     targets = y[:, None].astype(float)
-    task = StartTask(Points(X, levels), targets, np.ones(len(y)), 2, 0.5, axis, classify, seed=0)
+    task = StartTask(Points(X, levels), targets, np.ones(len(y)), 2, 0.5, most, classify, seed=0)
     tree = starting_tree(task, kind, Budget())
     assert tree.depth <= 2 and len(np.unique(route(tree, X))) > 1
-    if axis:
-        assert np.all(np.count_nonzero(tree.weights, axis=1) <= 1)
+    assert np.all(np.count_nonzero(tree.weights, axis=1) <= (most or 2))
     if levels is not None:
         assert not np.any(tree.weights[:, 1])
         assert kind == "random" or np.any(tree.category == 1)
@@ -105,7 +104,7 @@ def test_points_of_categories_alone_have_starts():
     for kind in ("balanced", "cart", "random"):
         y = np.isin(X[:, 0], [1, 2]).astype(float)[:, None]
         points = Points(X, np.array([4, 4]))
-        tree = starting_tree(StartTask(points, y, np.ones(80), 2, 0.5, False, True, seed=0), kind, Budget())
+        tree = starting_tree(StartTask(points, y, np.ones(80), 2, 0.5, None, True, seed=0), kind, Budget())
         assert not np.any(tree.weights)
 
 

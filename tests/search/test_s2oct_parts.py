@@ -8,13 +8,14 @@ import pytest
 from treewright.budget import Budget
 from treewright.data import PointTotals
 from treewright.formulations import S2OCT
-from treewright.search.s2oct.attempts import _task
+from treewright.search.incumbent import Incumbent
+from treewright.search.s2oct.attempts import _Offers, _Run
 from treewright.search.s2oct.choice import Pool, choose, committee, members, vote_shares
-from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves, shrunk
 from treewright.search.s2oct.room import settled
 from treewright.search.s2oct.structure import linear
 from treewright.search.s2oct.survey import Survey
+from treewright.search.teachers.auto import auto_teacher
 from treewright.solvers.linear import LinearProgram
 from treewright.tree import Tree, route
 from treewright.tree.complete import Planes, leaves_reached, passes, planes_errors
@@ -96,45 +97,6 @@ def test_programs_are_kept_for_few_nodes_and_follow_the_labelled_points():
     assert len(moves._programs) <= 32 and moves._program(99, sides) is moves._programs[99][1]
 
 
-# ---------------------------------------------------------------------- guides and choice
-
-
-def test_guides_keep_the_totals_and_know_classes_without_labels():
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(0, 1, (30, 2)), rng.normal([9, 0], 1, (30, 2)), rng.normal([0, 9], 1, (10, 2))])
-    truth = np.repeat([0, 1, 2], [30, 30, 10])
-    y = np.full(70, -1)
-    y[[0, 1, 2, 30, 31, 32]] = truth[[0, 1, 2, 30, 31, 32]]
-    total = np.array([[27, 27, 10]])
-    guide = Guide(Survey(S2OCT(X, y, np.ones(70), PointTotals(np.ones((64, 1)), total, total))), 0, Budget())
-    assert np.bincount(guide.labels()).tolist() == [27, 27, 10]
-    assert np.mean(guide.labels() == truth[y < 0]) == 1.0
-    assert np.bincount(guide.varied(rng)).tolist() == [27, 27, 10]
-
-
-def test_guides_without_time_still_label_within_the_totals():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 4)), np.full(300, -1)
-    y[:30] = np.arange(30) % 3
-    total = np.array([[100, 90, 80]])
-    budget = Budget(None)
-    budget.stop()
-    survey = Survey(S2OCT(X, y, np.ones(300), PointTotals(np.ones((270, 1)), total, total)))
-    guide = Guide(survey, 0, budget)
-    assert len(guide.scores) == 1  # logistic regression alone
-    assert np.bincount(guide.labels()).tolist() == [100, 90, 80]
-
-
-def test_samples_of_many_points_have_as_many_of_each_class_as_there_can_be():
-    rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat([0, 1, 2], [5, 50, 500]))
-    X = np.vstack([rng.normal(size=(555, 2)), rng.normal(size=(3, 2))])
-    free = PointTotals(np.ones((3, 1)), [[0, 0, 0]], [[3, 3, 3]])
-    guide = Guide(Survey(S2OCT(X, np.append(y, [-1] * 3), np.ones(558), free)), 0, Budget())
-    assert np.bincount(y[guide._some(y, 65)]).tolist() == [5, 30, 30]
-    assert guide._some(y, 555).tolist() == list(range(555))
-
-
 # ---------------------------------------------------------------------- choice
 
 
@@ -173,8 +135,13 @@ def test_each_preference_has_its_own_tree():
     assert choose(pool, model, "margin") == 3
     pool = Pool(0.0, [across, oblique, plain, near], [labels[1], labels[0], labels[2], labels[0]])
     assert choose(pool, model, "typical") == 1
-    assert choose(pool, model, "sparse") == 2
     assert choose(pool, model, "margin") == 0
+    # What no point reaches does not count: without its third split the tree across has one term, as the plain one has.
+    assert choose(pool, model, "sparse") == 0
+    assert choose(Pool(0.0, [oblique, plain, across], labels[:3]), model, "sparse") == 1
+    # Agreement counts first, then terms: the oblique tree and the plain one label alike.
+    taught = Pool(0.0, [across, oblique, plain], [labels[1], labels[0], labels[2]], taught=labels[0])
+    assert choose(taught, model, "taught") == 2
 
 
 def test_a_committee_votes_within_the_totals_and_one_tree_labels_as_it_does():
@@ -182,10 +149,12 @@ def test_a_committee_votes_within_the_totals_and_one_tree_labels_as_it_does():
     model = model_of(X, [0, 1, -1, -1, -1, -1], 2, depth=1)
     labels = [np.array(v) for v in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1])]
     trees = [Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])] * 4
-    pool = Pool(0.0, trees, labels, guide=np.array([1, 1, 0, 0]))
-    assert members(pool, model, "first", 3) == [0, 1, 2]
-    # Votes for class 1, the guide's half among them: .5, 2.5, 3, 4 of 4.5; the last tree has all of them.
-    assert members(pool, model, "typical", 3) == [3, 0, 1]
+    pool = Pool(0.0, trees, labels, taught=np.array([1, 1, 0, 0]))
+    # The trees agree with the teacher on 0, 2, 0 and 1 of the four points.
+    assert members(pool, model, "first", 3) == [0, 1, 3]
+    assert members(pool, model, "taught", 4) == [1, 3, 0, 2]
+    # Votes for class 1, the teacher's half among them: .5, 2.5, 3, 4 of 4.5; the last tree has all of them.
+    assert members(pool, model, "typical", 3) == [3, 1, 0]
     assert members(pool, model, "first", 1) == [0]
     assert committee(pool, model, [0, 1, 2]).tolist() == [0, 0, 1, 1]
     assert committee(pool, model, [3]).tolist() == [0, 1, 1, 1]  # three of class 1, as the tree says
@@ -266,16 +235,25 @@ def test_scales_are_the_best_of_those_tried(seed, margin):
 
 def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     X, y = np.arange(20.0)[:, None], np.array([0, *[-1] * 18, 1])
-    guide = Guide(Survey(model_of(X, y, 9, margin_rule="paper")), 0, Budget())
+    model = model_of(X, y, 9, margin_rule="paper")
+    survey = Survey(model)
+    teacher = auto_teacher(survey.lesson, 0, Budget())
+
+    def run(seed):
+        offers = _Offers(Incumbent(model), model, Pool(teacher=teacher, taught=teacher.labels()))
+        return _Run(offers, survey, teacher, Budget(), seed, samples=1, n_jobs=1)
+
+    runs = [run(seed) for seed in (0, 1, 2, 3, 1234)]
     kinds = [
-        [(t.shallow, t.simplify, t.alone, t.random_root, t.guidance) for t in tasks]
-        for tasks in (
-            [_task(guide, number, seed, np.random.default_rng(0)) for number in range(12)]
-            for seed in (0, 1, 2, 3, 1234)
-        )
+        [(t.shallow, t.simplify, t.alone, t.random_root, t.guidance) for t in map(one._task, range(12))] for one in runs
     ]
     assert all(kind == kinds[0] for kind in kinds)
     assert len(set(kinds[0])) == 12
+    manners = [[one._lesson(k).manner for k in range(12)] for one in runs]
+    assert all(manner == manners[0] for manner in manners)
+    # What the teacher says comes first, in every manner; then variations of it, which differ from seed to seed.
+    lessons = [one._lesson(0).taught for one in runs]
+    assert all(np.array_equal(taught, teacher.labels()) for taught in lessons)
 
 
 # ---------------------------------------------------------------------- room for margins

@@ -113,16 +113,16 @@ def recomputed(tree, X, alpha, weight, y=None, Y=None):
 
 
 CASES = [
-    (splits, task, init, kind)
-    for splits in ("oblique", "axis")
+    (most, task, init, kind)
+    for most in (None, 1, 2, 3)
     for task in ("classes", "outputs")
     for init in ("cart", "random")
     for kind in ("dense", "sparse")
 ]
 
 
-@pytest.mark.parametrize(("splits", "task", "init", "kind"), CASES)
-def test_the_objective_recomputed_from_data_never_rises(splits, task, init, kind):
+@pytest.mark.parametrize(("most", "task", "init", "kind"), CASES)
+def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
     X, Y, y, weight = table()
     points = X if kind == "dense" else sparse.csr_array(X)
     targets = {"y": y} if task == "classes" else {"Y": Y}
@@ -130,26 +130,25 @@ def test_the_objective_recomputed_from_data_never_rises(splits, task, init, kind
         column = y[:, None].astype(float) if task == "classes" else Y
         start = cart_start(points, column, weight, 4, task == "classes", 0, Budget())
     else:
-        start = random_tree(points, 4, np.random.default_rng(0), splits == "axis")
+        start = random_tree(points, 4, np.random.default_rng(0), most)
     objectives = []
     for passes in range(5):
         leaves = ClassLeaves(y, weight, 3) if task == "classes" else MeanLeaves(Y, weight)
-        result = alternate_nodes(start, points, leaves, 0.5, splits=splits, max_iter=passes)
+        result = alternate_nodes(start, points, leaves, 0.5, max_split_features=most, max_iter=passes)
         objectives.append(recomputed(result.tree, X, 0.5, weight, **targets))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-9)
         assert result.trace[:, 1].tolist() == pytest.approx(objectives, rel=1e-9) or result.converged
-        if splits == "axis":
-            assert np.count_nonzero(result.tree.weights, axis=1).max() <= 1
+        assert np.count_nonzero(result.tree.weights, axis=1).max() <= (most or 5)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
     assert objectives[-1] < objectives[0]
 
 
-@pytest.mark.parametrize("splits", ["oblique", "axis"])
-def test_sparse_points_give_the_tree_of_dense_ones(splits):
+@pytest.mark.parametrize("most", [None, 1, 2, 3])
+def test_sparse_points_give_the_tree_of_dense_ones(most):
     X, Y, _, weight = table()
-    start = random_tree(X, 3, np.random.default_rng(1), splits == "axis")
-    dense = alternate_nodes(start, X, MeanLeaves(Y, weight), 0.5, splits=splits)
-    thin = alternate_nodes(start, sparse.csr_array(X), MeanLeaves(Y, weight), 0.5, splits=splits)
+    start = random_tree(X, 3, np.random.default_rng(1), most)
+    dense = alternate_nodes(start, X, MeanLeaves(Y, weight), 0.5, max_split_features=most)
+    thin = alternate_nodes(start, sparse.csr_array(X), MeanLeaves(Y, weight), 0.5, max_split_features=most)
     assert thin.trace[:, 1] == pytest.approx(dense.trace[:, 1], rel=1e-9)
     assert np.array_equal(route(thin.tree, X), route(dense.tree, X))
 
@@ -167,7 +166,7 @@ def test_no_axis_split_of_a_converged_stump_is_better(seed):
     X, y = rng.integers(0, 8, (40, 3)) / 7.0, rng.integers(0, 3, 40)
     weight = rng.integers(1, 5, 40).astype(float)
     start = cart_start(X, y[:, None].astype(float), weight, 1, True, 0, Budget())
-    result = alternate_nodes(start, X, ClassLeaves(y, weight, 3), 0.7, splits="axis", max_iter=50)
+    result = alternate_nodes(start, X, ClassLeaves(y, weight, 3), 0.7, max_split_features=1, max_iter=50)
     assert result.converged
     left, right = result.tree.labels[result.tree.left[0]], result.tree.labels[result.tree.right[0]]
     costs = [weight @ (y != left), weight @ (y != right)]  # all one way, without a normal
@@ -210,8 +209,8 @@ def test_a_node_without_use_becomes_constant_and_free():
 
 def test_a_random_tree_halves_its_points():
     X, *_ = table(512)
-    for axis in (False, True):
-        tree = random_tree(np.random.default_rng(3).random((512, 4)), 3, np.random.default_rng(0), axis)
+    for most in (None, 1, 2):
+        tree = random_tree(np.random.default_rng(3).random((512, 4)), 3, np.random.default_rng(0), most)
         points = np.random.default_rng(3).random((512, 4))
         assert np.bincount(route(tree, points), minlength=15)[tree.leaves].tolist() == [64] * 8
 

@@ -137,11 +137,11 @@ def test_nodes_with_one_point_or_none():
 
 def test_a_random_tree_halves_weighted_points():
     X, _, weight = table()
-    for axis in (False, True):
-        tree = random_tree(X, 3, np.random.default_rng(0), axis, weight)
+    for features in (None, 1, 2):
+        tree = random_tree(X, 3, np.random.default_rng(0), features, weight)
         for left, right, most in halves(tree, X, weight):
             assert abs(left - right) <= most + 1e-9
-        thin = random_tree(sparse.csr_array(X), 3, np.random.default_rng(0), axis, weight)
+        thin = random_tree(sparse.csr_array(X), 3, np.random.default_rng(0), features, weight)
         assert np.array_equal(route(thin, X), route(tree, X))
 
 
@@ -149,21 +149,21 @@ def test_starts_by_name(monkeypatch):
     X, targets, weight = table()
     y = targets.argmax(axis=1)[:, None].astype(float)
 
-    def made(kind, axis=False, classify=False, budget=None):
+    def made(kind, most=None, classify=False, budget=None):
         wanted = y if classify else targets
         budget = Budget() if budget is None else budget
-        return starting_tree(StartTask(Points(X), wanted, weight, 3, 0.05, axis, classify, seed=4), kind, budget)
+        return starting_tree(StartTask(Points(X), wanted, weight, 3, 0.05, most, classify, seed=4), kind, budget)
 
     balanced = balanced_tree(X, targets, weight, 3, 0.05, Budget(), seed=4)
     assert made("auto") == made("balanced") == balanced
     of_classes = balanced_tree(X, np.eye(3)[y[:, 0].astype(int)], weight, 3, 0.05, Budget(), seed=4)
     assert made("auto", classify=True).weights == pytest.approx(of_classes.weights, abs=1e-6)
     cart = cart_start(X, targets, weight, 3, False, 4, Budget())
-    assert made("cart") == made("auto", axis=True) == made("balanced", axis=True) == cart
+    assert made("cart") == made("auto", most=1) == made("balanced", most=1) == cart
     assert made("cart", classify=True) == cart_start(X, y, weight, 3, True, 4, Budget())
-    drawn = random_tree(X, 3, np.random.default_rng(4), False, weight)
+    drawn = random_tree(X, 3, np.random.default_rng(4), None, weight)
     assert made("random") == drawn
-    assert np.count_nonzero(made("random", axis=True).weights, axis=1).max() == 1
+    assert np.count_nonzero(made("random", most=1).weights, axis=1).max() == 1
     for kind in ("auto", "cart"):  # no time at all: CART on few rows, here all, takes none
         assert made(kind, budget=over()) == cart
     assert made("cart", classify=True, budget=over()).n_leaves > 1

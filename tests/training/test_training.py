@@ -54,13 +54,17 @@ def test_oct_h():
     assert found.record.status == "optimal" and found.record.trace.dtype.names == ("seconds", "objective", "bound")
 
 
-def test_s2oct_and_its_committee():
-    settings = S2OCTSettings(max_depth=2, n_estimators=3)
+@pytest.mark.parametrize("size", [None, "auto"])
+def test_s2oct_and_its_committee(size):
+    settings = S2OCTSettings(max_depth=2, max_split_features=size, n_estimators=3)
     found = train_s2oct(problem(totals={1: TOTAL}), settings, solving(), Budget())
-    model = tw.S2OCTClassifier(max_depth=2, random_state=0, time_limit=None, n_estimators=3)
+    model = tw.S2OCTClassifier(2, max_split_features=size, random_state=0, time_limit=None, n_estimators=3)
     model.fit(X, FEW, totals={1: TOTAL})
     assert [found.tree, *found.others] == model.trees_ and np.array_equal(found.numbers, model.transduction_)
-    assert found.record.objective == 0.0 and np.sum(found.numbers[20:] == 1) == TOTAL
+    assert found.record.objective == model.objective_ and str(found.teacher) == str(model.teacher_)
+    if size is None:
+        assert found.record.objective == 0.0
+    assert np.sum(found.numbers[20:] == 1) == TOTAL
 
 
 def test_c2rf():

@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -17,16 +17,18 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.totals import knows_totals, new_labels, read_totals, totals_rules
+from treewright.cli.totals import check_groups_asked, knows_totals, new_labels, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
     MAX_LEVELS,
+    Surprises,
     Table,
     TableEncoder,
     read_table,
     table_kind,
     why_text,
+    write_batches,
     write_table,
 )
 from treewright.estimators.common.files import plain_parameters
@@ -51,22 +53,29 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     check_outputs(outputs | {"--suspects": args.suspects}, args.data)
     for path in (args.predictions, args.suspects):
         if path is not None:
-            table_kind(path)
+            table_kind(path, writing=True)
     estimator = _estimator(args)
     if args.suspects is not None and not hasattr(estimator, "relabel_table"):
         able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if hasattr(kind, "relabel_table"))
         raise InvalidInputError(f"--suspects: {args.model} does not look for wrong labels; {able} do")
     _check_knows_totals(estimator, args)
-    table = read_table(args.data, na=args.na)
+    native = "categorical_features" in estimator.get_params(deep=False)
+    table = read_table(
+        args.data,
+        na=args.na,
+        encoding=args.encoding,
+        text=_carried(args),
+        look=lambda first: _check_columns(first, args, native),
+    )
     y = _labels(table, args.target)
     semi_supervised = "unlabeled" in estimator.get_params(deep=False)
     if semi_supervised:
         y = _without_mark(y, estimator, args)
     totals, groups = _totals(args, table, y)
-    columns = _feature_columns(table, args)
-    _warn_of_row_numbers(table, columns)
-    encoder = _encoder(estimator, table, columns)
-    X, names = encoder.transform(table)
+    features = _feature_columns(table, args)
+    _warn_of_row_numbers(table, features)
+    encoder = _encoder(estimator, table, features)
+    X, names = encoder.transform(table) if isinstance(encoder, MixedEncoder) else encoder.transform(table, Surprises())
     if args.warm_start is not None:
         estimator.set_params(warm_start=_warm_start(args.warm_start, names, _classes(y, totals, groups)))
 
@@ -87,7 +96,8 @@ def fit(args: argparse.Namespace, console: Console) -> int:
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
         shares = getattr(estimator, "transduction_proba_", None)
-        write_table(args.predictions, model.prediction_columns(table, X, predicted, shares), args.escape_formulas)
+        columns = model.prediction_columns(table, X, predicted, shares, args.id)
+        write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
     if args.suspects is not None:
         write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
@@ -127,17 +137,30 @@ def fit(args: argparse.Namespace, console: Console) -> int:
 def predict(args: argparse.Namespace, console: Console) -> int:
     """Predict the rows of a table."""
     check_outputs({"--out": args.out}, args.data)
-    table_kind(args.out)
+    table_kind(args.out, writing=True)
     model = TableModel.read(args.model)
-    table = read_table(args.data, na=[*model.na, *args.na])
-    X = model.features_of(table)
-    columns = model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args))
-    write_table(args.out, columns, args.escape_formulas)
+    surprises, times = Surprises(), Counter[Any]()
+    marks = [*model.na, *args.na]
+
+    def parts() -> Iterator[dict[str, Any]]:
+        if args.totals is None:
+            batches = model.prediction_batches(args.data, marks, args.encoding, args.id, surprises)
+        else:  # labels within totals are about all rows at once
+            batches = iter([_divided_columns(model, args, marks, surprises)])
+        for columns in batches:
+            found, rows = np.unique(columns["prediction"], return_counts=True)
+            times.update(dict(zip(found.tolist(), rows.tolist(), strict=True)))
+            yield columns
+
+    check_groups_asked(args)
+    write_batches(args.out, parts(), args.escape_formulas)
     console.written["predictions"] = args.out
-    counts = _counts(model.estimator.classes_, columns["prediction"])
+    if isinstance(model.encoder, TableEncoder):
+        surprises.warn(model.encoder)
+    counts = [{"class": label, "rows": times[label]} for label in model.estimator.classes_.tolist()]
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
     document = {
-        "rows": table.n_rows,
+        "rows": times.total(),
         "predicted": counts,
         "files": console.written,
         "warnings": console.warned,
@@ -228,16 +251,42 @@ def _literal(text: str) -> object:
         return text
 
 
+def _carried(args: argparse.Namespace) -> list[str]:
+    """Columns that are kept as they are written."""
+    return [] if args.id is None else [args.id]
+
+
+def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None:
+    """Refuse what the first rows show to be unusable, all of it in one error, before the rest is read."""
+    features = _feature_columns(first, args)
+    checks: list[Callable[[], object]] = []
+    if args.weight is not None and not first.missing(args.weight).all():
+        checks.append(lambda: _check_weight(first, args.weight))
+    if not native:
+        checks.append(lambda: TableEncoder.check(first, features, fill_gaps=True, partial=True))
+    wrong = []
+    for check in checks:
+        try:
+            check()
+        except InvalidInputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InvalidInputError("; ".join(wrong))
+
+
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
-    aside = [name for name in (args.target, args.weight) if name is not None]
+    aside = [name for name in (args.target, args.weight, args.id) if name is not None]
     groups = [name for name in (args.groups,) if name is not None]
-    for name in [*aside, *groups, *args.drop, *(args.features or [])]:
-        _ = table[name]  # refuses an unknown name
+    unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
+    if unknown:
+        raise InvalidInputError(
+            f"there is no column {listing(dict.fromkeys(unknown))}; columns: {listing(table.columns)}"
+        )
     if args.features is None:
         return [name for name in table.columns if name not in (*aside, *groups, *args.drop)]
     for name in args.features:
         if name in aside:
-            raise InvalidInputError(f"--features: {name!r} is the target or the weight, not a feature")
+            raise InvalidInputError(f"--features: {name!r} is the target, the weight or the id, not a feature")
     if len(set(args.features)) < len(args.features):
         raise InvalidInputError("--features: a column is named twice")
     return list(args.features)
@@ -247,7 +296,7 @@ def _encoder(estimator: Any, table: Table, columns: list[str]) -> TableEncoder |
     """What makes features of columns; text becomes categories, beside those that are named, where the model can."""
     given = estimator.get_params(deep=False)
     if "categorical_features" not in given:
-        return TableEncoder.fit(table, columns)
+        return TableEncoder.fit(table, columns, fill_gaps=True)
     encoder = MixedEncoder.fit(table, columns)
     named = given["categorical_features"]
     if named is None or isinstance(named, str):
@@ -282,7 +331,9 @@ def _labels(table: Table, target: str) -> AnyArray:
         values = column[~missing]
         whole = np.isfinite(values) & (values == np.round(values))
         if whole.all():
-            return np.array([None if m else int(v) for v, m in zip(column, missing, strict=True)], dtype=object)
+            labels = np.full(len(column), None, dtype=object)
+            labels[~missing] = values.astype(np.int64).tolist()
+            return labels
         if len(np.unique(values)) > MAX_LEVELS:
             raise InvalidInputError(
                 f"the target {target!r} has {len(np.unique(values))} different numbers such as "
@@ -360,12 +411,29 @@ def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[A
     return totals, groups
 
 
+def _divided_columns(
+    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
+) -> dict[str, Any]:
+    """Columns of predictions within new totals."""
+    carried = [name for name in (args.id, args.groups, model.target) if name is not None]
+    text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
+    table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
+    if args.id is not None and args.id not in table.columns:
+        raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
+    X = model.features_of(table, surprises)
+    return model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args), args.id)
+
+
+def _check_weight(table: Table, name: str) -> None:
+    if not table.is_numeric(name):
+        raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
+
+
 def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) -> AnyArray | None:
     """Weights of the rows of a fit; those that do not count may be empty."""
     if name is None:
         return None
-    if not table.is_numeric(name):
-        raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
+    _check_weight(table, name)
     empty = used & ~counted & np.isnan(table[name])
     bad = used & ~empty & ~(np.isfinite(table[name]) & (table[name] >= 0))
     if bad.any():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray
+from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Table, TableEncoder
+from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.estimators.common.files import model_from_dict, model_to_dict
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import InvalidInputError, ModelFileError
@@ -21,6 +21,9 @@ from treewright.files import is_special
 from treewright.tree.json_files import read_json, write_json
 
 __all__ = ["TableModel", "check_outputs"]
+
+_BATCH_ROWS, _BATCH_CELLS = 200_000, 10_000_000
+"""Most rows, and most cells of features, that are predicted at once."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +80,25 @@ class TableModel:
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def features_of(self, table: Table) -> AnyArray:
-        """Return the features of a table: by the encoder, else by the names, else all columns in order."""
-        encoder = self.encoder
-        if encoder is None:
-            names = self.feature_names or list(table.columns)
-            if len(names) != self.estimator.n_features_in_:
-                raise InvalidInputError(
-                    f"the model has {self.estimator.n_features_in_} features without names, the table "
-                    f"{len(names)} columns"
-                )
-            encoder = TableEncoder(dict.fromkeys(names))
-            if hasattr(self.estimator, "categories_"):
-                encoder = MixedEncoder(dict(zip(names, self._kinds(), strict=True)))
-        return encoder.transform(table)[0]
+    def encoder_for(self, columns: list[str]) -> TableEncoder | MixedEncoder:
+        """Return what makes features of columns: the encoder, else one by the names, else one of all in order."""
+        if self.encoder is not None:
+            return self.encoder
+        names = self.feature_names or columns
+        if len(names) != self.estimator.n_features_in_:
+            raise InvalidInputError(
+                f"the model has {self.estimator.n_features_in_} features without names, the table {len(names)} columns"
+            )
+        if hasattr(self.estimator, "categories_"):
+            return MixedEncoder(dict(zip(names, self._kinds(), strict=True)))
+        return TableEncoder.of_numbers(names)
+
+    def features_of(self, table: Table, surprises: Surprises | None = None) -> AnyArray:
+        """Return the features of a table; of one of several parts, with what counts levels and gaps in all of them."""
+        encoder = self.encoder_for(table.columns)
+        if isinstance(encoder, MixedEncoder):
+            return encoder.transform(table)[0]
+        return encoder.transform(table, surprises)[0]
 
     @property
     def several_trees(self) -> bool:
@@ -103,27 +111,51 @@ class TableModel:
         return ["text" if levels and isinstance(levels[0], str) else "number" for levels in known]
 
     def prediction_columns(
-        self, table: Table, X: AnyArray, predicted: AnyArray | None = None, shares: AnyArray | None = None
-    ) -> dict[str, np.ndarray]:
-        """Return predictions as columns: row, the target as given, prediction, shares of classes, leaf.
+        self,
+        table: Table,
+        X: AnyArray,
+        predicted: AnyArray | None = None,
+        shares: AnyArray | None = None,
+        carried: str | None = None,
+    ) -> dict[str, Any]:
+        """Return predictions as columns: row, a column that is carried, the target as given, prediction, shares, leaf.
 
         `predicted` and `shares` take the place of what the estimator predicts for each row.
         """
         estimator = self.estimator
         shares = estimator.predict_proba(X) if shares is None else shares
-        columns: dict[str, np.ndarray] = {"row": np.arange(1, len(X) + 1)}
+        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + len(X))}
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
         if not self.several_trees:
             made["leaf"] = estimator.apply(X)
-        if self.target is not None and self.target in table.columns:
-            name = self.target
-            while name in columns or name in made:
-                name = f"given_{name}"
-            columns[name] = table[self.target]
+        for given in dict.fromkeys((carried, self.target)):
+            if given is not None and given in table.columns:
+                name = given
+                while name in columns or name in made:
+                    name = f"given_{name}"
+                columns[name] = table.series(given)
         return columns | made
+
+    def prediction_batches(
+        self, path: str, na: Collection[str], encoding: str | None, carried: str | None, surprises: Surprises
+    ) -> Iterator[dict[str, Any]]:
+        """Predict the rows of a file part by part, so that they need not fit into memory."""
+        kept = [name for name in (carried, self.target) if name is not None]
+
+        def wanted(columns: list[str]) -> list[str]:
+            if carried is not None and carried not in columns:
+                raise InvalidInputError(f"--id: there is no column {carried!r}; columns: {listing(columns)}")
+            encoder = self.encoder_for(columns)
+            encoder.check_columns(columns)
+            return [*encoder.columns, *kept]
+
+        text = [*kept, *([] if self.encoder is None else self.encoder.text_columns)]
+        rows = max(1000, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
+        for table in table_batches(path, na, encoding=encoding, text=text, columns=wanted, batch_rows=rows):
+            yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
 
 
 def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:

@@ -37,7 +37,7 @@ _EXIT_CODES = """exit codes:
 With --json, stdout has one JSON document: the result, or {"error": {"type": ..., "message": ...}}.
 """
 
-_DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, or .parquet"
+_DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, .parquet, or .xlsx (first sheet)"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,6 +91,17 @@ def make_parser() -> argparse.ArgumentParser:
             + ("" if name == "fit" else " (those of the fit count anyway)"),
         )
         add[name].add_argument(
+            "--encoding",
+            metavar="NAME",
+            help="encoding of a text file, such as cp1252 or latin-1 (default: UTF-8; with a warning cp1252 where that "
+            "cannot be)",
+        )
+        add[name].add_argument(
+            "--id",
+            metavar="COLUMN",
+            help="column that names the rows: no feature, and carried to the predictions as it is written",
+        )
+        add[name].add_argument(
             "--escape-formulas",
             action="store_true",
             help="put an apostrophe before text of the predictions that a spreadsheet would run as a formula",
@@ -126,7 +137,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         default="oct-h",
         choices=sorted(SHORT_NAMES),
         help=f"kind of model (default: oct-h). {', '.join(native)}: text columns are categories, empty cells missing "
-        "values. Others: a 0/1 column for each level of a text column, and no empty cells in features",
+        "values. Others: 0/1 columns for the levels of a text column, and empty cells filled in",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
@@ -156,7 +167,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups)"
+        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups, id)"
     )
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 

@@ -17,7 +17,7 @@ from treewright.data.table import Table, is_missing, is_number, number_text, rea
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
-__all__ = ["knows_totals", "new_labels", "read_totals", "totals_rules"]
+__all__ = ["check_groups_asked", "knows_totals", "new_labels", "read_totals", "totals_rules"]
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _LONG = ("class", "low", "high")
@@ -37,14 +37,14 @@ def totals_rules(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def new_labels(
-    estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace
-) -> tuple[AnyArray | None, AnyArray | None]:
-    """Labels and probabilities of new rows within ``--totals``; None without totals."""
-    if args.totals is None:
-        if args.groups is not None:
-            raise InvalidInputError("--groups says by what --totals are known; give --totals too")
-        return None, None
+def check_groups_asked(args: argparse.Namespace) -> None:
+    """Refuse groups without totals."""
+    if args.totals is None and args.groups is not None:
+        raise InvalidInputError("--groups says by what --totals are known; give --totals too")
+
+
+def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace) -> tuple[AnyArray, AnyArray]:
+    """Labels and probabilities of new rows within ``--totals``."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
     groups = None if args.groups is None else table.as_text(args.groups)

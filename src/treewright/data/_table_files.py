@@ -1,115 +1,144 @@
-"""Tables in files: read into columns and written, without pandas.
+"""Tables in files, read by polars.
 
-A column is numeric (float64, NaN where missing) or text (objects: str, None where missing). Rows are numbered
-from 1 in texts and files, the header not counted.
+A column is numeric (Float64), text (String) or, in parquet and Excel, of dates (Date, Datetime). Rows are numbered from
+1 in texts and files, the header not counted.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import gzip
 import importlib.util
-import io
 import os
-import warnings
-import zlib
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import polars as pl
 
-from treewright.arrays import BoolArray, FloatArray
-from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.arrays import BoolArray
+from treewright.data._checks import AnyArray, listing
+from treewright.data._table_cells import (
+    are_plain_numbers,
+    as_series,
+    is_large,
+    is_number,
+    known_kinds,
+    number_texts,
+    read_column,
+)
+from treewright.data._text_files import TextFile, check_names, reading, text_file
 from treewright.exceptions import InvalidInputError
-from treewright.files import replacing
 
-__all__ = [
-    "Table",
-    "is_missing",
-    "is_number",
-    "number_text",
-    "read_cells",
-    "read_table",
-    "table_kind",
-    "write_table",
-]
+__all__ = ["Table", "read_cells", "read_table", "table_batches", "table_kind"]
 
-_MISSING = frozenset({"", "na", "nan", "null", "n/a", "#n/a", "<na>"})
-_DELIMITERS = ",;\t|"
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet runs
-_EXACT = 2.0**53  # float64 holds every whole number below
+_EXCEL_SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_LOOK = 10_000
+"""Rows whose columns of numbers are read as such; if others are not, all are read as text first."""
+_BATCH = 200_000
 
 
-@dataclass(frozen=True, eq=False)
 class Table:
     """Columns of equal length.
 
+    Parameters
+    ----------
+    columns : mapping of str to array-like, or polars DataFrame
+        The columns in order: numbers with NaN for missing, strings with None for missing, or dates.
+    first_row : int, default=1
+        Number of the first row, for texts: that of a batch in its file.
+
     Attributes
     ----------
-    columns : dict of str to ndarray
-        The columns in order: float64 with NaN for missing, or objects that are str or None for missing.
+    frame : polars DataFrame
+        The columns: Float64, String, Date or Datetime, missing values null.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> table = Table({"age": np.array([31.0, 45.0]), "region": np.array(["north", None], dtype=object)})
+    >>> table = Table({"age": [31.0, 45.0], "region": ["north", None]})
     >>> table.n_rows, table.is_numeric("age"), table.missing("region").tolist()
     (2, True, [False, True])
+    >>> table["age"]
+    array([31., 45.])
     """
 
-    columns: dict[str, AnyArray]
-
-    def __post_init__(self) -> None:
-        lengths = {len(column) for column in self.columns.values()}
+    def __init__(self, columns: Mapping[str, Any] | pl.DataFrame, first_row: int = 1) -> None:
+        if isinstance(columns, pl.DataFrame):
+            parts = columns.get_columns()
+        else:
+            parts = [as_series(name, values) for name, values in columns.items()]
+        lengths = {len(part) for part in parts}
         if len(lengths) > 1:
             raise InvalidInputError(f"the columns of a table have different lengths: {sorted(lengths)}")
+        self.frame = pl.DataFrame(known_kinds(parts, "", None))
+        self.first_row = first_row
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.frame.columns
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(next(iter(self.columns.values()), ()))
+        return self.frame.height
+
+    def series(self, name: str) -> pl.Series:
+        """Return a column as polars has it."""
+        try:
+            return self.frame.get_column(name)
+        except pl.exceptions.ColumnNotFoundError:
+            raise InvalidInputError(f"there is no column {name!r}; columns: {listing(self.columns)}") from None
 
     def __getitem__(self, name: str) -> AnyArray:
-        try:
-            return self.columns[name]
-        except KeyError:
-            raise InvalidInputError(f"there is no column {name!r}; columns: {listing(self.columns)}") from None
+        """Return a column as an array: float64 with NaN for missing, or objects that are str or None for missing."""
+        column = self.series(name)
+        return self.as_text(name) if column.dtype.is_temporal() else np.asarray(column.to_numpy())
 
     def is_numeric(self, name: str) -> bool:
         """Whether the column holds numbers."""
-        return bool(self[name].dtype.kind == "f")
+        return self.series(name).dtype == pl.Float64
 
     def missing(self, name: str) -> BoolArray:
         """Mask of the missing values of a column."""
-        return missing_mask(self[name])
+        return np.asarray(self.series(name).is_null().to_numpy())
 
     def as_text(self, name: str) -> AnyArray:
         """Return a column as text; whole numbers are written without a decimal point."""
-        column = self[name]
-        return column if column.dtype.kind == "O" else np.array([number_text(v) for v in column], dtype=object)
+        return np.asarray(number_texts(self.series(name)).to_numpy(), dtype=object)
 
 
 # ---------------------------------------------------------------------- reading
 
 
-def read_table(path: str | os.PathLike[str], na: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | os.PathLike[str],
+    na: Collection[str] = (),
+    *,
+    encoding: str | None = None,
+    text: Collection[str] = (),
+    look: Callable[[Table], object] | None = None,
+) -> Table:
     r"""Read a table from a file.
 
     Parameters
     ----------
     path : path-like
-        ``.csv``, ``.tsv`` or ``.txt`` in UTF-8 with a header and one of the delimiters ``, ; tab |``, also
-        with ``.gz`` behind it, or ``.parquet``.
+        ``.csv``, ``.tsv`` or ``.txt`` with a header and one of the delimiters ``, ; tab |``, also with ``.gz`` behind
+        it, or ``.parquet``, or the first sheet of ``.xlsx``, ``.xlsm``, ``.xlsb``, ``.xls`` or ``.ods`` (which needs
+        fastexcel: ``pip install "treewright[excel]"``).
     na : collection of str
-        Values that are missing too, as they are written in the file; in a numeric column of a parquet file, numbers.
+        Values that are missing too, as they are written in the file; in a numeric column of a parquet or Excel file,
+        numbers.
+    encoding : str or None
+        Encoding of a text file, as Python calls it. None is UTF-8, UTF-16 if the file begins with its mark, and for
+        what cannot be UTF-8 cp1252 or latin-1, with a warning.
+    text : collection of str
+        Columns of a text file that are not taken for numbers but kept as they are written, ``007`` for instance.
+    look : callable or None
+        Called with the first rows before the others are read: what cannot be used can be refused at once.
 
     Returns
     -------
@@ -127,37 +156,96 @@ def read_table(path: str | os.PathLike[str], na: Collection[str] = ()) -> Table:
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "people.csv"
     ...     _ = path.write_text("age;region\n31;north\n45;NA\n?;south\n")
     ...     table = read_table(path, na=["?"])
-    >>> {name: column.tolist() for name, column in table.columns.items()}
+    >>> {name: table[name].tolist() for name in table.columns}
     {'age': [31.0, 45.0, nan], 'region': ['north', None, 'south']}
     """
     path = Path(path)
-    kind = table_kind(path)
     marks = frozenset(value.strip() for value in na)
-    with _reading(path):
-        if kind == "parquet":
-            columns = _read_parquet(path, marks)
-        else:
-            header, rows = _read_text(path)
-            columns = {
-                name: _column(values, marks) for name, values in zip(header, zip(*rows, strict=True), strict=False)
-            }
-    if not columns or len(next(iter(columns.values()))) == 0:
-        raise InvalidInputError(f"{path}: the file has no rows; expected a header and at least one row below it")
-    return Table(columns)
+    with _opened(path, encoding) as source:
+        with _parsing(path):
+            first = (_scanned(source) if isinstance(source, TextFile) else source).head(_LOOK).collect()
+        if not first.height:
+            raise _without_rows(path)
+        if look is not None:
+            look(_part(source, first, path, marks, text, 1))
+        if first.height < _LOOK:
+            return _part(source, first, path, marks, text, 1)
+        with _parsing(path):
+            if isinstance(source, TextFile):
+                return Table(pl.DataFrame(_text_columns(source, first, marks, text)))
+            return _part(source, source.collect(), path, marks, text, 1)
 
 
-def read_cells(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]]:
+def table_batches(
+    path: str | os.PathLike[str],
+    na: Collection[str] = (),
+    *,
+    encoding: str | None = None,
+    text: Collection[str] = (),
+    columns: Callable[[list[str]], Collection[str]] | None = None,
+    batch_rows: int = _BATCH,
+) -> Iterator[Table]:
+    r"""Read a table part by part, so that it need not fit into memory.
+
+    Parameters
+    ----------
+    path, na, encoding, text
+        As for :func:`read_table`. Give all columns as `text` that are text in some part: whether a column is numeric
+        is judged by the rows of a part.
+    columns : callable or None
+        Given the names of the columns in the file, it says which to read; None for all.
+    batch_rows : int
+        Rows of a part.
+
+    Yields
+    ------
+    Table
+        The parts; ``first_row`` counts in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.csv"
+    ...     _ = path.write_text("age,region\n31,north\n45,NA\n28,south\n")
+    ...     [(part.first_row, part["age"].tolist()) for part in table_batches(path, batch_rows=2)]
+    [(1, [31.0, 45.0]), (3, [28.0])]
+    """
+    path = Path(path)
+    marks = frozenset(value.strip() for value in na)
+    first = 1
+    with _opened(path, encoding) as source:
+        lazy = _scanned(source) if isinstance(source, TextFile) else source
+        if columns is not None:
+            known = lazy.collect_schema().names()
+            wanted = columns(known)
+            lazy = lazy.select([name for name in known if name in wanted])
+        batches = lazy.collect_batches(chunk_size=batch_rows)
+        while True:
+            with _parsing(path):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            if batch.height:
+                yield _part(source, batch, path, marks, text, first)
+            first += batch.height
+    if first == 1:
+        raise _without_rows(path)
+
+
+def read_cells(path: str | os.PathLike[str], encoding: str | None = None) -> tuple[list[str], list[list[str]]]:
     r"""Read a table from a text file as it is written.
 
     Parameters
     ----------
     path : path-like
         ``.csv``, ``.tsv`` or ``.txt``, as for :func:`read_table`.
+    encoding : str or None
+        As for :func:`read_table`.
 
     Returns
     -------
@@ -169,7 +257,6 @@ def read_cells(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "totals.csv"
     ...     _ = path.write_text("yes,no\n1, 1.0\n")
@@ -179,25 +266,22 @@ def read_cells(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]
     path = Path(path)
     if table_kind(path) != "text":
         raise InvalidInputError(f"{path}: expected a text table, .csv, .tsv or .txt")
-    with _reading(path):
-        header, rows = _read_text(path)
-    return [name.strip() for name in header], [[cell.strip() for cell in row] for row in rows]
+    with text_file(path, encoding) as file, _parsing(path):
+        if not file.names:
+            return [], []
+        frame = _scanned(file).select(pl.all().str.strip_chars().fill_null("")).collect()
+    return [name.strip() for name in file.names], [list(row) for row in frame.rows()]
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Name the file in errors of reading it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidInputError(f"{path}: cannot be read: {reason}") from error
+def table_kind(path: str | os.PathLike[str], writing: bool = False) -> str:
+    """Return "text", "parquet" or "excel", judged by the name; refuse other names, and Excel without its reader.
 
-
-def table_kind(path: str | os.PathLike[str]) -> str:
-    """Return "text" or "parquet", judged by the name; refuse other names, and parquet without pyarrow.
+    Parameters
+    ----------
+    path : path-like
+        Name of the file.
+    writing : bool
+        Whether it is to be written, which Excel files are not.
 
     Examples
     --------
@@ -209,231 +293,122 @@ def table_kind(path: str | os.PathLike[str]) -> str:
     if last and last[0] in _TEXT_SUFFIXES:
         return "text"
     if suffixes and suffixes[-1] in _PARQUET_SUFFIXES:
-        if importlib.util.find_spec("pyarrow") is None:
-            raise InvalidInputError(
-                f"{os.fspath(path)}: parquet needs pyarrow, which is not installed; install it with: "
-                'pip install "treewright[parquet]"'
-            )
         return "parquet"
+    if suffixes and suffixes[-1] in _EXCEL_SUFFIXES and not writing:
+        if importlib.util.find_spec("fastexcel") is None:
+            raise InvalidInputError(
+                f"{os.fspath(path)}: Excel files need fastexcel, which is not installed; install it with: "
+                'pip install "treewright[excel]", or save the sheet as .csv'
+            )
+        return "excel"
+    others = "in .parquet" if writing else f"in .parquet or in {', '.join(_EXCEL_SUFFIXES)}"
     raise InvalidInputError(
         f"{os.fspath(path)}: the kind of table is told by the name, which must end in .csv, .tsv or .txt "
-        "(.gz may follow) or in .parquet"
+        f"(.gz may follow) or {others}"
     )
 
 
-def _read_text(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows, as many cells in each."""
-    raw = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        raw = gzip.decompress(raw)
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InvalidInputError(f"{path}: not UTF-8 in line {line}; save the file as UTF-8") from error
-    delimiter = _delimiter(text, preferred="\t" if ".tsv" in path.suffixes else ",")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[list[str]] = []
-    try:
-        header = next((row for row in reader if row), [])
-        _check_names(header, path)
-        for row in reader:
-            if len(row) == len(header):
-                rows.append(row)
-            elif row:
-                raise InvalidInputError(
-                    f"{path}: line {reader.line_num} has {len(row)} fields, the header has {len(header)} "
-                    f"(delimiter {delimiter!r})"
-                )
-    except csv.Error as error:
-        raise InvalidInputError(f"{path}: line {reader.line_num}: {error}") from error
-    return header, rows
+def _without_rows(path: Path) -> InvalidInputError:
+    return InvalidInputError(f"{path}: the file has no rows; expected a header and at least one row below it")
 
 
-def _delimiter(text: str, preferred: str) -> str:
-    """Return the delimiter that gives the most columns, the same number in each of the first rows."""
-    order = preferred + _DELIMITERS.replace(preferred, "")
-    best, most = preferred, (False, 1)
-    for delimiter in order:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        widths: list[int] = []
-        with contextlib.suppress(csv.Error):  # read again, and reported, with the delimiter that is chosen
-            widths.extend(len(row) for row in islice((r for r in rows if r), 50))
-        if widths and widths[0] > 1:
-            score = (len(set(widths)) == 1, widths[0])
-            if score > most:
-                best, most = delimiter, score
-    return best
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
-    for number, name in enumerate(names, start=1):
-        if not name.strip():
-            raise InvalidInputError(f"{path}: column {number} of {len(names)} has no name in the header")
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise InvalidInputError(f"{path}: the header has columns of the same name: {listing(twice)}")
-
-
-def is_missing(text: str, na: Collection[str] = ()) -> bool:
-    """Whether a value that is written so is missing.
-
-    Examples
-    --------
-    >>> is_missing("n/a"), is_missing("?"), is_missing("?", na=["?"])
-    (True, False, True)
-    """
-    return text.lower() in _MISSING or text in na
-
-
-def _column(values: Sequence[str], na: Collection[str] = ()) -> AnyArray:
-    """Return numbers if all values are numbers, else text."""
-    stripped = [value.strip() for value in values]
-    known = ["nan" if is_missing(value, na) else value for value in stripped]
-    try:
-        numbers = np.array(known, dtype=np.float64)
-    except ValueError:
-        numbers = None
-    if numbers is not None and not any("_" in value for value in known) and not _inexact(numbers, known):
-        return numbers
-    pairs = zip(stripped, known, strict=True)
-    return np.array([None if k == "nan" else value for value, k in pairs], dtype=object)
-
-
-def is_number(text: str) -> bool:
-    """Whether a text would be read as a number."""
-    return bool(_column([text]).dtype.kind == "f")
-
-
-def _inexact(numbers: FloatArray, text: Sequence[str]) -> bool:
-    """Whether whole numbers among `text` are too large to be told apart as floats."""
-    large = np.flatnonzero(np.abs(numbers) >= _EXACT).tolist()
-    return any(text[i].lstrip("+-").isdigit() for i in large)
-
-
-def _read_parquet(path: Path, na: Collection[str]) -> dict[str, AnyArray]:
-    import pyarrow as arrow
-    from pyarrow import parquet
-
+@contextlib.contextmanager
+def _opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame]:
+    """A file that can be read: text that was looked at, or a frame that is yet to be read."""
+    kind = table_kind(path)
+    if kind == "text":
+        with text_file(path, encoding) as file:
+            if not file.names:
+                raise _without_rows(path)
+            yield file
+        return
     if not path.exists():
         raise FileNotFoundError(2, "No such file or directory", str(path))
     if path.is_dir():
         raise InvalidInputError(f"{path}: a folder, expected a file")
-    try:
-        table = parquet.ParquetFile(path).read()
-    except arrow.ArrowException as error:
-        raise InvalidInputError(f"{path}: not a parquet file: {str(error).splitlines()[0]}") from error
-    _check_names(table.column_names, path)
-    columns = zip(table.column_names, table.columns, strict=True)
-    return {name: _arrow_column(arrow, column, f"{path}: column {name!r}", na) for name, column in columns}
-
-
-def _arrow_column(arrow: Any, column: Any, where: str, na: Collection[str]) -> AnyArray:
-    types = arrow.types
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-        raise InvalidInputError(f"{where} has values of type {kind}; only numbers and text can be used")
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        numbers = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
-        if types.is_floating(kind) or not np.any(np.abs(numbers) >= _EXACT):
-            marks = [float(value) for value in na if is_number(value)]
-            return np.where(np.isin(numbers, marks), np.nan, numbers) if marks else numbers
-    values = column.to_pylist()
-    if types.is_boolean(kind):
-        values = [None if v is None else str(v).lower() for v in values]
-    text = [None if v is None or is_missing(str(v).strip(), na) else str(v) for v in values]
-    return np.array(text, dtype=object)
-
-
-# ---------------------------------------------------------------------- writing
-
-
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, ArrayLike], escape_formulas: bool = False) -> None:
-    """Write columns to a file, entirely or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        ``.csv``, ``.tsv``, ``.txt`` (also with ``.gz``) or ``.parquet``.
-    columns : mapping of str to array-like
-        Columns of equal length. NaN and None are written as empty; floats that are whole numbers as such.
-    escape_formulas : bool, default=False
-        Whether text that a spreadsheet would run as a formula gets an apostrophe in front, in names of columns too; not
-        in parquet, whose text is text.
-
-    Warns
-    -----
-    UserWarning
-        If there is such text and it is written as it is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     write_table(path, {"age": [31.0, float("nan")], "region": ["north", None]})
-    ...     print(path.read_text())
-    age,region
-    31,north
-    ,
-    """
-    path = Path(path)
-    kind = table_kind(path)
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    Table(arrays)  # refuses columns of different lengths
     if kind == "parquet":
-        import pyarrow as arrow
-        from pyarrow import parquet
-
-        table = arrow.table({name: arrow.array(values, from_pandas=True) for name, values in arrays.items()})
-        packed = io.BytesIO()
-        parquet.write_table(table, packed)
-        with replacing(path) as file:
-            file.write(packed.getbuffer())
-        return
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
-    header, cells = list(arrays), [[_cell_text(v) for v in values.tolist()] for values in arrays.values()]
-    texts = [column for column, values in zip(cells, arrays.values(), strict=True) if values.dtype.kind not in "biuf"]
-    formulas = {text for text in set(header).union(*texts) if _is_formula(text)}
-    if formulas and escape_formulas:
-        header, *cells = [[f"'{v}" if v in formulas else v for v in column] for column in (header, *cells)]
-    elif formulas:
-        _warn_of_formulas(formulas)
-    writer.writerow(header)
-    writer.writerows(zip(*cells, strict=True))
-    content = text.getvalue().encode("utf-8")
-    content = gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content
-    with replacing(path) as file:
-        file.write(content)
+        with _parsing(path, "not a parquet file"):
+            lazy = pl.scan_parquet(path, glob=False)
+            check_names(lazy.collect_schema().names(), path)
+        yield lazy
+    else:
+        yield _excel_sheet(path).lazy()
 
 
-def number_text(value: float) -> str | None:
-    """Return a number as it would be typed; None for NaN."""
-    if np.isnan(value):
-        return None
-    whole = abs(value) < _EXACT and float(value).is_integer()
-    return str(int(value)) if whole else repr(float(value))
+@contextlib.contextmanager
+def _parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
+    """Name the file where polars cannot read it."""
+    try:
+        with reading(path):
+            yield
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInputError(f"{path}: {wrong}: {str(error).splitlines()[0]}") from error
 
 
-def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet may take a text for something to run; to it - is text, and -5 a number."""
-    return len(text) > 1 and text.startswith(_FORMULA) and not is_number(text)
+# ---------------------------------------------------------------------- text
 
 
-def _warn_of_formulas(formulas: Collection[str]) -> None:
-    warnings.warn(
-        f"the table has text that spreadsheets take for formulas and may run: {listing(sorted(formulas), limit=3)}; "
-        "it is written as it is. Import it as text, or write it with escape_formulas (--escape-formulas on the command "
-        "line), which puts an apostrophe in front",
-        UserWarning,
-        stacklevel=3,
+def _scanned(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
+    """The rows of a text file, some columns as numbers."""
+    return pl.scan_csv(
+        file.path,
+        has_header=False,
+        skip_lines=file.n_lines,
+        separator=file.delimiter,
+        schema={name: pl.Float64 if name in numbers else pl.String for name in file.names},
+        n_rows=file.n_rows,
+        glob=False,
     )
 
 
-def _cell_text(value: object) -> str:
-    text = number_text(value) if isinstance(value, float) else value
-    return "" if text is None else str(text)
+def _part(
+    source: TextFile | pl.LazyFrame,
+    batch: pl.DataFrame,
+    path: Path,
+    na: Collection[str],
+    text: Collection[str],
+    first_row: int,
+) -> Table:
+    """Rows of a file as a table."""
+    parts = batch.get_columns()
+    if isinstance(source, TextFile):
+        return Table(pl.DataFrame([read_column(part, na, part.name in text) for part in parts]), first_row)
+    return Table(pl.DataFrame(known_kinds(parts, f"{path}: ", na)), first_row)
+
+
+def _text_columns(file: TextFile, first: pl.DataFrame, na: Collection[str], text: Collection[str]) -> list[pl.Series]:
+    """Columns of a text file: those that look like numbers are read as such, which takes half the time."""
+    # marks for missing values are compared as they are written
+    free = [] if any(map(is_number, na)) else [name for name in file.names if name not in text]
+    numbers = {name for name in free if are_plain_numbers(first.get_column(name))}
+    try:
+        frame = _scanned(file, numbers).collect()
+    except pl.exceptions.ComputeError:  # some row below is no number
+        frame, numbers = _scanned(file).collect(), set()
+    blurred = [name for name in numbers if is_large(frame.get_column(name))]
+    if blurred:
+        frame = frame.with_columns(_scanned(file).select(blurred).collect())
+    done = numbers.difference(blurred)
+    columns = []
+    for name in file.names:  # one after the other leaves the frame, so that memory holds little twice
+        part = frame.drop_in_place(name)
+        columns.append(part.fill_nan(None) if name in done else read_column(part, na, name in text))
+    return columns
+
+
+# ---------------------------------------------------------------------- Excel
+
+
+def _excel_sheet(path: Path) -> pl.DataFrame:
+    """The first sheet of an Excel file."""
+    try:
+        with reading(path):
+            frame = pl.read_excel(path, engine="calamine", infer_schema_length=None, raise_if_empty=False)
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # fastexcel has errors of its own
+        if "fastexcel" not in type(error).__module__:
+            raise
+        raise InvalidInputError(f"{path}: not an Excel file: {str(error).splitlines()[0]}") from error
+    check_names(frame.columns, path)
+    return frame

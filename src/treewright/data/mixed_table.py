@@ -4,71 +4,83 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from treewright.data._checks import AnyArray, listing
+from treewright.data._table_cells import number_texts
+from treewright.data._table_columns import (
+    BOOLEAN,
+    bad_dates,
+    bad_numbers,
+    date_format,
+    days,
+    is_date_format,
+    joined,
+    why_text,
+)
 from treewright.data._table_files import Table
-from treewright.data.table import finite_numbers, why_text
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.names import printable
 
 __all__ = ["MixedEncoder"]
 
-_KINDS = ("number", "text", "bool")
-_BOOLEAN = {"false", "true"}
+_KINDS = ("number", "text", "bool", "date")
 _MANY = 50
 """Text that differs in every row is a name or a number of the row, and no category, if rows are more."""
 
 
 @dataclass(frozen=True)
 class MixedEncoder:
-    """Which columns of a table are features, and of what kind: numbers, text, or true and false.
+    """Which columns of a table are features, and of what kind: numbers, text, true and false, or dates.
 
-    Levels of text are learned by the model itself. True and false are text in small letters.
+    Levels of text are learned by the model itself. True and false are text in small letters. Dates are numbers, days
+    since 1970-01-01.
 
     Attributes
     ----------
-    kinds : dict of str to {"number", "text", "bool"}
+    kinds : dict of str to {"number", "text", "bool", "date"}
         The columns in order.
+    formats : dict of str to str
+        How dates are written.
 
     Examples
     --------
-    >>> region = np.array(["north", None, "south"], dtype=object)
-    >>> table = Table({"age": np.array([31.0, 45.0, np.nan]), "region": region})
+    >>> table = Table({"age": [31.0, 45.0, np.nan], "region": ["north", None, "south"]})
     >>> encoder = MixedEncoder.fit(table, ["age", "region"])
     >>> encoder.transform(table)[0].tolist(), encoder.categorical
     ([[31.0, 'north'], [45.0, None], [nan, 'south']], [1])
     """
 
     kinds: dict[str, str]
+    formats: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, table: Table, columns: Sequence[str]) -> Self:
-        """Note the kinds of some columns; warns of text that is mostly numbers, like dates, or differs in each row."""
+        """Note the kinds of some columns.
+
+        Warns of text that is mostly numbers, looks like dates or differs in each row, and of dates that become numbers.
+        """
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
-        kinds = {}
+        encoder = cls({}, {})
         for name in columns:
-            if table.is_numeric(name):
-                kinds[name] = "number"
-                continue
-            found = {value for value in table[name].tolist() if value is not None}
-            kinds[name] = "bool" if found and {value.lower() for value in found} <= _BOOLEAN else "text"
-            reason = why_text(table, name)
-            if reason:
-                what = f"{reason}; its {len(found)} values become levels of a category"
-                warnings.warn(what, UserWarning, stacklevel=2)
-            elif len(found) > _MANY and len(found) == np.count_nonzero(~table.missing(name)):
-                warnings.warn(
-                    f"the text column {name!r} has another value in every row and can tell a model nothing of others; "
-                    f"--drop {printable(name)} leaves it out",
-                    UserWarning,
-                    stacklevel=2,
-                )
-        return cls(kinds)
+            column = table.series(name)
+            form = "%Y-%m-%d" if column.dtype.is_temporal() else ""
+            if column.dtype == pl.String:
+                form = date_format(column)
+            if form:
+                encoder.formats[name] = form
+            encoder.kinds[name] = "date" if form else "number" if table.is_numeric(name) else _kind_of_text(table, name)
+        dates = list(encoder.formats)
+        if dates:
+            which, verb = ("column", "has") if len(dates) == 1 else ("columns", "have")
+            what = f"{which} {listing(dates)} {verb} dates, which become numbers: days since 1970-01-01"
+            warnings.warn(what, UserWarning, stacklevel=2)
+        return encoder
 
     @property
     def columns(self) -> list[str]:
@@ -83,7 +95,20 @@ class MixedEncoder:
     @property
     def categorical(self) -> list[int]:
         """Numbers of the features that are text."""
-        return [j for j, kind in enumerate(self.kinds.values()) if kind != "number"]
+        return [j for j, kind in enumerate(self.kinds.values()) if kind in ("text", "bool")]
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns that are text, and not to be taken for numbers."""
+        return [name for name, kind in self.kinds.items() if kind != "number"]
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse a table that lacks columns of the fit."""
+        lacking = [name for name in self.kinds if name not in columns]
+        if lacking:
+            raise InvalidInputError(
+                f"the table lacks {listing(lacking)}, which the model was fitted with; the table has {listing(columns)}"
+            )
 
     def transform(self, table: Table) -> tuple[AnyArray, list[str]]:
         """Return the features of a table, numbers or numbers and text with gaps, and their names.
@@ -91,15 +116,14 @@ class MixedEncoder:
         Raises
         ------
         InvalidInputError
-            If a column is missing, has infinite values, or text where numbers were.
+            If a column is missing, has infinite values, or text where numbers or dates were; the text names all of
+            these.
         """
-        lacking = [name for name in self.kinds if name not in table.columns]
-        if lacking:
-            raise InvalidInputError(
-                f"the table lacks {listing(lacking)}, which the model was fitted with; the table has "
-                f"{listing(table.columns)}"
-            )
-        columns = [_column(table, name, kind) for name, kind in self.kinds.items()]
+        self.check_columns(table.columns)
+        wrong = [self._wrong(table, name) for name in self.kinds]
+        if any(wrong):
+            raise InvalidInputError(joined([text for text in wrong if text]))
+        columns = [self._column(table.series(name), kind) for name, kind in self.kinds.items()]
         if not self.categorical:
             return np.column_stack(columns), self.feature_names
         cells = np.empty((table.n_rows, len(columns)), dtype=object)
@@ -107,9 +131,24 @@ class MixedEncoder:
             cells[:, j] = column
         return cells, self.feature_names
 
+    def _wrong(self, table: Table, name: str) -> str:
+        if self.kinds[name] == "date":
+            return bad_dates(table, name, self.formats[name])
+        return bad_numbers(table, name) if self.kinds[name] == "number" else ""
+
+    def _column(self, column: pl.Series, kind: str) -> AnyArray:
+        if kind == "date":
+            return np.asarray(days(column, self.formats[column.name]).to_numpy())
+        if kind == "number":
+            return np.asarray(column.cast(pl.Float64).to_numpy())
+        text = number_texts(column)
+        return np.asarray((text.str.to_lowercase() if kind == "bool" else text).to_numpy(), dtype=object)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the encoder as plain data, for a model file."""
-        return {"kinds": [list(pair) for pair in self.kinds.items()]}
+        return {
+            "kinds": [[*pair, *([self.formats[pair[0]]] if pair[1] == "date" else [])] for pair in self.kinds.items()]
+        }
 
     @classmethod
     def from_dict(cls, data: object, where: str = "table") -> Self:
@@ -123,22 +162,33 @@ class MixedEncoder:
         pairs = data.get("kinds") if isinstance(data, dict) and set(data) == {"kinds"} else None
         if not isinstance(pairs, list) or not pairs:
             raise ModelFileError(f"{where}: expected an object with a list of columns and kinds")
-        kinds: dict[str, str] = {}
-        for i, pair in enumerate(pairs):
-            fine = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and bool(pair[0])
-            if not fine or not isinstance(pair[1], str) or pair[1] not in _KINDS:
+        encoder = cls({}, {})
+        for i, entry in enumerate(pairs):
+            fine = isinstance(entry, list) and len(entry) in (2, 3) and all(isinstance(text, str) for text in entry)
+            if not fine or not entry[0] or entry[1] not in _KINDS or (len(entry) == 3) != (entry[1] == "date"):
                 raise ModelFileError(f"{where}.kinds[{i}]: expected a name and one of {', '.join(_KINDS)}")
-            if pair[0] in kinds:
-                raise ModelFileError(f"{where}.kinds[{i}]: column {pair[0]!r} occurs twice")
-            kinds[pair[0]] = pair[1]
-        return cls(kinds)
+            if len(entry) == 3:
+                if not is_date_format(entry[2]):
+                    raise ModelFileError(f"{where}.kinds[{i}]: {entry[2]!r} is no known way to write dates")
+                encoder.formats[entry[0]] = entry[2]
+            if entry[0] in encoder.kinds:
+                raise ModelFileError(f"{where}.kinds[{i}]: column {entry[0]!r} occurs twice")
+            encoder.kinds[entry[0]] = entry[1]
+        return encoder
 
 
-def _column(table: Table, name: str, kind: str) -> AnyArray:
-    if kind == "number":
-        return finite_numbers(table, name, gaps=True)
-    column = table.as_text(name).copy()
-    column[table.missing(name)] = None
-    if kind == "bool":
-        return np.array([None if value is None else value.lower() for value in column], dtype=object)
-    return column
+def _kind_of_text(table: Table, name: str) -> str:
+    """Kind of a text column; warns of what is hardly a category."""
+    known = table.series(name).drop_nulls()
+    levels = known.unique()
+    reason = why_text(table, name)
+    if reason:
+        warnings.warn(f"{reason}; its {len(levels)} values become levels of a category", UserWarning, stacklevel=3)
+    elif len(levels) > _MANY and len(levels) == len(known):
+        warnings.warn(
+            f"the text column {name!r} has another value in every row and can tell a model nothing of others; "
+            f"--drop {printable(name)} leaves it out",
+            UserWarning,
+            stacklevel=3,
+        )
+    return "bool" if len(levels) and levels.str.to_lowercase().is_in(list(BOOLEAN)).all() else "text"

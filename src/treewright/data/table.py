@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import re
+import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from treewright.arrays import FloatArray
-from treewright.data._checks import AnyArray, listing
-from treewright.data._table_files import (
-    Table,
-    is_missing,
-    is_number,
-    number_text,
-    read_cells,
-    read_table,
-    table_kind,
-    write_table,
+from treewright.data._checks import listing
+from treewright.data._table_cells import is_missing, is_number, number_text
+from treewright.data._table_columns import (
+    BOOLEAN,
+    bad_dates,
+    bad_numbers,
+    date_format,
+    days,
+    finite_numbers,
+    is_date_format,
+    joined,
+    level_codes,
+    level_counts,
+    why_text,
 )
+from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
+from treewright.data._table_writing import write_batches, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.names import printable
 
 __all__ = [
     "MAX_LEVELS",
+    "ColumnCode",
+    "Surprises",
     "Table",
     "TableEncoder",
     "finite_numbers",
@@ -36,91 +45,213 @@ __all__ = [
     "number_text",
     "read_cells",
     "read_table",
+    "table_batches",
     "table_kind",
     "why_text",
+    "write_batches",
     "write_table",
 ]
 
 MAX_LEVELS = 50
 """Most different values of a text column that is used as a feature."""
 
-_BOOLEAN = ("false", "true")
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
-_DATE = re.compile(r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))([T ]\d.*)?")
+_KINDS = ("number", "text", "date")
+
+
+@dataclass(frozen=True)
+class ColumnCode:
+    """How one column becomes features."""
+
+    kind: str
+    """"number", "text" or "date"."""
+    levels: tuple[str, ...] = ()
+    """Levels of a text column, sorted."""
+    base: str | None = None
+    """Level without a feature, the most frequent one; None where each level has one, as in older model files."""
+    format: str = ""
+    """How the dates of a text are written."""
+    fill: float | None = None
+    """What stands for a missing number, the median; None where none may be missing."""
+    gaps: bool = False
+    """Whether a feature says where a value is missing."""
+
+    def feature_names(self, name: str) -> list[str]:
+        """Names of the features of a column."""
+        shown = [f"{name}={level}" for level in self.levels if level != self.base] if self.kind == "text" else [name]
+        return [*shown, f"{name} is missing"] if self.gaps else shown
+
+
+@dataclass
+class Surprises:
+    """What a table has that the rows of a fit had not, counted over all parts of the table."""
+
+    levels: dict[str, Counter[str]] = field(default_factory=dict)
+    """Unknown levels of each text column."""
+    gaps: Counter[str] = field(default_factory=Counter)
+    """Missing values that were filled in."""
+
+    def warn(self, encoder: TableEncoder) -> None:
+        """Warn of what was counted."""
+        for name, strange in self.levels.items():
+            code = encoder.codes[name]
+            counts = ", ".join(f"{level!r} ({n} rows)" for level, n in strange.most_common(10))
+            more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
+            others = listing(code.levels)
+            as_what = f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
+            what = f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as {as_what}"
+            warnings.warn(what, UserWarning, stacklevel=3)
+        if self.gaps:
+            warnings.warn(_filled(encoder, self.gaps), UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """How columns of a table become features: numbers as they are, text as one 0/1 feature a level.
+    """How columns of a table become features: numbers as they are, text as 0/1 features, dates as days.
 
-    The features of a text column are named ``column=level``, levels sorted. A column of true and false is the
-    one feature ``column=true``.
+    A text column becomes one 0/1 feature a level, named ``column=level``, but for the most frequent level (the first in
+    the alphabet of several), which is where all of them are 0. A column of true and false is the one feature
+    ``column=true``. Dates are days since 1970-01-01. Missing values are refused, or else filled in: with the median, or
+    for text with 0 in all features of levels; a further feature ``column is missing`` is 1 there if the column had
+    missing values at the fit.
 
     Attributes
     ----------
-    levels : dict of str to (tuple of str or None)
-        The columns in order; None for a numeric one, else its levels.
+    codes : dict of str to ColumnCode
+        The columns in order.
+    fills : bool
+        Whether missing values are filled in.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> region = np.array(["north", "south", "north"], dtype=object)
-    >>> table = Table({"age": np.array([31.0, 45.0, 28.0]), "region": region})
-    >>> encoder = TableEncoder.fit(table, ["age", "region"])
-    >>> matrix, names = encoder.transform(table)
+    >>> encoder = TableEncoder.fit(Table({"age": [31.0, 45.0], "region": ["north", "south"]}), ["age", "region"])
+    >>> matrix, names = encoder.transform(Table({"age": [28.0], "region": ["south"]}))
     >>> names
-    ['age', 'region=north', 'region=south']
-    >>> matrix[0].tolist()
-    [31.0, 1.0, 0.0]
+    ['age', 'region=south']
+    >>> matrix.tolist()
+    [[28.0, 1.0]]
     """
 
-    levels: dict[str, tuple[str, ...] | None]
+    codes: dict[str, ColumnCode]
+    fills: bool = False
 
     @classmethod
-    def fit(cls, table: Table, columns: Sequence[str]) -> Self:
-        """Note the kinds and levels of some columns; warns of text that is mostly numbers, or looks like dates."""
-        if not columns:
+    def of_numbers(cls, columns: Iterable[str]) -> Self:
+        """An encoder of columns that are all numbers without gaps."""
+        return cls({name: ColumnCode("number") for name in columns})
+
+    @classmethod
+    def fit(cls, table: Table, columns: Sequence[str], fill_gaps: bool = False) -> Self:
+        """Note the kinds and levels of some columns.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        columns : sequence of str
+            Columns to use.
+        fill_gaps : bool, default=False
+            Whether missing values are filled in. A column without any value is left out then.
+
+        Raises
+        ------
+        InvalidInputError
+            If columns cannot be used; the text names all of them.
+
+        Warns
+        -----
+        UserWarning
+            Of text that is mostly numbers or looks like dates, of dates that become numbers, of values that are filled
+            in.
+        """
+        cls.check(table, columns, fill_gaps)
+        empty = [name for name in columns if fill_gaps and table.missing(name).all()]
+        used = [name for name in columns if name not in empty]
+        if empty:
+            _warn(f"columns without any value are left out: {listing(empty)}")
+        if not used:
             raise InvalidInputError("no column is left to use as a feature")
-        levels: dict[str, tuple[str, ...] | None] = {}
-        for name in columns:
-            _check_complete(table, name)
-            if table.is_numeric(name):
-                levels[name] = None
-                continue
-            reason = why_text(table, name)
-            levels[name] = _levels(table[name], name, reason)
-            if reason:
-                warnings.warn(
-                    f"{reason}; each of its {len(levels[name] or ())} values becomes a feature of its own",
-                    UserWarning,
-                    stacklevel=2,
-                )
-        encoder = cls(levels)
+        encoder = cls({name: _code(table, name, fill_gaps) for name in used}, fill_gaps)
+        if not encoder.feature_names:
+            raise InvalidInputError(f"no column is left to use as a feature: {listing(used)} have one value only")
         twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
         if twice:
             raise InvalidInputError(f"features of the same name: {listing(twice)}; rename a column or a level")
+        encoder._tell(table)
         return encoder
+
+    @staticmethod
+    def check(table: Table, columns: Sequence[str], fill_gaps: bool = False, partial: bool = False) -> None:
+        """Refuse columns that cannot be used, all in one error.
+
+        Parameters
+        ----------
+        table, columns, fill_gaps
+            As for :meth:`fit`.
+        partial : bool, default=False
+            Whether these are the first rows of a table only, which tell less.
+
+        Examples
+        --------
+        >>> TableEncoder.check(Table({"name": [f"p{i}" for i in range(60)]}), ["name"])
+        Traceback (most recent call last):
+        ...
+        treewright.exceptions.InvalidInputError: the text column 'name' has 60 different values ('p0', 'p1', ...
+        """
+        if not columns:
+            raise InvalidInputError("no column is left to use as a feature")
+        gaps = {} if fill_gaps else _with_gaps(table, columns)
+        many = {name: _too_many(table, name, partial) for name in columns if name not in gaps}
+        many = {name: text for name, text in many.items() if text}
+        if gaps or many:
+            remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
+            raise InvalidInputError(
+                f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
+                f"({_drop(gaps | many)}), or name the columns to use (--features)"
+            )
+
+    def _tell(self, table: Table) -> None:
+        """Warn of what becomes of columns that somebody may have meant otherwise."""
+        for name, code in self.codes.items():
+            reason = why_text(table, name) if code.kind == "text" else ""
+            if reason:
+                _warn(f"{reason}; its {len(code.levels)} values become features of their own")
+        _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
+        gaps = Counter({name: int(table.missing(name).sum()) for name in self.codes})
+        if +gaps:
+            _warn(_filled(self, +gaps))
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns that are used."""
-        return list(self.levels)
+        return list(self.codes)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns that are text, and not to be taken for numbers."""
+        return [name for name, code in self.codes.items() if code.kind != "number"]
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features."""
-        names: list[str] = []
-        for name, levels in self.levels.items():
-            names += [name] if levels is None else [f"{name}={level}" for level in _shown(levels)]
-        return names
+        return [feature for name, code in self.codes.items() for feature in code.feature_names(name)]
 
-    def transform(self, table: Table) -> tuple[FloatArray, list[str]]:
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse a table that lacks columns of the fit."""
+        lacking = [name for name in self.codes if name not in columns]
+        if lacking:
+            raise InvalidInputError(
+                f"the table lacks {listing(lacking)}, which the model was fitted with; the table has {listing(columns)}"
+            )
+
+    def transform(self, table: Table, surprises: Surprises | None = None) -> tuple[FloatArray, list[str]]:
         """Turn a table into numbers.
 
         Parameters
         ----------
         table : Table
             A table with the columns of the encoder; others are not looked at.
+        surprises : Surprises or None
+            Where unknown levels and filled gaps are counted, if it is one of several parts; None to warn of them.
 
         Returns
         -------
@@ -132,32 +263,57 @@ class TableEncoder:
         Raises
         ------
         InvalidInputError
-            If a column is missing, has missing or infinite values, or text where numbers were.
+            If a column is missing, has infinite values, text where numbers were, or missing values that are not filled
+            in; the text names all such columns.
 
         Warns
         -----
         UserWarning
-            If a text column has levels that the encoder does not know: their features are all 0.
+            If a text column has levels that the encoder does not know, which count as the most frequent one, and of
+            values that are filled in.
         """
-        lacking = [name for name in self.levels if name not in table.columns]
-        if lacking:
-            raise InvalidInputError(
-                f"the table lacks {listing(lacking)}, which the model was fitted with; the table has "
-                f"{listing(table.columns)}"
-            )
-        blocks = []
-        for name, levels in self.levels.items():
-            _check_complete(table, name)
-            blocks.append(finite_numbers(table, name)[:, None] if levels is None else _one_hot(table, name, levels))
-        return np.ascontiguousarray(np.hstack(blocks), dtype=np.float64), self.feature_names
+        self._check(table)
+        counted = Surprises() if surprises is None else surprises
+        names = self.feature_names
+        matrix, at = np.zeros((table.n_rows, len(names))), 0
+        for name, code in self.codes.items():
+            width = len(code.feature_names(name))
+            _encode(table.series(name), code, matrix[:, at : at + width], counted)
+            at += width
+        if surprises is None:
+            counted.warn(self)
+        return matrix, names
+
+    def _check(self, table: Table) -> None:
+        self.check_columns(table.columns)
+        gaps = {} if self.fills else _with_gaps(table, self.columns)
+        wrong = dict(gaps)
+        for name, code in self.codes.items():
+            if code.kind != "text" and name not in gaps:
+                wrong[name] = bad_numbers(table, name) if code.kind == "number" else bad_dates(table, name, code.format)
+        said = joined([text for text in wrong.values() if text])
+        if gaps:
+            said += f"; fill them in, remove these rows, or fit without {_them(gaps)} ({_drop(gaps)})"
+        if said:
+            raise InvalidInputError(said)
+
+    # ------------------------------------------------------------------ model files
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoder as plain data, for a model file."""
-        return {"columns": [[name, None if known is None else list(known)] for name, known in self.levels.items()]}
+        columns = []
+        for name, code in self.codes.items():
+            entry: dict[str, Any] = {"name": name, "kind": code.kind, "gaps": code.gaps}
+            if code.kind == "text":
+                entry |= {"levels": list(code.levels), "base": code.base}
+            else:
+                entry |= {"fill": code.fill} | ({"format": code.format} if code.kind == "date" else {})
+            columns.append(entry)
+        return {"columns": columns, "fills": self.fills}
 
     @classmethod
     def from_dict(cls, data: object, where: str = "table") -> Self:
-        """Make an encoder from what :meth:`to_dict` gave, trusting nothing.
+        """Make an encoder from what :meth:`to_dict` gave, or its older form, trusting nothing.
 
         Parameters
         ----------
@@ -176,143 +332,165 @@ class TableEncoder:
         >>> TableEncoder.from_dict({"columns": [["age", None], ["region", ["north", "south"]]]}).feature_names
         ['age', 'region=north', 'region=south']
         """
-        columns = data.get("columns") if isinstance(data, dict) and set(data) == {"columns"} else None
-        if not isinstance(columns, list) or not columns:
+        columns = data.get("columns") if isinstance(data, dict) and set(data) - {"fills"} == {"columns"} else None
+        if not isinstance(data, dict) or not isinstance(columns, list) or not columns:
             raise ModelFileError(f"{where}: expected an object with a list of columns")
-        levels: dict[str, tuple[str, ...] | None] = {}
+        fills = data.get("fills", False)
+        if type(fills) is not bool:
+            raise ModelFileError(f"{where}.fills: expected true or false")
+        codes: dict[str, ColumnCode] = {}
         for i, entry in enumerate(columns):
             place = f"{where}.columns[{i}]"
-            if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
-                raise ModelFileError(f"{place}: expected a name and its levels or null")
-            name, known = entry
-            if name in levels:
+            name, code = _old_code(entry, place) if isinstance(entry, list) else _checked_code(entry, place, fills)
+            if name in codes:
                 raise ModelFileError(f"{place}: column {name!r} occurs twice")
-            levels[name] = None if known is None else _checked_levels(known, place)
-        encoder = cls(levels)
+            codes[name] = code
+        encoder = cls(codes, fills)
         if len(set(encoder.feature_names)) < len(encoder.feature_names):
             raise ModelFileError(f"{where}: features of the same name")
         return encoder
 
 
-def why_text(table: Table, name: str) -> str:
-    """Say why a column that looks like numbers or dates is text; say nothing if there is nothing to say.
+# ---------------------------------------------------------------------- from columns to codes
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    name : str
-        A column.
 
-    Returns
-    -------
-    str
-        A clause for a warning, empty for a numeric column and for usual text.
+def _warn(what: str) -> None:
+    warnings.warn(what, UserWarning, stacklevel=4)
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> why_text(Table({"a": np.array(["1", "2", "3", "."], dtype=object)}), "a")
-    "column 'a' is text because of '.' in row 4; 3 of 4 values are numbers"
-    """
-    if table.is_numeric(name):
+
+def _tell_dates(names: Sequence[str]) -> None:
+    if names:
+        which, verb = ("column", "has") if len(names) == 1 else ("columns", "have")
+        _warn(f"{which} {listing(names)} {verb} dates, which become numbers: days since 1970-01-01")
+
+
+def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
+    """Say which missing values are filled in, and how."""
+
+    def how(name: str, n: int) -> str:
+        code = encoder.codes[name]
+        cells = f"{name!r} ({n} of them"
+        if code.kind == "text":
+            return cells + (f", as {code.base!r})" if code.base is not None and not code.gaps else ", as no level)")
+        return f"{cells}, by {number_text(code.fill or 0.0)})"
+
+    noted = [name for name in gaps if encoder.codes[name].gaps]
+    more = f"; features named like {noted[0] + ' is missing'!r} tell where" if noted else ""
+    return f"missing values are filled in: {', '.join(how(name, n) for name, n in gaps.items())}{more}"
+
+
+def _with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
+    """What is missing in columns that have missing values."""
+    found = {name: table.missing(name) for name in columns}
+    return {
+        name: f"column {name!r} has {np.count_nonzero(gone)} missing values, first in row "
+        f"{np.argmax(gone) + table.first_row}"
+        for name, gone in found.items()
+        if gone.any()
+    }
+
+
+def _too_many(table: Table, name: str, partial: bool) -> str:
+    """Say that a text column has too many levels; nothing if it has not."""
+    column = table.series(name)
+    if column.dtype != pl.String or column.n_unique() - column.has_nulls() <= MAX_LEVELS or date_format(column):
         return ""
-    column = table[name].tolist()
-    times = Counter(value for value in column if value is not None)
-    total = sum(times.values())
-    commas = [value for value in times if _DECIMAL_COMMA.fullmatch(value)]
-    strange = [value for value in times if not is_number(value)]
-    numbers = total - sum(times[value] for value in strange)
-    if commas and 2 * (numbers + sum(times[value] for value in commas)) >= total:
-        return (
-            f"column {name!r} is text because of decimal commas, such as {commas[0]!r} in row "
-            f"{column.index(commas[0]) + 1}; write decimal points"
-        )
-    if strange and 2 * numbers >= total:
-        more = f" and {len(strange) - 1} other values" if len(strange) > 1 else ""
-        return (
-            f"column {name!r} is text because of {strange[0]!r} in row {column.index(strange[0]) + 1}{more}; "
-            f"{numbers} of {total} values are numbers"
-        )
-    dates = [value for value in times if _DATE.fullmatch(value)]
-    if dates and 2 * sum(times[value] for value in dates) >= total:
-        return f"column {name!r} looks like dates, such as {dates[0]!r}, and is text"
-    return ""
+    reason = why_text(table, name)
+    if partial and "dates" in reason:  # days and months that the rows below may tell apart
+        return ""
+    levels = column.drop_nulls().unique().sort().to_list()
+    return (
+        f"the text column {name!r} has {len(levels)} different values ({listing(levels, limit=3)}), more than "
+        f"{MAX_LEVELS}" + (f" ({reason})" if reason else "")
+    )
 
 
-def _shown(levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Levels that have a feature."""
-    return levels[1:] if levels == _BOOLEAN else levels
+def _them(names: Iterable[str]) -> str:
+    return "the column" if len(list(names)) == 1 else "these columns"
 
 
-def _levels(column: AnyArray, name: str, reason: str) -> tuple[str, ...]:
-    found = sorted(set(column.tolist()))
-    if {level.lower() for level in found} <= set(_BOOLEAN):
-        return _BOOLEAN
-    if len(found) > MAX_LEVELS:
-        raise InvalidInputError(
-            f"the text column {name!r} has {len(found)} different values ({listing(found, limit=3)}), more "
-            f"than {MAX_LEVELS}; leave it out (--drop {printable(name)}) or name the columns to use (--features)"
-            + (f"; {reason}" if reason else "")
-        )
-    return tuple(found)
+def _drop(names: Iterable[str]) -> str:
+    return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
+
+
+def _code(table: Table, name: str, fill_gaps: bool) -> ColumnCode:
+    column = table.series(name)
+    gaps = fill_gaps and column.has_nulls()
+    if column.dtype == pl.Float64:
+        return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
+    form = "%Y-%m-%d" if column.dtype.is_temporal() else date_format(column)
+    if form:
+        return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
+    found = level_counts(column).sort("rows", "level", descending=[True, False])
+    levels = found.get_column("level").to_list()
+    if {level.lower() for level in levels} <= set(BOOLEAN):
+        return ColumnCode("text", BOOLEAN, "false", gaps=gaps)
+    return ColumnCode("text", tuple(sorted(levels)), levels[0], gaps=gaps)
+
+
+def _median(numbers: pl.Series) -> float:
+    """The middle value, or the lower one of two: a value of the column."""
+    return float(numbers.filter(numbers.is_finite()).quantile(0.5, "lower") or 0.0)
+
+
+def _encode(column: pl.Series, code: ColumnCode, out: FloatArray, surprises: Surprises) -> None:
+    """Write the features of a column to `out`, which is 0."""
+    gone = column.is_null().to_numpy() if column.has_nulls() else None
+    if gone is not None:
+        surprises.gaps[column.name] += int(gone.sum())
+        if code.gaps:
+            out[:, -1] = gone
+    if code.kind != "text":
+        numbers = column.cast(pl.Float64) if code.kind == "number" else days(column, code.format)
+        out[:, 0] = (numbers if code.fill is None else numbers.fill_null(code.fill)).to_numpy()
+        return
+    codes, others = level_codes(column, code.levels)
+    if others.height:
+        surprises.levels.setdefault(column.name, Counter()).update(dict(others.rows()))
+    shown = [level for level in code.levels if level != code.base]
+    feature = np.array([*(shown.index(v) if v != code.base else -1 for v in code.levels), -1])[codes]
+    rows = np.flatnonzero(feature >= 0)
+    out[rows, feature[rows]] = 1.0
+
+
+# ---------------------------------------------------------------------- from files to codes
+
+
+def _checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCode]:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        raise ModelFileError(f"{place}: expected a name and what becomes of the column")
+    kind, gaps = entry.get("kind"), entry.get("gaps")
+    if kind not in _KINDS or type(gaps) is not bool or (gaps and not fills):
+        raise ModelFileError(f"{place}: expected one of the kinds {', '.join(_KINDS)}, and whether it had gaps")
+    more = {"number": {"fill"}, "date": {"fill", "format"}, "text": {"levels", "base"}}[str(kind)]
+    if set(entry) != {"name", "kind", "gaps"} | more:
+        raise ModelFileError(f"{place}: expected {', '.join(sorted(more))} for the kind {kind}")
+    if kind == "text":
+        levels, base = _checked_levels(entry["levels"], place), entry["base"]
+        if base is not None and base not in levels:
+            raise ModelFileError(f"{place}: the base {base!r} is none of its levels")
+        return entry["name"], ColumnCode("text", levels, base, gaps=gaps)
+    fill, form = entry["fill"], entry.get("format", "")
+    if (fill is None) == fills or not (fill is None or (type(fill) in (int, float) and math.isfinite(fill))):
+        raise ModelFileError(f"{place}: expected a finite number for missing values, or null if they are refused")
+    if kind == "date" and not (isinstance(form, str) and is_date_format(form)):
+        raise ModelFileError(f"{place}: {form!r} is no known way to write dates")
+    return entry["name"], ColumnCode(str(kind), format=form, fill=fill, gaps=gaps)
+
+
+def _old_code(entry: list[Any], place: str) -> tuple[str, ColumnCode]:
+    """What older files have: a name, and the levels, of which each has a feature."""
+    if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
+        raise ModelFileError(f"{place}: expected a name and its levels or null")
+    if entry[1] is None:
+        return entry[0], ColumnCode("number")
+    levels = _checked_levels(entry[1], place)
+    return entry[0], ColumnCode("text", levels, "false" if levels == BOOLEAN else None)
 
 
 def _checked_levels(known: object, place: str) -> tuple[str, ...]:
     if not isinstance(known, list) or not 0 < len(known) <= MAX_LEVELS or not all(isinstance(v, str) for v in known):
         raise ModelFileError(f"{place}: levels must be 1 to {MAX_LEVELS} strings")
-    levels = tuple(cast(list[str], known))
-    if list(levels) != sorted(set(levels)):
+    if known != sorted(set(known)):
         raise ModelFileError(f"{place}: levels must be sorted and different")
-    return levels
-
-
-def _check_complete(table: Table, name: str) -> None:
-    missing = table.missing(name)
-    if missing.any():
-        raise InvalidInputError(
-            f"column {name!r} has {np.count_nonzero(missing)} missing values, first in row "
-            f"{np.argmax(missing) + 1}; fill them in, remove these rows, or fit without the column "
-            f"(--drop {printable(name)})"
-        )
-
-
-def finite_numbers(table: Table, name: str, gaps: bool = False) -> FloatArray:
-    """Return a column of finite numbers; with `gaps`, values may be missing, NaN.
-
-    Raises
-    ------
-    InvalidInputError
-        If the column has text or infinite values; the text names the row.
-    """
-    column = table[name]
-    if gaps and table.missing(name).all():
-        return np.full(len(column), np.nan)
-    if not table.is_numeric(name):
-        row = next((i for i, value in enumerate(column) if value is not None and not is_number(value)), 0)
-        comma = "; write decimal points" if _DECIMAL_COMMA.fullmatch(column[row]) else ""
-        raise InvalidInputError(
-            f"column {name!r} has the text {column[row]!r} in row {row + 1}, where the model expects numbers{comma}"
-        )
-    fine = np.isfinite(column) | (np.isnan(column) & gaps)
-    if not fine.all():
-        row = int(np.argmin(fine))
-        raise InvalidInputError(f"column {name!r} has {column[row]} in row {row + 1}; numbers must be finite")
-    return column
-
-
-def _one_hot(table: Table, name: str, levels: tuple[str, ...]) -> FloatArray:
-    column = table.as_text(name)
-    if levels == _BOOLEAN:
-        column = np.array([value.lower() for value in column], dtype=object)
-    strange = Counter(value for value in column if value not in levels)
-    if strange:
-        counts = ", ".join(f"{level!r} ({n} rows)" for level, n in strange.most_common(10))
-        more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
-        warnings.warn(
-            f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as none of "
-            f"{listing(levels)}",
-            UserWarning,
-            stacklevel=3,
-        )
-    return (column[:, None] == np.array(_shown(levels), dtype=object)[None, :]).astype(np.float64)
+    return tuple(known)

@@ -168,7 +168,7 @@ class LapTAOModel(GraphModel, TAOModel):
     def _given_start(self, noted: dict[str, Any]) -> Tree | None:
         if isinstance(self.warm_start, LapTAOModel) and hasattr(self.warm_start, "n_iter_"):
             self.warm_start._need_tree()
-        given = self._given_mixed_tree(noted, self.splits)
+        given = self._given_mixed_tree(noted, self.max_split_features)
         if given is not None and self.n_estimators > 1:
             raise InvalidInputError("a warm start is one tree; with n_estimators above 1 set warm_start=False")
         return given
@@ -226,9 +226,9 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
         output alone.
-    splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
-    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features, unlabeled
-    time_limit, n_jobs, random_state, verbose, warm_start
+    max_split_features, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu
+    mu_factor, multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features
+    unlabeled, time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
@@ -295,8 +295,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each output if it knows one
         output alone.
-    splits, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu, mu_factor
-    multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features
+    max_split_features, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu
+    mu_factor, multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features
     unlabeled : float or None
         Mark of missing targets in y; NaN and None are marks too.
     time_limit, n_jobs, random_state, verbose, warm_start

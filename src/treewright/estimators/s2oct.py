@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.model import SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.teachers import read_teacher, teacher_state, teaching_of
 from treewright.estimators.common.totals_model import TotalsModel, transduced
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
@@ -39,15 +40,28 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     change class for the totals to hold (Burgard, Pinheiro and Schmidt 2024). Several classes, intervals and groups
     are ours.
 
-    An objective of 0 is its own proof: all labelled rows are right with margin, and all totals are met. There are
-    usually many such trees. The search samples several and takes the most typical one; with ``n_estimators`` above 1
-    they vote. Without totals it is a plain semi-supervised tree.
+    Trees learn from a teacher: classifiers fitted on the labels and cut at the totals. By default
+    (``max_split_features="auto"``) the fit takes the smallest tree that has learned nearly all that the teacher and the
+    labels say and that meets the totals: a few terms a split. Where labels are noisy it does not get all of them right,
+    and ``reason_`` says how many; it claims no proof beyond that of an objective of 0.
+
+    With a number or None the objective above is minimized over trees with so many features a split, and proven. An
+    objective of 0 is its own proof: all labelled rows are right with margin, and all totals are met. There are usually
+    many such trees; the search takes the one that agrees most with the teacher. With ``n_estimators`` above 1 several
+    trees vote. Without totals it is a plain semi-supervised tree.
 
     Parameters
     ----------
     max_depth : int or None
         Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
         for each class takes.
+    max_split_features : int, None or "auto"
+        Most features of a split, None for any number (the paper's model); "auto" takes the smallest tree that has
+        learned enough. With ``margin_rule`` "reached" or "paper", "auto" is None.
+    teacher : "auto", classifier, regressor or array
+        Whom trees learn from. "auto" blends extra trees, a random forest and a kernel machine, refined on their own
+        labels within the totals where labels are few. An estimator of scikit-learn is fitted on the labelled rows.
+        An array has a label for each row, or a row of scores in the order of ``classes_``.
     penalty : float
         The price C of an unlabelled row that would have to change class, in errors of 1 of a labelled row of weight u:
         the smallest weight if all are whole multiples of it (numbers of equal rows), else
@@ -60,8 +74,10 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     formulation : {"tight", "paper"}
         The program for branch and bound; "paper" is the printed one (two classes, one exact total,
         ``margin_rule="paper"``), and then the search is left out.
-    prefer : {"typical", "margin", "sparse", "first"}
-        Which of equally good trees to take; "first" ends with the first one found, without others to choose from.
+    prefer : {"taught", "typical", "margin", "sparse", "first"}
+        Which of equally good trees to take: the one that agrees most with the teacher, the one that agrees most with
+        all of them, the one with the widest margin, the one with the fewest features in its splits, the first one. It
+        does not matter to ``max_split_features="auto"``.
     n_estimators : int
         Most trees of the committee; 1 for a single tree.
     unlabeled, solver, time_limit, gap
@@ -72,6 +88,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     Attributes
     ----------
     tree_
+    teacher_ : TeacherRecord or None
+        What the teacher was, and how it scored on labels left out; None where there was no time for one.
     trees_ : list of Tree
         The committee; only `tree_` with ``n_estimators=1``.
     classes_
@@ -94,20 +112,27 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     max_depth: int | None = parameter(
         default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False
     )
+    max_split_features: Any = parameter(
+        default="auto", allowed=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None]
+    )
+    teacher: Any = parameter(
+        default="auto", allowed=[StrOptions({"auto"}), HasMethods(["fit", "predict"]), "array-like"]
+    )
     penalty: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
     max_coefficient: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
     margin_rule: str = parameter(default="tolerance", allowed=[StrOptions({"tolerance", "reached", "paper"})])
     formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
-    prefer: str = parameter(default="typical", allowed=[StrOptions({"typical", "margin", "sparse", "first"})])
+    prefer: str = parameter(default="taught", allowed=[StrOptions({"taught", "typical", "margin", "sparse", "first"})])
     n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
+        teaching = teaching_of(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
-            found = train_s2oct(problem, settings, prepared, budget, start)
-        trees = {"tree_": found.tree, "trees_": [found.tree, *found.others]}
+            found = train_s2oct(problem, settings, prepared, budget, start, teaching)
+        trees = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
         return found.record, trees | transduced(problem, found.numbers)
 
     def _class_numbers(self, rows: Any) -> IntArray:
@@ -130,13 +155,15 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     def _fitted_state(self) -> dict[str, Any]:
         committee_trees = [tree_to_dict(tree) for tree in self.trees_[1:]]
-        return super()._fitted_state() | {"totals": [_plain(row) for row in self.totals_], "committee": committee_trees}
+        state = {"totals": [_plain(row) for row in self.totals_], "committee": committee_trees}
+        return super()._fitted_state() | state | {"teacher": teacher_state(self.teacher_)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         if not isinstance(state["totals"], list) or not isinstance(state["committee"], list):
             raise ModelFileError("totals and committee must be lists")
         self.totals_ = state["totals"]
+        self.teacher_ = read_teacher(state.get("teacher"))
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
 
 

@@ -125,7 +125,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
         if n_levels is None:  # gaps are allowed, too, where all features are numbers
             n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
         problem = make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
-        start = self._given_mixed_tree(given.noted, "oblique")
+        start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}

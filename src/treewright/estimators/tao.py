@@ -36,13 +36,15 @@ class TAOModel(MixedModel, TimedModel):
     ----------
     max_depth : int
         Depth of the tree, at most 16.
-    splits : {"oblique", "axis"}
-        Hyperplanes, or thresholds of single features.
+    max_split_features : int or None
+        Most features of a split: with 1 a split is a threshold of a single feature, with None any number of features
+        may be weighed against each other. A subset of the levels of a category is one feature.
     init : {"auto", "balanced", "cart", "random"}
         Tree to start from: one of oblique splits along informative directions that halve their rows, CART, or a
         complete tree with random normals. CART is passed over where it would take more than half of `time_limit`.
-        "auto" is "balanced" for oblique splits and "cart" for axis-aligned ones; on tables with categories or missing
-        values it is the best after a few passes of both and, up to depth 4, of trees below random subsets.
+        "auto" is "balanced", and "cart" where splits have one feature; where they have few, and on tables with
+        categories or missing values, it is the best after a few passes of both and, up to depth 4, of trees below
+        random subsets of categories.
     stretch : float
         After the passes, six more are made on the rows and copies of them, each pushed away from another row of its
         leaf by this share of their distance: a tree that fits its rows well errs on others close to its splits. They
@@ -55,8 +57,8 @@ class TAOModel(MixedModel, TimedModel):
         Seed of the start and of the copies of `stretch`.
     warm_start : bool, Tree or fitted estimator
         Tree to start from; True goes on from the last fit. What is deeper than `max_depth` is cut off; a tree
-        that is less deep gets no splits below its leaves. Only with ``stretch=0`` is the objective never above that of
-        the start.
+        that is less deep gets no splits below its leaves, and one with splits on more features than allowed is refused.
+        Only with ``stretch=0`` is the objective never above that of the start.
 
     Attributes
     ----------
@@ -76,7 +78,7 @@ class TAOModel(MixedModel, TimedModel):
     alpha: float | str = parameter(
         default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
     )
-    splits: str = parameter(default="oblique", allowed=[StrOptions({"oblique", "axis"})])
+    max_split_features: int | None = parameter(default=None, allowed=[Interval(Integral, 1, None, closed="left"), None])
     init: str = parameter(default="auto", allowed=[StrOptions({"auto", *STARTS})])
     stretch: float = parameter(default=0.25, allowed=[Interval(Real, 0, None, closed="left")])
     max_iter: int = parameter(default=20, allowed=[Interval(Integral, 1, None, closed="left")])
@@ -91,7 +93,7 @@ class TAOModel(MixedModel, TimedModel):
         self, given: Given, y: Any, weight: FloatArray, n_classes: int | None, budget: Budget
     ) -> tuple[FitRecord, dict[str, Any]]:
         rows = Sample.of(given.X, y, weight, levels_of(given.noted))
-        start = self._given_mixed_tree(given.noted, self.splits)
+        start = self._given_mixed_tree(given.noted, self.max_split_features)
         settings = settings_of(self, TAOSettings)
         with budget.stop_on_interrupt():
             found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
@@ -127,7 +129,7 @@ class TAOClassifier(TAOModel, TreeClassifier):
         Price of a split, in rows of weight 1: one on a single feature must save rows of a total weight of more than
         this, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is
         an eightieth of the root of the number of rows, at least 1, times the weight of one row (see Notes).
-    splits, init, stretch, max_iter, categorical_features
+    max_split_features, init, stretch, max_iter, categorical_features
     class_weight : dict, "balanced" or None
         Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
     time_limit, n_jobs, random_state, verbose, warm_start
@@ -211,7 +213,7 @@ class TAORegressor(TAOModel, TreeRegressor):
         The price :math:`\rho` of linear leaves, in rows at the distance s: a slope that takes the prediction from one
         end of a feature's range to the other by s costs as much as this many such rows, whatever unit weights have.
         Larger is flatter; a leaf with few rows is nearly constant. Above 0; without meaning for constant leaves.
-    splits, init, stretch, max_iter
+    max_split_features, init, stretch, max_iter
     categorical_features
         Categorical features, as for :class:`TAOClassifier`. Linear leaves have no slope along them.
     time_limit, n_jobs, random_state, verbose, warm_start

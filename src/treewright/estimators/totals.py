@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from treewright.arrays import FloatArray
@@ -20,6 +19,7 @@ from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
+from treewright.search.teachers.classifier import TeacherClassifier
 from treewright.search.totals.scores import response_of
 from treewright.search.totals.shift import shifted
 from treewright.training.ensemble import seed_where_unset
@@ -47,10 +47,13 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     Parameters
     ----------
-    estimator : classifier or None
+    estimator : classifier or "auto"
         A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included. It gets frames
-        and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). None, for numbers without
-        gaps, is a random forest of 200 trees. Where its ``random_state`` is None it is seeded from ours.
+        and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). Where its
+        ``random_state`` is None it is seeded from ours. "auto", for numbers without gaps, is the teacher that
+        :class:`S2OCTClassifier` has: extra trees, a random forest and a kernel machine (logistic regression where there
+        are too many rows for it), blended by how they order labels left out and, where labels are few, refined on their
+        own labels within the totals; a random forest of 200 trees where a class has no labels.
     unlabeled
     random_state
         Seed of the estimator, and of the order in which rows with tied scores are taken.
@@ -93,10 +96,11 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     random in that order. So the same rows in another order get the same labels. Rows equal in all features and group
     cannot be told apart; how many of them get each label does not depend on the order, which of them do is drawn.
     Prices cannot part tied rows, so ``predict`` may differ from ``transduction_`` on these, and with few distinct
-    scores (nearest neighbours, small trees) on many: totals are met by ``transduction_``.
+    scores (nearest neighbours, small trees) on many: totals are met by ``transduction_``. With "auto" the unlabelled
+    rows of the fit are scored by classifiers that were not fitted to their labels, new rows by all of them.
 
     *Order.* For the same reason the estimator sees the labelled rows sorted and then shuffled by ``random_state``.
-    The default forest sees each distinct row once, with the sum of its weights: a weight of 2 is a repeated row.
+    The automatic one sees each distinct row once, with the sum of its weights: a weight of 2 is a repeated row.
 
     *Classes without labels.* A class that only the totals name gets the rows farthest from all labelled ones (nearest
     neighbour, features scaled by their spread), as few as the totals allow, for nothing else is known of it. If labels
@@ -121,7 +125,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     """
 
     estimator: Any = parameter(
-        default=None, allowed=[HasMethods(["fit", "get_params", "set_params"]), None], kw_only=False
+        default="auto", allowed=[HasMethods(["fit", "get_params", "set_params"]), StrOptions({"auto"})], kw_only=False
     )
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
     random_state: Any = parameter(default=None, allowed=["random_state"])
@@ -132,7 +136,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return self._checked_estimator(weighted), weighted
 
     def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        (estimator, weighted), seed, default = prepared, self._seed(), self.estimator is None
+        (estimator, weighted), seed, default = prepared, self._seed(), self._automatic
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)
         found = train_totals(problem, estimator, default, default or weighted, rng, budget)
@@ -162,22 +166,26 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(_forest() if self.estimator is None else self.estimator)
+        inner = get_tags(TeacherClassifier() if self._automatic else self.estimator)
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         tags.input_tags.positive_only = inner.input_tags.positive_only
-        if self.estimator is not None:
+        if not self._automatic:
             tags.input_tags.sparse, tags.input_tags.allow_nan = inner.input_tags.sparse, inner.input_tags.allow_nan
         tags.non_deterministic = inner.non_deterministic
         return tags
 
     # ------------------------------------------------------------------ the estimator
 
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.estimator, str)
+
     def _checked_estimator(self, weighted: bool) -> Any:
         """An unfitted copy of the estimator, if it can do what is needed."""
-        if self.estimator is None:
-            return _forest()
+        if self._automatic:
+            return TeacherClassifier()
         kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
             raise InvalidInputError(NO_SCORES.format(kind))
@@ -186,8 +194,3 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
         return clone(self.estimator)
-
-
-def _forest() -> RandomForestClassifier:
-    """The classifier that did best among simple ones cut at totals."""
-    return RandomForestClassifier(n_estimators=200)

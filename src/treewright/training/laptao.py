@@ -70,7 +70,7 @@ class LapTAOSettings:
     alpha: float | str = "auto"
     gamma: float = 0.1
     estimator: Any = "tao"
-    splits: str = "oblique"
+    max_split_features: int | None = None
     init: str = "auto"
     stretch: float = 0.25
     n_estimators: int = 1
@@ -381,13 +381,14 @@ class _Members:
         def start(targets: FloatArray, alpha: float) -> Tree:
             if self.given is not None:
                 return self.given
-            axis, depth = settings.splits == "axis", int(settings.max_depth)
-            task = StartTask(points, targets, weight, depth, alpha, axis, False, seed, n_jobs)
+            depth, most = int(settings.max_depth), settings.max_split_features
+            task = StartTask(points, targets, weight, depth, alpha, most, False, seed, n_jobs)
             return starting_tree(task, settings.init, self.budget)
 
         stretch = Stretch(float(settings.stretch), seed) if settings.stretch else None
         passes = settings.init_passes, settings.passes
-        return AlternatingStep(points, weight, start, self.alpha, *passes, settings.splits, n_jobs, stretch)
+        most = settings.max_split_features
+        return AlternatingStep(points, weight, start, self.alpha, *passes, most, n_jobs, stretch)
 
 
 # ---------------------------------------------------------------------- back to the units of the data

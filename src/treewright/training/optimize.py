@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from treewright.arrays import IntArray
 from treewright.budget import Budget
-from treewright.data import Problem, Reduction
+from treewright.data import Problem, Reduction, weight_unit
 from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
@@ -251,10 +252,13 @@ class SolvedTree:
     record: FitRecord
 
 
-def solved_tree(problem: Problem, reduction: Reduction, outcome: Outcome[Tree]) -> SolvedTree:
+def solved_tree(
+    problem: Problem, reduction: Reduction, outcome: Outcome[Tree], taught: IntArray | None = None
+) -> SolvedTree:
     """Turn the tree of an outcome back to the units of the data.
 
-    Its nodes get the weights of the classes among the labelled rows. Where rounding makes rows of these units go
+    Its nodes get the weights of the classes among the labelled rows and, if a teacher labelled the others, those of
+    these too, a row of each with the mean weight of a labelled one. Where rounding makes rows of these units go
     another way than on points, the proof does not hold for them, and the record says so.
 
     Parameters
@@ -265,11 +269,16 @@ def solved_tree(problem: Problem, reduction: Reduction, outcome: Outcome[Tree]) 
         How they became points.
     outcome : Outcome
         A tree on points.
+    taught : ndarray of int, shape (n_rows,), or None
+        Class numbers of all rows, those that a teacher gave included.
     """
     found = outcome.solution
     assert found.labels is not None
     tree = reduction.invert_tree(found)
-    counts = leaf_counts(tree, problem.X, problem.y, problem.weight, problem.n_classes)
+    y, weight = problem.y, problem.weight
+    if taught is not None:
+        y, weight = taught, np.where(problem.labelled, weight, weight_unit(problem.weight_labelled))
+    counts = leaf_counts(tree, problem.X, y, weight, problem.n_classes)
     # Where labelled rows contradict a leaf's class, as totals can force, the leaf is sure of its class.
     counts[counts.argmax(axis=1) != found.labels] = 0.0
     tree = tree.with_leaves(counts, found.labels)

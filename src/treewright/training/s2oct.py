@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,16 +23,25 @@ from treewright.data import (
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.search import Incumbent
-from treewright.search.s2oct.attempts import search_s2oct
+from treewright.search.s2oct.attempts import Teach, search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
+from treewright.search.s2oct.sparse import SizedTree, all_right, chosen_size, measured, sized_trees
+from treewright.search.s2oct.survey import Survey
+from treewright.search.s2oct.taught import Manner, taught_planes
+from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.lesson import Lesson
+from treewright.search.teachers.teacher import Teacher, TeacherRecord
+from treewright.solvers import relative_gap, require
 from treewright.training.optimize import Outcome, Solving, optimize, solved_tree
-from treewright.training.record import FitRecord
+from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
+from treewright.training.teaching import Teaching
 from treewright.tree import Tree, predict_labels
+from treewright.tree.rounding import rounded_tree
 
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
 
-_SAMPLES = 20
-"""Optimal trees among which one is chosen."""
+_SAMPLES = 6
+"""Optimal trees among which one is chosen, where that takes several."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,22 @@ class S2OCTSettings:
     """What is optimized and which optimum is taken; see :class:`treewright.S2OCTClassifier`."""
 
     max_depth: int | None = None
+    max_split_features: int | str | None = "auto"
     penalty: float = 1.0
     max_coefficient: float | None = None
     margin_rule: str = "tolerance"
     formulation: str = "tight"
-    prefer: str = "typical"
+    prefer: str = "taught"
     n_estimators: int = 1
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the smallest tree that has learned enough is taken, and not the best one of a size.
+
+        Where points are to keep margins of 1 there is one size only, that of the paper.
+        """
+        roomy = self.margin_rule != "tolerance" or self.formulation == "paper"
+        return self.max_split_features == "auto" and not roomy
 
 
 @dataclass(frozen=True)
@@ -60,6 +79,8 @@ class S2OCTFit:
     """Class numbers of all rows: the given ones, and those of the tree or the committee; shape (n_rows,)."""
     record: FitRecord
     """How it went."""
+    teacher: TeacherRecord | None
+    """Whom the trees learned from; None where there was no time, or no search."""
 
 
 @dataclass
@@ -69,7 +90,7 @@ class _Search:
     model: S2OCT
     starts: list[Tree]
     samples: int
-    guided: bool
+    teach: Teach | None
     solving: Solving
     pool: Pool = field(default_factory=Pool)
 
@@ -79,17 +100,25 @@ class _Search:
             self.model,
             self.starts,
             budget,
+            self.teach,
             self.solving.seed,
             samples=self.samples,
             n_jobs=self.solving.threads,
-            guided=self.guided,
         )
 
 
 def train_s2oct(
-    problem: Problem, settings: S2OCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+    problem: Problem,
+    settings: S2OCTSettings,
+    solving: Solving,
+    budget: Budget,
+    start: Tree | None = None,
+    teaching: Teaching | None = None,
 ) -> S2OCTFit:
-    """Find the best trees for labelled and unlabelled rows and their totals, and choose among them."""
+    """Find the best trees for labelled and unlabelled rows and their totals, and choose among them.
+
+    The teacher is made of the points themselves unless `teaching` brings one.
+    """
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
     solving = solving.told_in_units(unit)
@@ -97,17 +126,124 @@ def train_s2oct(
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    # Who takes the first tree needs no more of them to choose from.
-    enough = max(1 if settings.prefer == "first" else _SAMPLES, settings.n_estimators)
-    search = _Search(model, starts, enough, settings.formulation == "tight", solving)
+    teach = _teach(problem, reduction, model, solving, teaching)
+    train = _sparse if settings.sparse else _optimal
+    outcome, others, guess, teacher = train(model, starts, settings, solving, budget, teach)
+
+    def of_rows(labels: IntArray) -> IntArray:
+        of_points = np.zeros(len(reduction.points), dtype=np.int64)
+        of_points[model.y < 0] = labels
+        return np.where(problem.labelled, problem.y, reduction.invert(of_points))
+
+    taught = None if teacher is None else of_rows(teacher.labels())
+    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome), taught)
+    told, record, numbers = None if teacher is None else teacher.record, found.record.times(unit), of_rows(guess)
+    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
+
+
+_Trained = tuple[Outcome[Tree], list[Tree], IntArray, Teacher | None]
+"""What was found, the other members of the committee, labels of the unlabelled points, the teacher."""
+
+
+def _optimal(
+    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, solving: Solving, budget: Budget, teach: Teach
+) -> _Trained:
+    """The best tree of the model: search, then branch and bound, then the choice among equally good ones."""
+    few = 1 if settings.prefer in ("first", "taught") else _SAMPLES
+    printed = settings.formulation == "paper"
+    search = _Search(model, starts, max(few, settings.n_estimators), None if printed else teach, solving)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, solving, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search.pool, settings)
-    found = solved_tree(problem, reduction, outcome)
-    of_points = np.zeros(len(reduction.points), dtype=np.int64)
-    of_points[model.y < 0] = guess
-    numbers = np.where(problem.labelled, problem.y, reduction.invert(of_points))
-    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, found.record.times(unit))
+    return outcome, others, guess, search.pool.teacher
+
+
+def _sparse(
+    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, solving: Solving, budget: Budget, teach: Teach
+) -> _Trained:
+    """The smallest taught tree that has learned enough; there is nothing to prove but what its objective proves."""
+    require(solving.solver.name, solving.solver.capabilities, model.needs)
+    survey = Survey(model)
+    teacher = teach(survey.lesson, budget.share(0.5))
+    taught = teacher.labels()
+    path = [measured(survey, tree, taught, None) for tree in starts]
+    path += sized_trees(survey, taught, solving.seed, budget)
+    best = all_right(survey, chosen_size(path), taught, solving.seed, budget)
+    trees = [best, *_varied(survey, teacher, best, settings.n_estimators - 1, solving.seed, budget)]
+    labels = [predict_labels(step.tree, survey.hidden) for step in trees]
+    pool = Pool(0.0, [step.tree for step in trees], labels, teacher, taught)
+    guess = committee(pool, model, list(range(len(trees))))
+    objective, bound = model.objective(best.tree), model.lower_bound()
+    trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
+    status, reason = FitStatus.LOCAL, _words(best, model)
+    if budget.interrupted or (budget.over and len(path) < 2):
+        status, reason = cut_short(budget, f"{len(path)} sizes of trees")
+    elif relative_gap(objective, bound) <= solving.gap:
+        status, reason = FitStatus.OPTIMAL, PROVEN
+    record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, solving.gap)
+    return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
+
+
+def _varied(
+    survey: Survey, teacher: Teacher, best: SizedTree, n_trees: int, seed: int, budget: Budget
+) -> list[SizedTree]:
+    """Further trees of the same size for a committee, taught by variations of what the teacher says."""
+    rng, found = np.random.default_rng(seed), list[SizedTree]()
+    most = None if best.most is None else max(best.most, 2)
+    for number in range(n_trees):
+        if budget.over:
+            break
+        taught = teacher.varied(rng)
+        planes = taught_planes(survey, taught, Manner(most, 3.0, 1.0), seed + 1 + number, budget)
+        step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
+        if step.missed <= best.missed:
+            found.append(step)
+    return found
+
+
+def _words(best: SizedTree, model: S2OCT) -> str:
+    known = len(model.labelled)
+    right = "all labels are right" if not best.wrong else f"{best.wrong} of {known} labelled points are not as labelled"
+    met = "the totals are met" if not best.missed else f"{best.missed} rows miss the totals"
+    return f"the smallest tree that has learned enough: {met}, {right}; max_split_features=None asks for the optimum"
+
+
+def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solving, teaching: Teaching | None) -> Teach:
+    """What makes the teacher of points: of the points themselves, or of what somebody says of the rows."""
+
+    def teach(lesson: Lesson, budget: Budget) -> Teacher:
+        if teaching is None:
+            return auto_teacher(lesson, solving.seed, budget, solving.threads)
+        of_rows = np.zeros((len(problem.X), problem.n_classes))
+        of_rows[problem.unlabelled] = teaching.scores(problem, budget)
+        total = reduction.members() @ of_rows
+        counts = np.maximum(np.bincount(reduction.place[reduction.kept], minlength=len(reduction.points)), 1)
+        return Teacher.told(lesson, (total / counts[:, None])[model.y < 0], teaching.name)
+
+    return teach
+
+
+def _readable(model: S2OCT, reduction: Reduction, problem: Problem, outcome: Outcome[Tree]) -> Outcome[Tree]:
+    """The tree with shorter numbers in the units of the data, where objective and margins stay as they are."""
+    tree, most = outcome.solution, outcome.record.objective
+    assert most is not None and tree.labels is not None
+    # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
+    limit = np.inf if outcome.record.status == FitStatus.LOCAL else most + 1e-9 * max(1.0, abs(most))
+
+    def on_points(found: Tree) -> Tree:
+        points = reduction.apply_tree(found)
+        largest = np.abs(points.weights).max(axis=1, initial=0.0)
+        factor = np.minimum(1.0, model.max_coefficient / np.where(largest > 0, largest, 1.0))
+        return replace(points, weights=points.weights * factor[:, None], threshold=points.threshold * factor)
+
+    def as_good(found: Tree) -> bool:
+        points = on_points(found)
+        return model.keeps_margins(points) and model.objective(points) <= limit
+
+    rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good))
+    if not model.keeps_margins(rounded) or model.objective(rounded) > limit:
+        return outcome
+    return Outcome(rounded, outcome.record.with_objective(model.objective(rounded)))
 
 
 def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S2OCT:
@@ -126,6 +262,7 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
         max_coefficient=float(largest),
         margin_rule=settings.margin_rule,  # type: ignore[arg-type]
         formulation=settings.formulation,  # type: ignore[arg-type]
+        max_split_features=settings.max_split_features if isinstance(settings.max_split_features, int) else None,
     )
 
 

@@ -28,6 +28,7 @@ from treewright.search.grow.starts import StartTask, several_starts, starting_tr
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
@@ -37,7 +38,7 @@ from treewright.tree.structure import Shape
 __all__ = ["TAOFit", "TAOSettings", "train_tao"]
 
 _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
-"""Points and passes with which starts on mixed tables are compared."""
+"""Points and passes with which starts are compared."""
 
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
@@ -49,7 +50,7 @@ class TAOSettings:
 
     max_depth: int = 8
     alpha: float | str = "auto"
-    splits: str = "oblique"
+    max_split_features: int | None = None
     init: str = "auto"
     stretch: float = 0.25
     max_iter: int = 20
@@ -154,9 +155,10 @@ class _Work:
     budget: Budget
 
     def start(self) -> Tree:
-        """A tree by the settings; on a mixed table "auto" is the best of several after a few passes."""
-        mixed = Points(self.points.X, self.points.n_levels).mixed
-        if self.settings.init != "auto" or not mixed:
+        """A tree by the settings; "auto" on mixed tables and for few features is the best of some after some passes."""
+        points = Points(self.points.X, self.points.n_levels)
+        few = restricted_to(self.settings.max_split_features, len(points.numerical))
+        if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1):
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
         work, n, best = self, len(self.points), None
         if n > _TRIAL_ROWS:
@@ -179,7 +181,7 @@ class _Work:
             points.weight,
             settings.max_depth,
             self.alpha,
-            axis=settings.splits == "axis",
+            settings.max_split_features,
             classify=self.classify,
             seed=self.conduct.seed,
             n_jobs=n_jobs,
@@ -199,7 +201,7 @@ class _Work:
             points.X,
             self.goal.leaves(points.X, points.y, points.weight),
             self.alpha,
-            splits=self.settings.splits,
+            max_split_features=self.settings.max_split_features,
             max_iter=most,
             budget=self.budget,
             n_jobs=self.conduct.threads,
@@ -223,7 +225,7 @@ class _Work:
             self.alpha,
             Stretch(float(settings.stretch), conduct.seed),
             budget,
-            splits=settings.splits,
+            max_split_features=settings.max_split_features,
             n_jobs=conduct.threads,
             n_levels=points.n_levels,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
@@ -13,6 +14,8 @@ from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
 from treewright.data.margins import cells
 from treewright.data.rows import fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
+from treewright.search.teachers.classifier import TaughtScores, TeacherClassifier
+from treewright.search.teachers.lesson import Lesson
 from treewright.search.totals.cells import cell_counts
 from treewright.search.totals.scores import ClassScores, Novelty, response_of
 from treewright.search.totals.shift import Margin, rake, shifted
@@ -76,7 +79,10 @@ def train_totals(
         # Distinct rows in the order of their content: what follows does not know the order of the file.
         hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
         rows, place = hidden.points.X, hidden.place
-        scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
+        if isinstance(classifier, TeacherClassifier):
+            scores = _taught_scores(problem, classifier, rows, place, rng, budget)
+        else:
+            scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
         table = scores.adapt(rows)[place]
     else:
         rows = unlabelled_rows(problem)
@@ -95,6 +101,29 @@ def train_totals(
     empty = named_trace([], "seconds")
     record = FitRecord(FitStatus.OPTIMAL, reason, budget.elapsed, None, None, empty, note=divided.note)
     return TotalsFit(scores, divided, numbers, shares, record)
+
+
+def _taught_scores(
+    problem: Problem,
+    teacher: TeacherClassifier,
+    hidden: FloatArray,
+    place: IntArray,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> ClassScores:
+    """Let the teacher learn from labelled and unlabelled rows, and the totals if they are of one margin.
+
+    Of a class without labels it knows nothing: then a random forest takes its place.
+    """
+    rows = fitting_rows(problem, True, rng)
+    assert rows.y is not None
+    if len(np.unique(rows.y)) < problem.n_classes:
+        forest = RandomForestClassifier(n_estimators=200, random_state=teacher.random_state)
+        return _fitted_scores(problem, forest, hidden, True, True, rng)
+    totals = None if problem.totals is None else problem.totals.of_points(place, len(hidden))
+    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals)
+    teacher.learn(lesson, problem.classes, budget)
+    return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
 
 def _fitted_scores(

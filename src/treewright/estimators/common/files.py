@@ -13,7 +13,7 @@ from treewright._version import __version__
 from treewright.data._checks import listing, plain
 from treewright.data.mixed import Features
 from treewright.estimators.common.model import course_of
-from treewright.estimators.common.old_files import upgraded
+from treewright.estimators.common.old_files import renamed, upgraded
 from treewright.estimators.common.record_files import record_from_dict, record_to_dict
 from treewright.exceptions import ModelFileError, warn_user
 from treewright.tree import Tree
@@ -135,7 +135,7 @@ def model_from_dict(document: dict[str, Any], known: dict[str, type], where: str
     if not isinstance(name, str) or name not in known:
         raise ModelFileError(f"{where} holds the estimator {name!r}; expected one of {sorted(known)}")
     try:
-        document = upgraded(document) if version == 1 else document
+        document = renamed(upgraded(document) if version == 1 else document)
         estimator = known[name](**_parameters(document, known[name]))
         estimator._validate_params()
         _restore(estimator, document)

@@ -23,7 +23,7 @@ __all__ = ["handed_rows", "hands_through", "new_handed_rows"]
 
 def hands_through(estimator: Any, X: Any) -> bool:
     """Whether rows go to the wrapped estimator as they are: frames, sparse matrices, and what only it can read."""
-    if estimator is None:
+    if estimator is None or isinstance(estimator, str):
         return False
     if is_frame(X):
         return True

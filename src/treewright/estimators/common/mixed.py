@@ -139,7 +139,7 @@ class MixedModel(_Noted, TreeModel):
 
     # ------------------------------------------------------------------ warm starts
 
-    def _given_mixed_tree(self, noted: dict[str, Any], splits: str) -> Tree | None:
+    def _given_mixed_tree(self, noted: dict[str, Any], max_split_features: int | None) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units and codes of these rows; refuse what does not fit."""
         tree = self._named_tree(int(noted["n_features_in_"]))
         if tree is None:
@@ -159,8 +159,12 @@ class MixedModel(_Noted, TreeModel):
             raise InvalidInputError(
                 f"the warm-start tree has numerical splits on feature {numbers[0]}, which is categorical here"
             )
-        if splits == "axis" and np.any(np.count_nonzero(tree.weights, axis=1) > 1):
-            raise InvalidInputError("the warm-start tree has oblique splits; splits='axis' needs one feature a split")
+        most = int(np.count_nonzero(tree.weights, axis=1).max())
+        if max_split_features is not None and most > max_split_features:
+            raise InvalidInputError(
+                f"the warm-start tree has a split on {most} features; max_split_features={max_split_features} allows "
+                "no more"
+            )
         return tree if known is None or not len(split) else _recoded(tree, old, known)
 
 

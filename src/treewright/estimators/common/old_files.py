@@ -1,4 +1,4 @@
-"""Model files of version 1, which had no record of the fit, read as files of version 2."""
+"""Model files as they once were: of version 1, which had no record of the fit, and with parameters of other names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from treewright.exceptions import ModelFileError
 
-__all__ = ["upgraded"]
+__all__ = ["renamed", "upgraded"]
 
 _THIRD = {
     "TAOClassifier": "loss",
@@ -34,6 +34,10 @@ _RENAMED = {
     "LapTAORegressor": {"tree": "estimator", "multiplier": "multiplier_rule"},
 }
 """Parameters that have other names now."""
+
+_SPLIT_KINDS = ("TAOClassifier", "TAORegressor", "LapTAOClassifier", "LapTAORegressor")
+_SPLITS = {"oblique": None, "axis": 1}
+"""Estimators that had kinds of splits, and what `max_split_features` is for each kind."""
 
 
 def upgraded(document: dict[str, Any]) -> dict[str, Any]:
@@ -63,3 +67,21 @@ def upgraded(document: dict[str, Any]) -> dict[str, Any]:
     names = _RENAMED.get(document["estimator"], {})
     parameters = {names.get(name, name): value for name, value in document["parameters"].items()}
     return {**document, "version": 2, "parameters": parameters, "record": record, "fit": fit}
+
+
+def renamed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with the kind of splits, "oblique" or "axis", as a number of features; of any version.
+
+    Examples
+    --------
+    >>> renamed({"estimator": "TAOClassifier", "parameters": {"splits": "axis", "max_depth": 2}})["parameters"]
+    {'max_depth': 2, 'max_split_features': 1}
+    """
+    given = document["parameters"]
+    if document["estimator"] not in _SPLIT_KINDS or not isinstance(given, dict) or "splits" not in given:
+        return document
+    kind = given["splits"]
+    if not isinstance(kind, str) or kind not in _SPLITS:
+        raise ModelFileError(f"parameter 'splits' is {kind!r}, expected {', '.join(_SPLITS)}")
+    others = {name: value for name, value in given.items() if name != "splits"}
+    return {**document, "parameters": {**others, "max_split_features": _SPLITS[kind]}}

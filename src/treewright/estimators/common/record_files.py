@@ -56,7 +56,9 @@ def record_from_dict(data: Any, bounded: bool) -> FitRecord:
     if not isinstance(data, dict) or set(data) != set(_KEYS):
         raise ModelFileError(f"record must have {', '.join(_KEYS)}")
     status, seconds, objective = data["status"], data["seconds"], data["objective"]
-    ends = sorted((*_CLOCK, *((FitStatus.OPTIMAL, FitStatus.UNPROVEN) if bounded else (FitStatus.LOCAL,))))
+    ends = sorted(
+        (*_CLOCK, *((FitStatus.OPTIMAL, FitStatus.UNPROVEN, FitStatus.LOCAL) if bounded else (FitStatus.LOCAL,)))
+    )
     if status not in [str(end) for end in ends]:
         raise ModelFileError(f"record.status is {status!r}, expected one of {', '.join(ends)}")
     if not isinstance(data["reason"], str):

@@ -23,6 +23,10 @@ The tight program says the same as the printed one (:mod:`treewright.formulation
 * *Mirror images* of a tree are excluded. With more than two classes labels rise from left to right at the lowest
   splits: equal labels are never needed there, since the split that sends all to one of them costs no more. At
   the nodes above, the first unlabelled point goes right, wherever it gets to.
+
+With `max_split_features` k a split has at most k entries that are not 0: :math:`|\omega_{bj}| \le s u_{bj}` with
+:math:`u_{bj} \in \{0, 1\}` and :math:`\sum_j u_{bj} \le k`. Shifting and scaling a split, and mirroring it, keeps its
+features, so all of the above holds for such trees too, and a proof is one of the restricted model.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ from treewright.formulations.fragments import (
 from treewright.formulations.s2oct import paper, repair
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
-from treewright.tree import Tree, counted, predict_labels, route
+from treewright.tree import Tree, counted, passing, predict_labels, route
 from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
 from treewright.tree.structure import Shape
 
@@ -89,6 +93,8 @@ class S2OCT:
         The margin of ``margin_rule="tolerance"``.
     formulation : {"tight", "paper"}
         The program to write; "paper" is the printed one, for two classes with one exact total and the paper's margins.
+    max_split_features : int or None
+        Most features of a split, None for any number.
 
     Examples
     --------
@@ -116,6 +122,7 @@ class S2OCT:
     margin_rule: Literal["paper", "reached", "tolerance"] = "paper"
     tolerance: float = 1e-3
     formulation: Literal["tight", "paper"] = "tight"
+    max_split_features: int | None = None
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     def __post_init__(self) -> None:
@@ -140,6 +147,8 @@ class S2OCT:
                 f"{len(self.present)} classes have labelled points, but a tree of depth {self.depth} has only "
                 f"{2**self.depth} leaves; use a larger depth"
             )
+        if self.max_split_features is not None and self.max_split_features < 1:
+            raise InvalidInputError(f"max_split_features={self.max_split_features} must be at least 1")
         if self.formulation == "paper":
             paper.refuse(self)
 
@@ -192,6 +201,11 @@ class S2OCT:
         """Whether unlabelled points keep the margin also at nodes that they do not reach."""
         return self.margin_rule == "paper"
 
+    @property
+    def restricted(self) -> bool:
+        """Whether a split may not have all features."""
+        return self.max_split_features is not None and self.max_split_features < self.X.shape[1]
+
     @cached_property
     def reach(self) -> FloatArray:
         """Bound of ``|f_b(x_i)|`` that the program relies on, for each point."""
@@ -231,6 +245,11 @@ class S2OCT:
         # gamma = omega'x_i - f(x_i) holds for every point, so the point with the smallest bound gives it.
         most = np.min(self.max_coefficient * np.abs(self.X).sum(axis=1) + self.reach, initial=np.inf)
         gamma = builder.add_variables("gamma", tree.n_branches, -most, most)
+        if self.restricted and self.max_split_features is not None:
+            u = builder.add_variables("used", omega.shape, upper=1, integer=True)
+            for name, sign in (("weight_above", 1.0), ("weight_below", -1.0)):
+                builder.add_rows(name, [(omega.ravel(), sign), (u.ravel(), -self.max_coefficient)], upper=0)
+            builder.add_rows("few_features", [(u, 1.0)], upper=self.max_split_features)
         c = None
         if self.n_classes > 2:
             c = add_leaf_labels(builder, self.n_classes, tree.n_leaves)
@@ -294,6 +313,8 @@ class S2OCT:
         value = self.build().value
         omega = value(x, "omega")
         omega = np.where(np.abs(omega) > 1e-12 * self.max_coefficient, omega, 0.0)
+        if self.restricted:  # within a solver's tolerance of 0, u allows a tiny weight
+            omega = np.where(value(x, "used") > 0.5, omega, 0.0)
         label = np.arange(self.tree.n_leaves) % 2 if self.n_classes == 2 else np.argmax(value(x, "c"), axis=0)
         return self.as_tree(Planes(omega, value(x, "gamma"), label))
 
@@ -332,6 +353,7 @@ class S2OCT:
         c = (planes.labels == np.arange(self.n_classes)[:, None]).astype(np.float64)
         return {
             "omega": planes.omega,
+            "used": (planes.omega != 0).astype(np.float64),
             "gamma": planes.gamma,
             "c": c,
             "alpha": alpha,
@@ -368,6 +390,19 @@ class S2OCT:
         the labelled points; see :func:`treewright.formulations.s2oct.repair.repaired`.
         """
         return self.as_tree(repair.repaired(self, tree))
+
+    def keeps_margins(self, tree: Tree) -> bool:
+        """Whether unlabelled points are as far from the splits of a tree as they must be, within a solver's tolerance.
+
+        At nodes that they do not reach only where the model asks for that.
+        """
+        X = self.X[self.unlabelled]
+        for branch in tree.branches:
+            here = np.ones(len(X), dtype=bool) if self.everywhere else passing(tree, X, int(branch))
+            value = np.abs(X[here] @ tree.weights[branch] - tree.threshold[branch])
+            if value.min(initial=np.inf) < self.required * (1.0 - 1e-6):
+                return False
+        return True
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree of any shape, computed from the tree and the data alone.

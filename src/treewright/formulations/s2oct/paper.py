@@ -44,6 +44,7 @@ def refuse(model: S2OCT) -> None:
             (model.totals.n_groups == 1, f"one group (there are {model.totals.n_groups})"),
             (bool(np.all(model.totals.low == model.totals.high)), "an exact total (low and high differ)"),
             (model.margin_rule == "paper", f"margin_rule='paper' (it is {model.margin_rule!r})"),
+            (not model.restricted, f"max_split_features=None (it is {model.max_split_features})"),
         ]
         if not holds
     ]

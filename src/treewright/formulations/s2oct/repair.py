@@ -37,6 +37,8 @@ class _Moved:
 def repaired(model: S2OCT, tree: Tree) -> Planes:
     r"""Planes of a complete tree that is feasible for `model` and as near to `tree` as cheaply possible.
 
+    0. A split with more features than the model allows keeps those of the largest weights; its threshold moves to where
+       as many points go left as before.
     1. A leaf above the last level is continued by splits that send everything left (:math:`\omega = 0`,
        :math:`\gamma = 1`), what is below the last level is cut off. Lowest splits with equal labels send all left, too.
     2. From the root down, a split that keeps its margins and bounds stays. Else its normal is scaled to
@@ -56,12 +58,27 @@ def repaired(model: S2OCT, tree: Tree) -> Planes:
             f"the tree has {tree.n_outputs} outputs and {tree.n_features} features, "
             f"the model {model.n_classes} classes and {model.X.shape[1]} features"
         )
-    planes = Planes.from_tree(tree, model.depth).without_equal_siblings()
+    planes = _thinned(model, Planes.from_tree(tree, model.depth).without_equal_siblings())
     omega, gamma, label = planes.omega, planes.gamma, planes.labels  # arrays of their own, changed in place
     leaf, moved = _keep_margins(model, omega, gamma)
     _place_labels(model, label, leaf)
     _scale(model, omega, gamma, label, leaf, moved)
     return planes.rising()
+
+
+def _thinned(model: S2OCT, planes: Planes) -> Planes:
+    """Planes whose splits have no more features than the model allows."""
+    if not model.restricted or model.max_split_features is None:
+        return planes
+    for b in np.flatnonzero(np.count_nonzero(planes.omega, axis=1) > model.max_split_features):
+        # Weights count by what they move: a feature that hardly varies needs a large one.
+        worth = np.abs(planes.omega[b]) * np.ptp(model.X, axis=0)
+        omega = np.zeros(len(worth))
+        kept = np.argsort(-worth, kind="stable")[: model.max_split_features]
+        omega[kept] = planes.omega[b, kept]
+        share = float(np.mean(model.X @ planes.omega[b] <= planes.gamma[b]))
+        planes = planes.replaced(int(b), omega, float(np.quantile(model.X @ omega, share)))
+    return planes
 
 
 def _keep_margins(model: S2OCT, omega: FloatArray, gamma: FloatArray) -> tuple[IntArray, dict[int, _Moved]]:

@@ -21,8 +21,8 @@ from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.grow.cart import cart_start
 from treewright.search.improve.driver import Node
-from treewright.search.improve.tao import SparseNodes
-from treewright.splits.l1_logistic import l1_logistic
+from treewright.search.improve.tao import SparseNodes, logistic_node
+from treewright.splits.few import few_features, keep_largest, restricted_to
 from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
@@ -68,8 +68,8 @@ class StartTask:
         Depth.
     alpha : float
         Price of a split.
-    axis : bool
-        Whether a split has one feature only.
+    max_split_features : int or None
+        Most features of a split, None for any number.
     classify : bool
         Whether targets are classes.
     seed : int
@@ -83,7 +83,7 @@ class StartTask:
     weight: FloatArray
     depth: int
     alpha: float
-    axis: bool
+    max_split_features: int | None
     classify: bool
     seed: int
     n_jobs: int = 1
@@ -95,7 +95,7 @@ class StartTask:
 
 
 def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
-    """Make a start by its name, one of ``STARTS``; "auto" is balanced for oblique splits, CART for axis-aligned ones.
+    """Make a start by its name, one of ``STARTS``; "auto" is balanced, or CART where a split has one feature only.
 
     Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
     balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do, CART has its categories
@@ -103,24 +103,26 @@ def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
     """
     points, depth, seed = task.points, task.depth, task.seed
     hasty = budget.over and kind != "random"
-    if kind == "cart" or hasty or (task.axis and kind != "random"):
+    if kind == "cart" or hasty or (task.max_split_features == 1 and kind != "random"):
         rows = points.X, task.targets, task.weight
         tree = cart_start(*rows, depth, task.classify, seed, budget, points.n_levels, hasty)
         if tree is not None:
             return tree
     elif kind != "random":
-        rows = points.X, task.outputs, task.weight
-        return balanced_tree(*rows, depth, task.alpha, budget, task.n_jobs, seed, points.n_levels)
-    return random_tree(points.X, depth, np.random.default_rng(seed), task.axis, task.weight, points.n_levels)
+        rows, more = (points.X, task.outputs, task.weight), (points.n_levels, task.max_split_features)
+        return balanced_tree(*rows, depth, task.alpha, budget, task.n_jobs, seed, *more)
+    rng = np.random.default_rng(seed)
+    return random_tree(points.X, depth, rng, task.max_split_features, task.weight, points.n_levels)
 
 
 def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict[int, str]]]:
-    """Starts to choose from on points with categories or gaps, one after the other until the budget is over.
+    """Starts to choose from, one after the other until the budget is over.
 
-    A category that matters only together with what lies below it does not show to a tree that is grown split by split:
-    shallow trees are also grown below random subsets of their categories, which passes then turn into better ones. So
-    that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
-    numbers on both.
+    For points with categories or gaps, and for splits on few features: neither balanced trees nor CART are better there
+    throughout. A category that matters only together with what lies below it does not show to a tree that is grown
+    split by split: shallow trees are also grown below random subsets of their categories, which passes then turn into
+    better ones. So that the two sides differ, a third of these have numbers on one side and categories on the other,
+    and a third numbers on both.
 
     Yields
     ------
@@ -130,7 +132,7 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
         Kinds of features that the splits of some of its nodes should keep in the first passes.
     """
     yield starting_tree(task, "auto", budget), {}
-    if not task.axis and not budget.over:
+    if task.max_split_features != 1 and not budget.over:
         yield starting_tree(task, "cart", budget), {}
     points, weight, depth = task.points, task.weight, task.depth
     rng, everyone, outputs = np.random.default_rng(task.seed), np.arange(points.X.shape[0]), task.outputs
@@ -141,8 +143,8 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
                 return
             below = _BELOW[number % len(_BELOW)] if len(points.numerical) else ("all", "all")
             root = _random_subset(points, everyone, weight, feature, bool(rng.integers(2)), rng)
-            splits, kinds = "axis" if task.axis else "oblique", _kinds_below(depth, below)
-            more = budget, 1, task.seed, splits, root, kinds
+            kinds = _kinds_below(depth, below)
+            more = budget, 1, task.seed, task.max_split_features, root, kinds
             yield _balanced_mixed(points, outputs, weight, depth, task.alpha, *more), kinds
 
 
@@ -164,7 +166,7 @@ def _balanced_mixed(
     budget: Budget,
     n_jobs: int,
     seed: int,
-    splits: str = "oblique",
+    max_split_features: int | None = None,
     root: SplitRule | None = None,
     features: dict[int, str] | None = None,
 ) -> Tree:
@@ -175,7 +177,7 @@ def _balanced_mixed(
     Hyperplanes halve their points where these are many. `features` are the kinds that the splits of some nodes have.
     """
     design = Design.of(points.X, weight, points.n_levels)
-    solver = SparseNodes(alpha, splits, features=features or {})
+    solver = SparseNodes(alpha, max_split_features, features=features or {})
 
     def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
         if budget.over or len(some) < 2:
@@ -213,13 +215,15 @@ def balanced_tree(
     n_jobs: int = 1,
     seed: int = 0,
     n_levels: IntArray | None = None,
+    max_split_features: int | None = None,
 ) -> Tree:
     r"""Grow a tree from the root down whose splits halve their points, if these are many.
 
     At a node, the contrast of the targets is the direction v in the space of the targets that varies most with the
     points, the leading right singular vector of :math:`X^\top Z` for centred Z. Points above the mean along v should
     go right: l1-logistic regression finds the normal, the weighted median along it the threshold. Where points are few
-    for the leaves below, the threshold parts them by their places along v instead.
+    for the leaves below, the threshold parts them by their places along v instead. Of several normals on few features
+    it is the one that parts them best.
 
     Parameters
     ----------
@@ -241,6 +245,8 @@ def balanced_tree(
         Seed of the points that large nodes look at.
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, 0 for a numerical one.
+    max_split_features : int or None
+        Most features of a split, None for any number.
 
     Examples
     --------
@@ -252,19 +258,23 @@ def balanced_tree(
     """
     points = Points(X, n_levels)
     if points.mixed:
-        return _balanced_mixed(points, targets, weight, depth, alpha, budget, n_jobs, seed)
+        return _balanced_mixed(points, targets, weight, depth, alpha, budget, n_jobs, seed, max_split_features)
 
     def split(number: int, rows: IntArray, some: IntArray, leaves: int) -> SplitRule | None:
         if budget.over:
             return None
         stake = _stakes(points.take(some), targets[some], weight[some])
-        normal = None if stake is None else _normal(points.take(some), stake, alpha)
-        if normal is None or stake is None:
+        normals = [] if stake is None else _normals(points.take(some), stake, alpha, max_split_features)
+        if not normals or stake is None:
             return None
+        costs = np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap
+        if len(normals) == 1 and len(rows) >= _ROOM * leaves:
+            return SplitRule(normals[0], halving_threshold(points.levels(rows, normals[0]), weight[rows]))
+        cuts = [best_threshold(points.levels(some, normal), *costs) for normal in normals]
+        best = int(np.argmin([cost for _, cost in cuts]))
+        normal, threshold = normals[best], cuts[best][0]
         if len(rows) >= _ROOM * leaves:
             return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]))
-        level = points.levels(some, normal)
-        threshold, _ = best_threshold(level, np.maximum(stake, 0.0), np.maximum(-stake, 0.0), points.least_gap)
         return SplitRule(normal, threshold) if np.isfinite(threshold) else None
 
     return _grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
@@ -283,15 +293,16 @@ def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
     return None if v is None else weight * (np.asarray(targets @ v).ravel() - float(mean @ v))
 
 
-def _normal(X: Any, stake: FloatArray, alpha: float) -> FloatArray | None:
-    """Normal of 2-norm 1 that parts points by their stakes; None where none pays."""
+def _normals(X: Any, stake: FloatArray, alpha: float, most: int | None) -> list[FloatArray]:
+    """Normals of 2-norm 1 that part points by their stakes; none where none pays."""
     goes_right = stake > 0
     busy = np.abs(stake) > 1e-12 * np.abs(stake).max()
     if not (goes_right & busy).any() or not (~goes_right & busy).any():
-        return None
-    solved = l1_logistic(X[busy], goes_right[busy], np.abs(stake[busy]), alpha)
-    long = float(np.sqrt(solved.weights @ solved.weights))
-    return solved.weights / long if long > 0 else None
+        return []
+    task = X[busy], goes_right[busy], np.abs(stake[busy]), alpha
+    few = restricted_to(most, X.shape[1])
+    found = [logistic_node(*task, None)[0]] if few is None else few_features(*task, few, logistic_node)
+    return [weights / np.sqrt(weights @ weights) for weights in found if np.any(weights)]
 
 
 def _leading(table: FloatArray) -> FloatArray | None:
@@ -313,7 +324,7 @@ def random_tree(
     X: Any,
     depth: int,
     rng: np.random.Generator,
-    axis: bool = False,
+    max_split_features: int | None = None,
     weight: FloatArray | None = None,
     n_levels: IntArray | None = None,
 ) -> Tree:
@@ -327,8 +338,8 @@ def random_tree(
         Depth.
     rng : numpy Generator
         Where normals come from.
-    axis : bool
-        Whether a split has one feature only.
+    max_split_features : int or None
+        Most features of a split, None for any number.
     weight : ndarray of shape (n_points,) or None
         Weights, None for ones.
     n_levels : ndarray of int, shape (n_features,), or None
@@ -338,8 +349,11 @@ def random_tree(
     weight = np.ones(n) if weight is None else weight
     points, branches = Points(X, n_levels), 2**depth - 1
     if points.mixed:
-        return _random_mixed_tree(points, depth, rng, axis, weight)
-    normals = np.eye(p)[rng.integers(0, p, branches)] if axis else rng.standard_normal((branches, p))
+        return _random_mixed_tree(points, depth, rng, max_split_features, weight)
+    if max_split_features == 1:
+        normals = np.eye(p)[rng.integers(0, p, branches)]
+    else:
+        normals = _held(rng.standard_normal((branches, p)), max_split_features)
 
     def split(rows: IntArray, normal: FloatArray) -> SplitRule:
         return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]) if len(rows) else 0.0)
@@ -350,12 +364,19 @@ def random_tree(
     return _grown_tree(points, depth, split_all)
 
 
-def _random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axis: bool, weight: FloatArray) -> Tree:
+def _held(normals: FloatArray, most: int | None) -> FloatArray:
+    """Random normals with so many features at most."""
+    return normals if most is None else keep_largest(normals, most)
+
+
+def _random_mixed_tree(
+    points: Points, depth: int, rng: np.random.Generator, max_split_features: int | None, weight: FloatArray
+) -> Tree:
     """Make a complete tree with random splits that halve their points as well as they can.
 
     A feature is drawn for each node. If it is a category, its levels are listed at random until half of the points go
-    left; else the normal is that feature's or, for oblique splits (not `axis`), random. Missing values go left or right
-    at random.
+    left; else the normal is that feature's or, where splits may have more, random. Missing values go left or right at
+    random.
     """
     p = points.X.shape[1]
 
@@ -366,8 +387,10 @@ def _random_mixed_tree(points: Points, depth: int, rng: np.random.Generator, axi
         if points.n_levels is not None and points.n_levels[feature]:
             return _random_subset(points, rows, weight, feature, missing_left, rng)
         normal = np.zeros(p)
-        number = np.array([feature]) if axis else points.numerical
-        normal[number] = 1.0 if axis else rng.standard_normal(len(number))
+        if max_split_features == 1:
+            normal[feature] = 1.0
+        else:
+            normal[points.numerical] = _held(rng.standard_normal(len(points.numerical)), max_split_features)
         level = points.levels(rows, normal)
         there = ~np.isnan(level)
         if not there.any():

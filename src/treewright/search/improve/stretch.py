@@ -24,6 +24,7 @@ from treewright.budget import Budget
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import Leaves
 from treewright.search.improve.tao import SparseNodes
+from treewright.search.improve.thin import thinned_tree
 from treewright.tree import Tree
 
 __all__ = ["Stretch", "improve_stretched", "stretched"]
@@ -113,7 +114,7 @@ def improve_stretched(
     stretch: Stretch,
     budget: Budget,
     *,
-    splits: str = "oblique",
+    max_split_features: int | None = None,
     n_jobs: int = 1,
     starts: dict[int, tuple[FloatArray, float]] | None = None,
     n_levels: IntArray | None = None,
@@ -139,7 +140,7 @@ def improve_stretched(
         How far copies go, and how often.
     budget : Budget
         Ends the work early.
-    splits, n_jobs, n_levels
+    max_split_features, n_jobs, n_levels
         As for :func:`~treewright.search.improve.tao.alternate_nodes`.
     starts : dict or None
         What the node solver remembers of trees like this one, None for nothing.
@@ -164,10 +165,12 @@ def improve_stretched(
 
     def on(X: Any, targets: FloatArray, weight: FloatArray, tree: Tree, alpha: float) -> Alternation:
         leaves = make_leaves(X, targets, weight)
-        return Alternation(tree, X, leaves, SparseNodes(alpha, splits, starts=memory), n_jobs, n_levels)
+        nodes = SparseNodes(alpha, max_split_features, starts=memory)
+        return Alternation(tree, X, leaves, nodes, n_jobs, n_levels)
 
     memory = {} if starts is None else dict(starts)
     n, rng = len(weight), np.random.default_rng(stretch.seed)
+    tree = thinned_tree(tree, X, max_split_features, n_levels)
     state = on(X, targets, weight, tree, alpha)
     leaf, join = state.leaf, _joiner(X, min(n, stretch.most))
     for _ in range(stretch.passes):

@@ -12,7 +12,9 @@ alpha too, however many levels it lists. Leaves may have a price of their own, w
 
 At a node (:mod:`~treewright.search.improve.driver`) only the points with a stake matter. A direction comes from
 l1-logistic regression on these points, the threshold along it is exact, and the split is replaced only if the objective
-falls. The method is that of Carreira-Perpinan and Tavallali (2018).
+falls. The method is that of Carreira-Perpinan and Tavallali (2018). Splits may be held to k features
+(:mod:`~treewright.splits.few`); the best single feature is tried then too, and for k = 1 it is all that is tried,
+and exact.
 
 Points may have categories and gaps. A level of a category goes where its points are cheaper together, which is the best
 subset. Points that lack a value which a hyperplane uses go where they are cheaper together. As that depends on which
@@ -33,6 +35,8 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.improve.driver import Alternation, Node
 from treewright.search.improve.leaves import Leaves
+from treewright.search.improve.thin import thinned_tree
+from treewright.splits.few import Direction, few_features, restricted_to, steepest_features
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category, best_single, cut_along
 from treewright.splits.points import Points, SplitRule
@@ -54,14 +58,15 @@ _IDLE, _FEW = 0.02, 1000
 """Points that have this share of the stakes at a node together, the smallest ones, are left out of its regression if
 there are more than so many points: often half of the points, as both sides predict about the same for them."""
 
+_LIKELY, _SORTED = 20, 200_000
+"""A single feature that is one of several directions is the best of so many, of more where their table has at most so
+many cells: to sort the columns of a wide table takes longer than all regressions."""
+
 _GAPPY = (0.3, 0.1, 0.0)
 """Hyperplanes without the features that more than these shares of the stakes lack are tried."""
 
 _ALPHA = 0.0125
 """The automatic alpha of large tables, divided by the root of the number of points."""
-
-Direction = Callable[[Any, BoolArray, FloatArray, float, "tuple[FloatArray, float] | None"], "tuple[FloatArray, float]"]
-"""Points, which of them should go right, how much each counts, alpha and a start to weights and intercept."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +145,15 @@ def split_price(tree: Tree) -> float:
 
 @dataclass
 class SparseNodes:
-    r"""Splits by l1-logistic regression, or on single features, at a price of alpha times the ratio of the norms.
+    r"""Splits by l1-logistic regression, on few features if asked, at a price of alpha times the ratio of the norms.
 
     Attributes
     ----------
     alpha : float
         Price of the 1-norm of a normal of 2-norm 1, in units of the loss.
-    splits : {"oblique", "axis"}
-        Hyperplanes, or thresholds of single features.
+    max_split_features : int or None
+        Most features of a hyperplane, None for any number. A subset of a category is one feature. With 2 or more, nodes
+        must not have more to begin with.
     direction : callable
         Finds the direction of a hyperplane.
     starts : dict
@@ -162,7 +168,7 @@ class SparseNodes:
     """
 
     alpha: float
-    splits: str = "oblique"
+    max_split_features: int | None = None
     direction: Direction = logistic_node
     starts: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
     features: dict[int, str] = field(default_factory=dict)
@@ -205,9 +211,9 @@ class SparseNodes:
         if points.n_levels is not None and kind != "numbers":
             found.append(best_category(points, rows, stake))
         if len(points.numerical) and kind != "categories":
-            if self.splits == "axis" or points.gaps:
+            if points.gaps or restricted_to(self.max_split_features, len(points.numerical)):
                 found.append(best_single(points, rows, stake))
-            if self.splits == "oblique":
+            if self.max_split_features != 1:
                 found += self._hyperplanes(points, node, rows, stake, sided)
         return [self._priced(priced) for priced in found if priced is not None]
 
@@ -228,31 +234,42 @@ class SparseNodes:
     def _directions(
         self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
     ) -> list[FloatArray]:
-        """Directions of 2-norm 1 to try at a node: its own and that of the surrogate, or the best feature."""
-        if self.splits == "axis":
+        """Directions of 2-norm 1 to try at a node: its own, that of the surrogate, and of few features the best one."""
+        few = restricted_to(self.max_split_features, points.X.shape[1])
+        if few == 1:
             return [_best_feature(points, rows, stake)]
+        single = [_likely_feature(points, rows, stake)] if few else []
         own = node.normal
         found = [own] if np.any(own) else []
-        start = self.starts.get(node.number)
-        if start is None and found:
-            start = 5.0 * own, -5.0 * node.threshold
+        start = (5.0 * own, -5.0 * node.threshold) if found else None
         some = _busy(stake, sided)
         rows, sided, worth = rows[some], sided[some], np.abs(stake[some])
-        weights, intercept = self.direction(points.take(rows), sided, worth, self.alpha, start)
-        self.starts[node.number] = weights, intercept
-        long = float(np.sqrt(weights @ weights))
-        return [*found, weights / long] if long > 0 else found
+        found += [w / np.sqrt(w @ w) for w in self._surrogates(points.take(rows), sided, worth, node.number, start)]
+        return found + single
+
+    def _surrogates(
+        self, X: Any, sided: BoolArray, worth: FloatArray, number: int, start: tuple[FloatArray, float] | None
+    ) -> list[FloatArray]:
+        """Weights of regressions on no more features than allowed, none of them zero throughout.
+
+        The regression on all features goes on from where the last one at this node ended, the first from a start.
+        """
+        few = restricted_to(self.max_split_features, X.shape[1])
+        if few is not None:
+            return few_features(X, sided, worth, self.alpha, few, self.direction)
+        solved = self.direction(X, sided, worth, self.alpha, self.starts.get(number, start))
+        self.starts[number] = solved
+        return [solved[0]] if np.any(solved[0]) else []
 
     def _hyperplanes(
         self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
     ) -> list[PricedRule]:
         """Hyperplanes over the numerical features of points with categories or gaps, prices not added."""
         number, own = points.numerical, node.normal
-        start = self.starts.get(node.number)
-        found = []
+        found, start = [], None
         if node.rule.category < 0 and np.any(own):
             found.append(cut_along(points, rows, stake, own))
-            start = (5.0 * own[number], -5.0 * node.threshold) if start is None else start
+            start = 5.0 * own[number], -5.0 * node.threshold
         some = _busy(stake, sided)
         table = _Numbers(points, rows[some], np.abs(stake[some]))
 
@@ -261,9 +278,13 @@ class SparseNodes:
             normal[number] = weights / np.sqrt(weights @ weights)
             return cut_along(points, rows, stake, normal)
 
-        weights, intercept = self.direction(table.filled, sided[some], table.worth, self.alpha, start)
-        self.starts[node.number] = weights, intercept
-        thinned = [cut(w) for w in table.thinned(weights)]
+        few = restricted_to(self.max_split_features, len(number))
+        if few is not None:
+            tried = table.few(sided[some], self.alpha, few, self.direction)
+        else:
+            tried = self._surrogates(table.filled, sided[some], table.worth, node.number, start)
+            tried = [thin for weights in tried for thin in table.thinned(weights)]
+        thinned = [cut(weights) for weights in tried]
         if thinned and points.gaps:
             used = np.flatnonzero(min(thinned, key=lambda p: self._priced(p).cost).rule.normal[number])
             there = table.complete(used)
@@ -291,12 +312,27 @@ class _Numbers:
 
     def thinned(self, weights: FloatArray) -> list[FloatArray]:
         """The weights, and those without the features that many points lack, which are not zero throughout."""
-        found = [weights]
-        if self.holes is not None:
-            lacking = self.worth @ self.holes / self.worth.sum()
-            found += [np.where(lacking > share, 0.0, weights) for share in _GAPPY]
-        different = [w for k, w in enumerate(found) if np.any(w) and not (k and np.array_equal(w, found[k - 1]))]
-        return different
+        found = [np.where(kept, weights, 0.0) for kept in self._kept()]
+        return [w for k, w in enumerate(found) if np.any(w) and not (k and np.array_equal(w, found[k - 1]))]
+
+    def few(self, sided: BoolArray, alpha: float, most: int, direction: Direction) -> list[FloatArray]:
+        """Weights on so many features at most, of all and of those that few points lack."""
+        found = []
+        for kept in self._kept():
+            part = np.ascontiguousarray(self.filled[:, kept])
+            for weights in few_features(part, sided, self.worth, alpha, most, direction):
+                found.append(np.zeros(len(kept)))
+                found[-1][kept] = weights
+        return found
+
+    def _kept(self) -> list[BoolArray]:
+        """Features that stay, a set after the other: all, then without those that many points lack."""
+        everything = np.ones(self.filled.shape[1], dtype=bool)
+        if self.holes is None:
+            return [everything]
+        lacking = self.worth @ self.holes / self.worth.sum()
+        sets = [everything, *(lacking <= share for share in _GAPPY)]
+        return [kept for k, kept in enumerate(sets) if kept.any() and not (k and np.array_equal(kept, sets[k - 1]))]
 
     def complete(self, used: IntArray) -> IntArray:
         """Points that lack none of some features."""
@@ -310,13 +346,27 @@ def _best_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArr
     return normal
 
 
+def _likely_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArray:
+    """The same, as one of several directions: of a large table only likely features are looked at."""
+    n, p = len(rows), points.X.shape[1]
+    count = max(_LIKELY, _SORTED // n)
+    if count >= p:
+        return _best_feature(points, rows, stake)
+    table = points.take(rows)
+    some = steepest_features(table, stake > 0, np.abs(stake), count)
+    part = table[:, some].toarray() if points.sparse else np.ascontiguousarray(table[:, some])
+    normal = np.zeros(p)
+    normal[some] = _best_feature(Points(part), np.arange(n), stake)
+    return normal
+
+
 def alternate_nodes(
     tree: Tree,
     X: Any,
     leaves: Leaves,
     alpha: float,
     *,
-    splits: str = "oblique",
+    max_split_features: int | None = None,
     max_iter: int = 15,
     budget: Budget | None = None,
     n_jobs: int = 1,
@@ -337,8 +387,8 @@ def alternate_nodes(
         Targets, weights and the loss.
     alpha : float
         Price of the 1-norm of a normal of 2-norm 1, in units of the loss.
-    splits : {"oblique", "axis"}
-        Hyperplanes, or thresholds of single features.
+    max_split_features : int or None
+        Most features of a split, None for any number. What has more in the start is thinned first.
     max_iter : int
         Most passes over the tree.
     budget : Budget or None
@@ -366,7 +416,8 @@ def alternate_nodes(
     >>> result.trace[-1, 2] < 10 < result.trace[0, 2]
     np.True_
     """
-    solver = SparseNodes(alpha, splits, direction, features=features or {})
+    solver = SparseNodes(alpha, max_split_features, direction, features=features or {})
+    tree = thinned_tree(tree, X, max_split_features, n_levels)
     state = Alternation(tree, X, leaves, solver, n_jobs, n_levels)
     budget = Budget() if budget is None else budget
     trace: list[tuple[float, float, float]] = []

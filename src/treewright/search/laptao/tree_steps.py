@@ -20,6 +20,7 @@ from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import SparseNodes
+from treewright.search.improve.thin import thinned_tree
 from treewright.search.laptao.rounds import Fitted
 from treewright.splits.points import Points, Splits
 from treewright.tree import Tree, route
@@ -46,8 +47,8 @@ class AlternatingStep:
         Price of a split for targets that vary by 1; it is multiplied by the variance of the first targets.
     first_passes, passes : int
         Passes of the first fit and of each later one.
-    splits : {"oblique", "axis"}
-        Kind of splits.
+    max_split_features : int or None
+        Most features of a split, None for any number.
     n_jobs : int
         Threads.
     stretch : Stretch or None
@@ -62,14 +63,14 @@ class AlternatingStep:
         relative_alpha: float,
         first_passes: int,
         passes: int,
-        splits: str = "oblique",
+        max_split_features: int | None = None,
         n_jobs: int = 1,
         stretch: Stretch | None = None,
     ) -> None:
         self.X, self.n_levels = points.X, points.n_levels
         self.weight, self.make_start, self.relative_alpha = weight, make_start, relative_alpha
-        self.first_passes, self.passes, self.splits, self.n_jobs = first_passes, passes, splits, n_jobs
-        self.stretch = stretch
+        self.first_passes, self.passes, self.n_jobs = first_passes, passes, n_jobs
+        self.max_split_features, self.stretch = max_split_features, stretch
         self.state: Alternation | None = None
         self.nodes: SparseNodes
         self.targets: FloatArray
@@ -82,7 +83,8 @@ class AlternatingStep:
         if self.state is None:
             self.alpha = self.relative_alpha * target_spread(targets, self.weight) ** 2
             start = self.make_start(targets, self.alpha)
-            self.nodes = SparseNodes(self.alpha, self.splits)
+            start = thinned_tree(start, self.X, self.max_split_features, self.n_levels)
+            self.nodes = SparseNodes(self.alpha, self.max_split_features)
             self.state = Alternation(start, self.X, leaves, self.nodes, self.n_jobs, self.n_levels)
             passes = self.first_passes
         else:
@@ -105,7 +107,7 @@ class AlternatingStep:
             self.alpha,
             self.stretch,
             budget,
-            splits=self.splits,
+            max_split_features=self.max_split_features,
             n_jobs=self.n_jobs,
             starts=self.nodes.starts,
             n_levels=self.n_levels,

@@ -3,7 +3,9 @@ r"""Search for S2OCT: trees without labelled error whose predictions meet the to
 With the nodes above fixed, the hyperplanes of a node that keep every labelled point on its side form a polytope. Along
 a segment inside it points change sides one at a time, so the counts change one row at a time: between a hyperplane
 that gives too few of a class and one that gives too many there is one that gives the exact count, found by sorting.
-An attempt therefore has three steps:
+The search begins with trees that a teacher taught (:mod:`treewright.search.s2oct.taught`): what the teacher says is
+kept wherever labels and totals allow it, and of equally good trees the one that agrees most with it is the most
+accurate. Where no taught tree has an objective that is proven to be the least, further attempts follow, in three steps:
 
 1. a tree on the labelled points, together with unlabelled ones labelled by a guide
    (:mod:`treewright.search.s2oct.structure`);
@@ -18,8 +20,8 @@ one linear program a node, and step 3 weighs error against deviation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -30,24 +32,43 @@ from treewright.formulations import S2OCT
 from treewright.search.grow.cart import cart_tree
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.choice import Pool
-from treewright.search.s2oct.guides import Guide
 from treewright.search.s2oct.moves import Moves, shrunk
+from treewright.search.s2oct.right import right_planes, widened
 from treewright.search.s2oct.room import settled
 from treewright.search.s2oct.structure import grown, linear, separated, simplified
 from treewright.search.s2oct.survey import Survey
+from treewright.search.s2oct.taught import Manner, taught_planes
+from treewright.search.teachers.lesson import Lesson
+from treewright.search.teachers.teacher import Teacher
 from treewright.tree import Tree
 from treewright.tree.complete import Planes
 
-__all__ = ["search_s2oct"]
+__all__ = ["Teach", "search_s2oct"]
+
+Teach = Callable[[Lesson, Budget], Teacher]
+"""Makes a teacher of points in the units of the model."""
 
 _ROUNDS = 6
 """How often an attempt that misses the totals is guided anew."""
+_MANNERS = (
+    Manner(own=10.0, price=0.2),
+    Manner(own=3.0, price=0.2, raises=4),
+    Manner(own=10.0, price=0.05),
+    Manner(own=3.0, price=0.05, raises=4),
+    Manner(own=30.0, price=1.0, raises=2),
+    Manner(own=3.0, price=1.0),
+)
+"""Ways in which trees are taught, in turn."""
+_TAUGHT = 60
+"""Most attempts with a teacher."""
+_IDLE_TAUGHT, _IDLE_UNPROVEN = 5, 12
+"""Such attempts without a better tree after which they end, where the least objective is proven and where it is not."""
 _PROVEN_ATTEMPTS = 24
 """Attempts after which a proven optimum is enough, however few trees there are to choose from."""
 _SMALL_CELLS = 5000
 """Non-zeros up to which branch and bound is soon through, so that a search should not keep it waiting."""
-_IDLE_ATTEMPTS = 10
-"""Attempts without improvement after which the search then ends."""
+_IDLE_ATTEMPTS, _IDLE_LARGE = 10, 30
+"""Attempts without improvement after which the search ends, for such programs and for others."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
 
@@ -57,11 +78,11 @@ def search_s2oct(
     model: S2OCT,
     starts: Iterable[Tree],
     budget: Budget,
+    teach: Teach | None,
     seed: int = 0,
-    samples: int = 20,
+    samples: int = 1,
     attempts: int = 300,
     n_jobs: int = 1,
-    guided: bool = True,
 ) -> Pool:
     """Offer trees to `best` and collect the best ones.
 
@@ -75,16 +96,16 @@ def search_s2oct(
         Trees to begin with, in the units of the model.
     budget : Budget
         Ends the search early; a CART tree and the given starts are offered whatever it says.
+    teach : callable or None
+        Makes the teacher; without one only the starts and CART are offered.
     seed : int
-        Seed of guides and attempts.
+        Seed of attempts.
     samples : int
-        Number of proven optimal trees after which the search ends.
+        Number of proven optimal trees that are wanted.
     attempts : int
         Number of attempts after which it ends without proof.
     n_jobs : int
         Processes that make attempts.
-    guided : bool
-        Whether to search at all; otherwise only the starts and CART are offered.
 
     Returns
     -------
@@ -95,13 +116,21 @@ def search_s2oct(
     for tree in starts:
         offers.add(tree)
     offers.add(cart_tree(survey.X, survey.y, survey.weight, model.n_classes, model.depth))
-    if guided and not budget.over:
+    if teach is not None and not budget.over:
         offers.add(Tree.leaf(np.bincount(survey.y, survey.weight, model.n_classes), survey.X.shape[1]))
-        for planes in _linear(survey, budget.share(0.3)) if len(model.present) > 1 else ():
-            offers.add(planes.to_tree(model.n_classes))
-        guide = Guide(survey, seed, budget.share(0.3))
-        offers.pool.guide = guide.labels()
-        _attempt(offers, survey, guide, budget, seed, samples, attempts, n_jobs)
+        if len(model.present) > 1 and not model.restricted:
+            for planes in _linear(survey, budget.share(0.3)):
+                offers.add(planes.to_tree(model.n_classes))
+        teacher = teach(survey.lesson, budget.share(0.3))
+        offers.pool.teacher, offers.pool.taught = teacher, teacher.labels()
+        for tree in starts:
+            given, rng = survey.stretched(survey.completed(tree)), np.random.default_rng(seed)
+            offers.add_planes(right_planes(survey, given, offers.pool.taught, rng, budget))
+        run = _Run(offers, survey, teacher, budget, seed, samples, n_jobs)
+        if model.margin_rule == "tolerance":
+            run.taught()
+        if not model.restricted and not (best.proven and model.margin_rule == "tolerance"):
+            run.guided(attempts)
     return offers.pool
 
 
@@ -113,6 +142,10 @@ class _Offers:
     model: S2OCT
     pool: Pool
 
+    def add_planes(self, planes: Planes) -> None:
+        """Repair the tree of some planes and offer it."""
+        self.add(planes.to_tree(self.model.n_classes))
+
     def add(self, tree: Tree) -> None:
         """Repair a tree and offer it."""
         feasible = self.model.repair(tree)
@@ -121,35 +154,78 @@ class _Offers:
         self.pool.add(self.model, feasible, objective)
 
 
-def _attempt(
-    offers: _Offers,
-    survey: Survey,
-    guide: Guide,
-    budget: Budget,
-    seed: int,
-    samples: int,
-    attempts: int,
-    n_jobs: int,
-) -> None:
-    """Make attempts until there are enough trees that are proven to be optimal, or time is over."""
-    best, model, rng = offers.best, survey.model, np.random.default_rng(seed)
-    few = _PROVEN_ATTEMPTS if model.margin_rule == "tolerance" else _PROVEN_ATTEMPTS // 2
-    batch, improved, small = max(1, n_jobs), 0, model.program_cells <= _SMALL_CELLS
-    for first in range(0, attempts, batch):
-        if budget.over:
-            break
-        before = best.objective
-        tasks = [_task(guide, k, seed, rng) for k in range(first, min(attempts, first + batch))]
-        if n_jobs == 1:
-            made = [_made(survey, task, budget) for task in tasks]
+@dataclass
+class _Run:
+    """Attempts one after the other, or several at a time in other processes."""
+
+    offers: _Offers
+    survey: Survey
+    teacher: Teacher
+    budget: Budget
+    seed: int
+    samples: int
+    n_jobs: int
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def taught(self) -> None:
+        """Teach trees until more of them are no better: objective first, then agreement with the teacher."""
+        offers, best, idle = self.offers, self.offers.best, 0
+        batch = max(1, self.n_jobs)
+        for first in range(0, _TAUGHT, batch):
+            if self.budget.over:
+                return
+            before = offers.pool.place
+            self._make([self._lesson(k) for k in range(first, first + batch)])
+            idle = 0 if offers.pool.place < before else idle + batch
+            enough = len(offers.pool.trees) >= self.samples or first + batch >= _PROVEN_ATTEMPTS
+            if idle >= (_IDLE_TAUGHT if best.proven else _IDLE_UNPROVEN) and (enough or not best.proven):
+                return
+
+    def guided(self, attempts: int) -> None:
+        """Make attempts until there are enough trees that are proven to be optimal, or more of them do not help."""
+        best, model = self.offers.best, self.survey.model
+        few = _PROVEN_ATTEMPTS if model.margin_rule == "tolerance" else _PROVEN_ATTEMPTS // 2
+        idle = _IDLE_ATTEMPTS if model.program_cells <= _SMALL_CELLS else _IDLE_LARGE
+        batch, improved = max(1, self.n_jobs), 0
+        for first in range(0, attempts, batch):
+            if self.budget.over:
+                return
+            before = best.objective
+            self._make([self._task(k) for k in range(first, min(attempts, first + batch))])
+            enough = len(self.offers.pool.trees) >= self.samples or first + batch >= few
+            improved = first if best.objective < before else improved
+            if (best.proven and enough) or first - improved >= idle:
+                return
+
+    def _make(self, tasks: list[_Task | _Lesson]) -> None:
+        if self.n_jobs == 1:
+            made = [task.made(self.survey, self.budget) for task in tasks]
         else:
-            made = Parallel(n_jobs=n_jobs)(delayed(_made_elsewhere)(model, task, budget.remaining) for task in tasks)
+            left, model = self.budget.remaining, self.survey.model
+            made = Parallel(n_jobs=self.n_jobs)(delayed(_made_elsewhere)(model, task, left) for task in tasks)
         for planes in made:
-            offers.add(planes.to_tree(model.n_classes))
-        enough = len(offers.pool.trees) >= samples or first + batch >= few
-        improved = first if best.objective < before else improved
-        if (best.proven and enough) or (small and first - improved >= _IDLE_ATTEMPTS):
-            break
+            self.offers.add_planes(planes)
+
+    def _lesson(self, number: int) -> _Lesson:
+        """What the teacher says at first, in all manners; then variations of it."""
+        manner = replace(_MANNERS[number % len(_MANNERS)], most=self.survey.model.max_split_features)
+        taught = self.offers.pool.taught if number < len(_MANNERS) else self.teacher.varied(self.rng)
+        assert taught is not None
+        return _Lesson(taught, manner, self.seed + number)
+
+    def _task(self, number: int) -> _Task:
+        """What attempt `number` is to do: the first follows the teacher, later ones vary."""
+        return _Task(
+            guided=self.teacher.varied(self.rng) if number else self.teacher.labels(),
+            guidance=_GUIDANCE[number // 2 % len(_GUIDANCE)],
+            random_root=number % 2 == 1,
+            shallow=number % 4 > 0,
+            simplify=number % 3 > 0,
+            alone=number % 3 == 1,
+            seed=self.seed + number,
+        )
 
 
 def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
@@ -169,8 +245,23 @@ def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
 
 
 @dataclass(frozen=True)
+class _Lesson:
+    """An attempt that begins with a taught tree."""
+
+    taught: IntArray
+    """Labels of the unlabelled points."""
+    manner: Manner
+    seed: int
+
+    def made(self, survey: Survey, budget: Budget) -> Planes:
+        """A taught tree that meets the totals, with the labelled points on their sides if that can be."""
+        planes = taught_planes(survey, self.taught, self.manner, self.seed, budget)
+        return right_planes(survey, planes, self.taught, np.random.default_rng(self.seed), budget)
+
+
+@dataclass(frozen=True)
 class _Task:
-    """What an attempt is to do."""
+    """An attempt in the three steps above."""
 
     guided: IntArray
     """Labels of the unlabelled points."""
@@ -187,63 +278,33 @@ class _Task:
     seed: int
     """Seed."""
 
+    def made(self, survey: Survey, budget: Budget) -> Planes:
+        """One attempt."""
+        model, rng = survey.model, np.random.default_rng(self.seed)
+        roomy = model.margin_rule != "tolerance"
+        depth = min(2, model.depth) if roomy and self.shallow else model.depth
+        planes = grown(survey, self.guided, self.guidance, depth, self.random_root, rng, budget)
+        planes = separated(survey, planes, self.guided, rng, budget)
+        if roomy and self.simplify:
+            planes = simplified(survey, planes, self.guided, self.alone, rng, budget)
+        moves = Moves(survey, rng, budget)
+        planes = shrunk(survey, planes, budget)
+        best, least = planes, np.inf
+        for _ in range(_ROUNDS):
+            if budget.over:
+                break
+            planes = moves.meet_totals(planes)
+            deviation = moves.deviation(planes)
+            cost, _ = moves.cost(planes, deviation)
+            if cost < least:
+                best, least = planes, cost
+            if deviation == 0:
+                break
+            # The guide is now what mends the totals with the smallest changes; all nodes try to follow.
+            planes = separated(survey, planes, moves.mended_labels(planes), rng, budget)
+        return shrunk(survey, settled(moves, best) if roomy else widened(moves, best), budget)
 
-def _task(guide: Guide, number: int, seed: int, rng: np.random.Generator) -> _Task:
-    """What attempt `number` is to do: the first follows the guide, later ones vary."""
-    return _Task(
-        guided=guide.varied(rng) if number else guide.labels(),
-        guidance=_GUIDANCE[number // 2 % len(_GUIDANCE)],
-        random_root=number % 2 == 1,
-        shallow=number % 4 > 0,
-        simplify=number % 3 > 0,
-        alone=number % 3 == 1,
-        seed=seed + number,
-    )
 
-
-def _made_elsewhere(model: S2OCT, task: _Task, seconds: float) -> Planes:
+def _made_elsewhere(model: S2OCT, task: _Task | _Lesson, seconds: float) -> Planes:
     """An attempt in another process."""
-    return _made(Survey(model), task, Budget(seconds if np.isfinite(seconds) else None))
-
-
-def _made(survey: Survey, task: _Task, budget: Budget) -> Planes:
-    """One attempt; see the three steps above."""
-    model, rng = survey.model, np.random.default_rng(task.seed)
-    roomy = model.margin_rule != "tolerance"
-    depth = min(2, model.depth) if roomy and task.shallow else model.depth
-    planes = grown(survey, task.guided, task.guidance, depth, task.random_root, rng, budget)
-    planes = separated(survey, planes, task.guided, rng, budget)
-    if roomy and task.simplify:
-        planes = simplified(survey, planes, task.guided, task.alone, rng, budget)
-    moves = Moves(survey, rng, budget)
-    planes = shrunk(survey, planes, budget)
-    best, least = planes, np.inf
-    for _ in range(_ROUNDS):
-        if budget.over:
-            break
-        planes = moves.meet_totals(planes)
-        deviation = moves.deviation(planes)
-        cost, _ = moves.cost(planes, deviation)
-        if cost < least:
-            best, least = planes, cost
-        if deviation == 0:
-            break
-        # The guide is now what mends the totals with the smallest changes; all nodes try to follow.
-        planes = separated(survey, planes, moves.mended_labels(planes), rng, budget)
-    return shrunk(survey, settled(moves, best) if roomy else _widened(moves, best), budget)
-
-
-def _widened(moves: Moves, planes: Planes) -> Planes:
-    """Give unlabelled points their margins; where that moves rows over a split, meet the totals again."""
-    model, best, least = moves.model, planes, np.inf
-    for _ in range(_ROUNDS):
-        planes = moves.widened(planes)
-        tree = model.repair(planes.to_tree(model.n_classes))
-        objective = model.objective(tree)
-        if objective >= least:
-            break
-        best, least = moves.survey.completed(tree), objective
-        if objective <= 1e-9 or moves.budget.over:
-            break
-        planes = moves.meet_totals(best)
-    return best
+    return task.made(Survey(model), Budget(seconds if np.isfinite(seconds) else None))

@@ -8,6 +8,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.formulations import S2OCT
+from treewright.search.teachers.teacher import Teacher
 from treewright.search.totals.points import divide_points
 from treewright.tree import Tree, n_split_weights, passing, predict_labels
 
@@ -24,8 +25,19 @@ class Pool:
     """The trees."""
     labels: list[IntArray] = field(default_factory=list)
     """Their labels of the unlabelled points."""
-    guide: IntArray | None = None
-    """Labels that the guide gives."""
+    teacher: Teacher | None = None
+    """Whom trees learn from."""
+    taught: IntArray | None = None
+    """Labels that the teacher gives."""
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Objective, and the share of unlabelled points on which no tree agrees with the teacher more, negative."""
+        return self.objective, -max((self.agreement(k) for k in range(len(self.trees))), default=0.0)
+
+    def agreement(self, k: int) -> float:
+        """Share of the unlabelled points to which tree `k` gives the label that the teacher gives."""
+        return float(np.mean(self.labels[k] == self.taught)) if self.taught is not None and len(self.taught) else 0.0
 
     def add(self, model: S2OCT, tree: Tree, objective: float) -> None:
         """Add a feasible tree of this objective if it is as good as the others; a better one drops them."""
@@ -48,24 +60,29 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
         Equally good trees.
     model : S2OCT
         Their model.
-    prefer : {"typical", "margin", "sparse", "first"}
-        The tree whose labels agree most with those of all trees; the one whose nearest unlabelled
-        point is farthest from the splits on its way; the one with the fewest features in its splits; the one found
-        first.
+    prefer : {"taught", "typical", "margin", "sparse", "first"}
+        The tree whose labels agree most with those of the teacher, of equal ones that with the fewest features in its
+        splits; the one that agrees most with all trees; the one whose nearest unlabelled point is farthest from the
+        splits on its way; the one with the fewest features in its splits; the one found first.
     """
     if prefer == "first" or len(pool.trees) == 1:
         return 0
+    if prefer == "taught" and pool.taught is not None:
+        terms = [n_split_weights(model.simplified(tree)) for tree in pool.trees]
+        return min(range(len(terms)), key=lambda k: (-pool.agreement(k), terms[k]))
     if prefer == "sparse":
-        return int(np.argmin([n_split_weights(tree) for tree in pool.trees]))
+        return int(np.argmin([n_split_weights(model.simplified(tree)) for tree in pool.trees]))
     if prefer == "margin":
         return int(np.argmax([_margin(tree, model.X[model.unlabelled]) for tree in pool.trees]))
-    votes = vote_shares(pool.labels, model.n_classes, pool.guide)
+    votes = vote_shares(pool.labels, model.n_classes, pool.taught)
     rows = np.arange(len(votes))
     return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
 
 
 def members(pool: Pool, model: S2OCT, prefer: str, n_estimators: int) -> list[int]:
-    """Numbers of the trees of a committee: the preferred one, then the others in the order they were found.
+    """Numbers of the trees of a committee: the preferred one, then those that agree most with the teacher.
+
+    Without a teacher the others come in the order in which they were found.
 
     Examples
     --------
@@ -79,25 +96,26 @@ def members(pool: Pool, model: S2OCT, prefer: str, n_estimators: int) -> list[in
     [1, 0]
     """
     first = choose(pool, model, prefer)
-    return [first, *(k for k in range(len(pool.trees)) if k != first)][:n_estimators]
+    others = sorted((k for k in range(len(pool.trees)) if k != first), key=lambda k: -pool.agreement(k))
+    return [first, *others][:n_estimators]
 
 
 def committee(pool: Pool, model: S2OCT, chosen: list[int]) -> IntArray:
     """Labels of the unlabelled points by the vote of some trees within the totals; one tree labels as it does."""
     if len(chosen) == 1:
         return pool.labels[chosen[0]]
-    votes = vote_shares([pool.labels[k] for k in chosen], model.n_classes, pool.guide)
+    votes = vote_shares([pool.labels[k] for k in chosen], model.n_classes, pool.taught)
     return divide_points(votes, model.totals)
 
 
-def vote_shares(labels: list[IntArray], n_classes: int, guide: IntArray | None) -> FloatArray:
-    """Share of the votes for each class, shape (n_points, n_classes); the guide's half vote breaks ties."""
+def vote_shares(labels: list[IntArray], n_classes: int, taught: IntArray | None) -> FloatArray:
+    """Share of the votes for each class, shape (n_points, n_classes); the teacher's half vote breaks ties."""
     rows = np.arange(len(labels[0]))
     votes = np.zeros((len(rows), n_classes))
     for ballot in labels:
         votes[rows, ballot] += 1.0
-    if guide is not None:
-        votes[rows, guide] += 0.5
+    if taught is not None:
+        votes[rows, taught] += 0.5
     return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
 

@@ -5,9 +5,11 @@ And how steep hyperplanes are: the hinge errors of points on the wrong side grow
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.s2oct.survey import Survey
 from treewright.search.totals.points import divide_points
@@ -41,10 +43,14 @@ class Moves:
         Randomness of the directions.
     budget : Budget
         Ends the work early.
+    support : ndarray of bool, shape (n_branches, n_features), or None
+        Features that each node may use; None for all.
     """
 
-    def __init__(self, survey: Survey, rng: np.random.Generator, budget: Budget) -> None:
-        self.survey, self.model, self.rng, self.budget = survey, survey.model, rng, budget
+    def __init__(
+        self, survey: Survey, rng: np.random.Generator, budget: Budget, support: BoolArray | None = None
+    ) -> None:
+        self.survey, self.model, self.rng, self.budget, self.support = survey, survey.model, rng, budget, support
         self.X, self.hidden, self.totals = survey.X, survey.hidden, survey.totals
         self._programs: dict[int, tuple[bytes, Separation]] = {}
 
@@ -122,17 +128,22 @@ class Moves:
         mean = self.hidden[here].mean(axis=0)
         if np.count_nonzero(sides) > _HARD_POINTS:
             return self._shifts(planes, node, values[here, node])
+        columns = self.columns(node)
+        if not len(columns):
+            return []
         found = []
         flips = self._wanted_flips(planes, node, values, here, int(self.rng.integers(1, 4)) if wild else 1)
         if flips is not None:
-            hard = self.X[sides != 0], sides[sides != 0]
-            found.append(separate(*hard, *flips, self.model.max_coefficient, seconds=self.budget.remaining))
+            points, wish, weight = flips
+            hard = self.X[sides != 0][:, columns], sides[sides != 0]
+            soft = points[:, columns], wish, weight
+            found.append(separate(*hard, *soft, self.model.max_coefficient, seconds=self.budget.remaining))
         program = self._program(node, sides)
         for factor in (1.0, -1.0):
-            aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self.hidden.std(axis=0) if wild else 0.0)
-            program.aim(aim, factor)
+            aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self._spread if wild else 0.0)
+            program.aim(aim[columns], factor)
             found.append(program.solve(self.budget.remaining))
-        targets = [target for target in found if target is not None]
+        targets = [self.embedded(node, target) for target in found if target is not None]
         return targets if self.survey.all_right(planes) else targets + self._shifts(planes, node, values[here, node])
 
     def _program(self, node: int, sides: FloatArray) -> Separation:
@@ -141,13 +152,32 @@ class Moves:
         if kept is None or kept[0] != key:
             if kept is None and len(self._programs) >= _KEPT_PROGRAMS:
                 del self._programs[next(iter(self._programs))]
-            kept = self._programs[node] = key, self.separation(sides)
+            kept = self._programs[node] = key, self.separation(node, sides)
         return kept[1]
 
-    def separation(self, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
-        """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it."""
+    def separation(self, node: int, sides: FloatArray, soft_margin: float = 1.0) -> Separation:
+        """Program of the hyperplanes that keep labelled points on their sides, -1 or 1; those with 0 are not in it.
+
+        Its features are those that the node may use.
+        """
         settled = sides != 0
-        return Separation(self.X[settled], sides[settled], self.model.max_coefficient, self.survey.reach, soft_margin)
+        points = self.X[settled][:, self.columns(node)]
+        return Separation(points, sides[settled], self.model.max_coefficient, self.survey.reach, soft_margin)
+
+    def columns(self, node: int) -> IntArray:
+        """Features that a node may use."""
+        every = np.arange(self.X.shape[1])
+        return every if self.support is None else every[self.support[node]]
+
+    def embedded(self, node: int, plane: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
+        """A hyperplane over the features of a node as one over all of them."""
+        omega = np.zeros(self.X.shape[1])
+        omega[self.columns(node)] = plane[0]
+        return omega, plane[1]
+
+    @cached_property
+    def _spread(self) -> FloatArray:
+        return np.asarray(self.hidden.std(axis=0))
 
     @staticmethod
     def _shifts(planes: Planes, node: int, value: FloatArray) -> list[tuple[FloatArray, float]]:
@@ -240,7 +270,8 @@ class Moves:
         Only points near the hyperplane are in the program at first; those that its solution pushes over join.
         """
         sign, now = np.where(value <= 0, -1.0, 1.0), np.abs(value)
-        program = self.separation(self.settled_sides(planes, node))
+        points = points[:, self.columns(node)]
+        program = self.separation(node, self.settled_sides(planes, node))
         found = solve_joining(
             program.solve,
             lambda some: program.join(points[some], sign[some], np.ones(len(some))),
@@ -255,7 +286,8 @@ class Moves:
             return None
         omega, gamma = found.solution
         new = sign * (points @ omega - gamma)
-        return found.solution if new.min(initial=np.inf) > now.min(initial=np.inf) else None
+        wider = new.min(initial=np.inf) > now.min(initial=np.inf)
+        return self.embedded(node, found.solution) if wider else None
 
 
 def shrunk(survey: Survey, planes: Planes, budget: Budget) -> Planes:

@@ -150,7 +150,7 @@ class _Program:
     def _begin(self, labelled: FloatArray) -> None:
         """Begin anew with labelled points on these sides."""
         moves, self.labelled = self.moves, labelled
-        self.separation = moves.separation(labelled, moves.model.required)
+        self.separation = moves.separation(self.node, labelled, moves.model.required)
         self.order = np.zeros(0, dtype=np.int64)  # points in the order in which they joined
         self.inside = np.zeros(len(moves.hidden), dtype=bool)
 
@@ -165,16 +165,19 @@ class _Program:
         counts = weight * needs
         self.separation.change(np.arange(len(self.order)), side[self.order], counts[self.order])
 
+        columns = moves.columns(self.node)
+        hidden = moves.hidden if moves.support is None else moves.hidden[:, columns]
+
         def join(some: IntArray) -> None:
-            self.separation.join(moves.hidden[some], side[some], counts[some])
+            self.separation.join(hidden[some], side[some], counts[some])
             self.order = np.concatenate([self.order, some])
 
         def value(plane: tuple[FloatArray, float]) -> FloatArray:
-            return np.asarray(side * (moves.hidden @ plane[0] - plane[1]))
+            return np.asarray(side * (hidden @ plane[0] - plane[1]))
 
-        near = np.where(needs, value((planes.omega[self.node], planes.gamma[self.node])), np.inf)
+        near = np.where(needs, value((planes.omega[self.node, columns], planes.gamma[self.node])), np.inf)
         first = np.argsort(near, kind="stable")[: min(_NEAR, np.count_nonzero(needs))]
-        return solve_joining(
+        found = solve_joining(
             self.separation.solve,
             join,
             lambda plane: np.where(needs, required - _CLEAR - value(plane), 0.0),
@@ -184,3 +187,4 @@ class _Program:
             rounds=_PROGRAMS,
             budget=moves.budget,
         ).solution
+        return None if found is None else moves.embedded(self.node, found)

@@ -8,6 +8,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.formulations import S2OCT
+from treewright.search.teachers.lesson import Lesson
 from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
 
@@ -64,6 +65,13 @@ class Survey:
     def reach(self) -> float:
         """Largest coordinate of all points."""
         return float(np.abs(self.model.X).max(initial=0.0))
+
+    @property
+    def lesson(self) -> Lesson:
+        """What a teacher is to learn from."""
+        totals = self.totals
+        free = bool(np.all(totals.low <= 0) and np.all(totals.high >= totals.group_rows[:, None]))
+        return Lesson(self.X, self.y, self.weight, self.hidden, self.model.n_classes, None if free else totals)
 
     def unit(self, X: FloatArray) -> FloatArray:
         """Points in coordinates of [0, 1]."""

@@ -144,7 +144,7 @@ class _Search:
         model, X, depth, n_levels = self.model, self.model.X, self.model.depth, self.n_levels
         weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
         classes = model.y[:, None].astype(np.float64)
-        task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, axis=False, classify=True, seed=0)
+        task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, None, classify=True, seed=0)
         grown = []
         for kind in ("cart", "balanced"):
             grown.append(starting_tree(task, kind, self.budget))

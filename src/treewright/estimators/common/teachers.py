@@ -1,0 +1,92 @@
+"""The parameter ``teacher`` of estimators: what may be given, and what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from treewright.data import Problem
+from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.search.teachers.teacher import TeacherMember, TeacherRecord
+from treewright.search.totals.scores import response_of
+from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
+
+__all__ = ["read_teacher", "teacher_state", "teaching_of"]
+
+
+def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
+    """What a teacher says, by the parameter of that name; None for the one that is made of the points themselves.
+
+    Parameters
+    ----------
+    teacher : "auto", classifier, regressor or array-like
+        An estimator is fitted on the labelled rows. An array has a label of each row, or a row of scores in the order
+        of the classes; those of labelled rows do not matter.
+    problem : Problem
+        The rows.
+    seed : int
+        Seed of an estimator that has none.
+    """
+    if isinstance(teacher, str) and teacher == "auto":
+        return None
+    if hasattr(teacher, "fit"):
+        if not is_regressor(teacher) and (not is_classifier(teacher) or response_of(type(teacher)) is None):
+            raise InvalidInputError(
+                f"teacher {type(teacher).__name__} must be a classifier with predict_proba or decision_function, "
+                "or a regressor"
+            )
+        return EstimatorTeaching(teacher, seed)
+    return _given(np.asarray(teacher), problem)
+
+
+def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
+    n, n_classes = len(problem.X), problem.n_classes
+    if told.ndim == 2:
+        if told.shape != (n, n_classes):
+            raise InvalidInputError(
+                f"teacher has shape {told.shape}; {n} rows and {n_classes} classes need {(n, n_classes)}"
+            )
+        table = told.astype(np.float64)
+        if not np.all(np.isfinite(table[problem.unlabelled])):
+            raise InvalidInputError("teacher has scores that are not finite, of unlabelled rows")
+        return GivenTeaching(table, "probabilities")
+    if told.shape != (n,):
+        raise InvalidInputError(f"teacher has shape {told.shape}; there are {n} rows")
+    hidden = told[problem.unlabelled]
+    known = {label: k for k, label in enumerate(problem.classes.tolist())}
+    numbers = np.array([known.get(label, -1) for label in hidden.tolist()], dtype=np.int64)
+    if np.any(numbers < 0):
+        strange = hidden[numbers < 0][0]
+        raise InvalidInputError(f"teacher has the label {strange!r} for an unlabelled row, which is not a class")
+    table = np.zeros((n, n_classes))
+    table[np.flatnonzero(problem.unlabelled), numbers] = 1.0
+    return GivenTeaching(table, "labels")
+
+
+# ---------------------------------------------------------------------- model files
+
+
+def teacher_state(record: TeacherRecord | None) -> dict[str, Any] | None:
+    """A record as plain data; what was not measured is None."""
+    if record is None:
+        return None
+    members = [
+        {"name": m.name, "share": m.share, "score": m.score if np.isfinite(m.score) else None} for m in record.members
+    ]
+    return {"name": record.name, "members": members, "refined": record.refined}
+
+
+def read_teacher(state: Any) -> TeacherRecord | None:
+    """The record of plain data."""
+    if state is None:
+        return None
+    try:
+        members = tuple(
+            TeacherMember(str(m["name"]), float(m["share"]), float("nan") if m["score"] is None else float(m["score"]))
+            for m in state["members"]
+        )
+        return TeacherRecord(str(state["name"]), members, float(state["refined"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"teacher cannot be read: {error}") from None

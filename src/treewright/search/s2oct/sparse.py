@@ -1,0 +1,166 @@
+"""The path from the sparsest taught tree upward: the smallest tree that has learned nearly all that there is to learn.
+
+A tree is there to be read. Each step of the path is a taught tree with more features a split, or more splits; its
+thresholds are where the totals are met. What a step has learned is the share of the unlabelled rows on which it agrees
+with the teacher, and of the labelled ones, together. The first step that meets the totals and has learned nearly as
+much as the best one is taken: what more terms would add is mostly what the teacher itself does not know. Splits of any
+number of features are for tables where no others meet the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.arrays import IntArray
+from treewright.budget import Budget
+from treewright.formulations import S2OCT
+from treewright.search.s2oct.right import right_planes
+from treewright.search.s2oct.survey import Survey
+from treewright.search.s2oct.taught import Manner, taught_planes
+from treewright.tree import Tree, n_split_weights, predict_labels, route
+from treewright.tree.structure import LEAF
+
+__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees"]
+
+_OWN = 3.0
+"""Weight of a labelled point, of a taught one 1."""
+PATH = ((1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (3, 1.0), (5, 1.0), (None, 1.0), (None, 0.2))
+"""Features of a split and price of one, from sparse to dense."""
+_NEARLY = 0.04
+"""Share of the rows by which a smaller tree may have learned less than the best one."""
+_LOSS = 0.01
+"""Share that a tree may lose if it gets all labels right for it."""
+_FEW = 0.01
+"""Leaves with a smaller share of the unlabelled rows, and no labelled one, are pruned where that costs nothing."""
+
+
+@dataclass(frozen=True)
+class SizedTree:
+    """A step of the path."""
+
+    tree: Tree
+    """In the units of the model, without what no point reaches."""
+    most: int | None
+    """Features that a split was allowed to have."""
+    missed: int
+    """Rows that would have to change class for the totals to hold."""
+    learned: float
+    """Share of what labels and teacher say that it gets right."""
+    wrong: int
+    """Labelled points that it gets wrong."""
+
+    @property
+    def terms(self) -> int:
+        """Features of its splits, summed up."""
+        return n_split_weights(self.tree)
+
+
+def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> list[SizedTree]:
+    """Taught trees from sparse to dense; at least one whatever the budget.
+
+    Parameters
+    ----------
+    survey : Survey
+        The points.
+    taught : ndarray of int, shape (n_unlabelled,)
+        Labels that the teacher gives.
+    seed : int
+        Seed of samples and starts.
+    budget : Budget
+        Ends the path early.
+    """
+    found = list[SizedTree]()
+    for most, price in PATH:
+        if found and budget.over:
+            break
+        if most is not None and most > max(1, survey.model.X.shape[1]):
+            continue
+        planes = taught_planes(survey, taught, Manner(most, _OWN, price), seed, budget)
+        found.append(measured(survey, planes.to_tree(survey.model.n_classes), taught, most))
+    return found
+
+
+def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> SizedTree:
+    """A tree made feasible and pruned, and what it has learned."""
+    model = survey.model
+    tree = pruned(model, model.repair(tree), taught)
+    known, hidden = predict_labels(tree, survey.X), predict_labels(tree, survey.hidden)
+    own, rows = _OWN * survey.weight / max(survey.weight.mean(), 1e-300), model.totals.rows
+    right = float(own @ (known == survey.y) + rows @ (hidden == taught))
+    learned = right / max(float(own.sum() + rows.sum()), 1e-300)
+    missed = int(model.totals.missed(hidden))
+    return SizedTree(tree, most, missed, learned, int(np.count_nonzero(known != survey.y)))
+
+
+def chosen_size(path: list[SizedTree]) -> SizedTree:
+    """The first tree of the path that comes as near to the totals as any and has learned nearly as much as the best."""
+    nearest = min(step.missed for step in path)
+    good = [step for step in path if step.missed == nearest]
+    # Whatever a split of many features agrees with, nobody reads it.
+    good = [step for step in good if step.most is not None] or good
+    enough = max(step.learned for step in good) - _NEARLY
+    return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
+
+
+def all_right(survey: Survey, step: SizedTree, taught: IntArray, seed: int, budget: Budget) -> SizedTree:
+    """The tree with all labelled points right and the totals met, if its features allow that at next to no loss."""
+    model = survey.model
+    if model.objective(step.tree) <= 0.0 or budget.over:
+        return step
+    planes = survey.stretched(survey.completed(step.tree))
+    support, rng = planes.omega != 0, np.random.default_rng(seed)
+    tree = right_planes(survey, planes, taught, rng, budget, support).to_tree(model.n_classes)
+    found = measured(survey, tree, taught, step.most)
+    good = model.objective(found.tree) <= 1e-9 and found.learned >= step.learned - _LOSS
+    return found if good and found.terms <= step.terms else step
+
+
+def pruned(model: S2OCT, tree: Tree, taught: IntArray | None = None) -> Tree:
+    """The tree without splits that nobody needs.
+
+    Splits that send all points one way, or to leaves of the same label, go. So do leaves that no labelled point and
+    hardly any other reaches, where the totals are met as well without them and, if `taught` is given, no fewer points
+    have the labels that they should have.
+    """
+    X, unlabelled = model.X, model.unlabelled
+    while True:
+        labels = predict_labels(tree, X)
+        missed = model.totals.missed(labels[unlabelled])
+        simpler = _without_one(model, tree, labels, missed, taught)
+        if simpler is None:
+            return tree
+        tree = simpler
+
+
+def _without_one(model: S2OCT, tree: Tree, labels: IntArray, missed: float, taught: IntArray | None) -> Tree | None:
+    """The tree without one of its lowest splits, None if it needs all of them."""
+    leaf, rows = route(tree, model.X), model.rows.astype(np.float64)
+    few = _FEW * rows.sum()
+    wanted = np.where(model.y >= 0, model.y, -1)
+    if taught is not None:
+        wanted[model.unlabelled] = taught
+    assert tree.labels is not None
+    for branch in tree.branches[::-1]:
+        sides = tree.left[branch], tree.right[branch]
+        if any(tree.left[side] != LEAF for side in sides):
+            continue
+        for lost, other in (sides, sides[::-1]):
+            label = tree.labels[other]
+            here = leaf == lost
+            same = tree.labels[lost] == label
+            if not same:
+                if np.any(model.y[here] >= 0) or rows[here].sum() > few:
+                    continue
+                new = np.where(here, label, labels)
+                if model.totals.missed(new[model.unlabelled]) > missed:
+                    continue
+                if taught is not None and rows @ (new == wanted) < rows @ (labels == wanted):
+                    continue
+            changed = tree.labels.copy()
+            changed[branch] = label
+            kept = np.ones(tree.n_nodes, dtype=bool)
+            kept[list(sides)] = False
+            return tree.with_leaves(tree.values, changed).collapsed(kept)
+    return None

@@ -1,0 +1,101 @@
+"""The automatic teacher as a classifier of scikit-learn, for whoever scores rows by one."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from treewright.arrays import FloatArray
+from treewright.budget import Budget
+from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.lesson import Lesson
+from treewright.search.teachers.teacher import TeacherRecord
+from treewright.search.totals.scores import ClassScores
+
+__all__ = ["TaughtScores", "TeacherClassifier"]
+
+
+class TeacherClassifier(ClassifierMixin, BaseEstimator):
+    """Extra trees, a random forest and a kernel machine or logistic regression, blended by how they order labels.
+
+    Where it is told of unlabelled rows and their totals (:meth:`learn`), members are refined on their own labels within
+    the totals if labels are few.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        Seed.
+
+    Examples
+    --------
+    >>> X, y = np.arange(20.0)[:, None], np.repeat(["a", "b"], 10)
+    >>> TeacherClassifier(random_state=0).fit(X, y).predict([[1.0], [18.0]]).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on labelled rows alone."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        classes, numbers = np.unique(y, return_inverse=True)
+        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return self.learn(Lesson(X, numbers, weight, X[:0], len(classes)), classes, Budget())
+
+    def learn(self, lesson: Lesson, classes: Any, budget: Budget) -> Self:
+        """Fit on labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        lesson : Lesson
+            The rows; each class has labels.
+        classes : ndarray of shape (n_classes,)
+            Labels of the classes.
+        budget : Budget
+            Ends the work early.
+        """
+        # Without rows to be labelled, scores are compared with those of the labelled ones.
+        told = lesson if len(lesson.hidden) else Lesson(lesson.X, lesson.y, lesson.weight, lesson.X, lesson.n_classes)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.classes_, self.n_features_in_ = np.asarray(classes), lesson.X.shape[1]
+        self.centre_, self.spread_ = told.spread
+        self.teacher_ = auto_teacher(told, seed, budget)
+        return self
+
+    @property
+    def record_(self) -> TeacherRecord:
+        """What it is made of, and how its members score."""
+        return self.teacher_.record
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict probabilities of the classes; with totals, as if all classes were equally frequent."""
+        check_is_fitted(self, "teacher_")
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        scores = self.teacher_.asked((rows - self.centre_) / self.spread_)
+        return np.asarray(softmax(self.teacher_.log_odds(scores), axis=1))
+
+    def predict(self, X: Any) -> Any:
+        """Predict classes."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def left_out_scores(self) -> FloatArray:
+        """Log-probabilities of the unlabelled rows, by classifiers that were not fitted to their labels."""
+        return np.asarray(log_softmax(self.teacher_.log_odds(self.teacher_.scores), axis=1))
+
+
+class TaughtScores(ClassScores):
+    """Scores of a teacher; of the rows to be labelled those that it gave before it knew their labels."""
+
+    def adapt(self, X: Any) -> FloatArray:
+        """Scores of the rows to be labelled, in the order in which it learned them."""
+        if not X.shape[0]:
+            return super().adapt(X)
+        table = self.classifier.left_out_scores()
+        self.floor = float(np.exp(table.min())) / 2
+        return np.asarray(table)

@@ -1,0 +1,114 @@
+"""What a teacher is to learn from, and what its scores say within the totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import PointTotals
+from treewright.search.totals.points import divide_points
+
+__all__ = ["Lesson", "ordered_pairs", "ranked"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Labelled and unlabelled points, numbers only, in any units.
+
+    Attributes
+    ----------
+    X, y, weight : ndarray
+        Labelled points, their class numbers and weights.
+    hidden : ndarray of shape (n_unlabelled, n_features)
+        Unlabelled points.
+    n_classes : int
+        Number of classes, those without labels included.
+    totals : PointTotals or None
+        Counts that the labels of the unlabelled points shall have, where they are known.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    hidden: FloatArray
+    n_classes: int
+    totals: PointTotals | None = None
+
+    def labels(self, scores: FloatArray) -> IntArray:
+        """Labels of the unlabelled points by their scores: within the totals, the largest ones where there are none."""
+        return scores.argmax(axis=1) if self.totals is None else divide_points(scores, self.totals)
+
+    @property
+    def present(self) -> IntArray:
+        """Classes that have labelled points."""
+        return np.unique(self.y)
+
+    def standardized(self) -> Lesson:
+        """The same with features of mean 0 and spread 1 over all points."""
+        centre, spread = self.spread
+        return Lesson(
+            (self.X - centre) / spread,
+            self.y,
+            self.weight,
+            (self.hidden - centre) / spread,
+            self.n_classes,
+            self.totals,
+        )
+
+    @property
+    def spread(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and spread of each feature over all points; a spread of 1 where it does not vary."""
+        n, n_all = len(self.X), len(self.X) + len(self.hidden)
+        mean = (self.X.sum(axis=0) + self.hidden.sum(axis=0)) / n_all
+        square = ((self.X - mean) ** 2).sum(axis=0)
+        for first in range(0, len(self.hidden), 100_000):  # a large table is not copied as a whole
+            square = square + ((self.hidden[first : first + 100_000] - mean) ** 2).sum(axis=0)
+        spread = np.sqrt(square / max(n, n_all))
+        return mean, np.where(spread > 0, spread, 1.0)
+
+
+def ranked(table: FloatArray) -> FloatArray:
+    """Each column as ranks in [0, 1), ties with their mean rank: scores of different classifiers become comparable.
+
+    Examples
+    --------
+    >>> ranked(np.array([[5.0], [1.0], [5.0], [9.0]])).ravel().tolist()
+    [0.375, 0.0, 0.375, 0.75]
+    """
+    n, ranks = len(table), np.empty(table.shape)
+    for k, column in enumerate(table.T):
+        order = np.argsort(column, kind="stable")
+        ordered = column[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        ends = np.append(starts[1:], n)
+        ranks[order, k] = np.repeat((starts + ends - 1) / 2.0, ends - starts) / max(1, n)
+    return ranks
+
+
+def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray, known: BoolArray | None = None) -> float:
+    """Share of pairs of labelled points, one of a class and one of another, that the scores order rightly.
+
+    It is the area under the ROC curve, each class against the others, averaged over the classes: how many labels each
+    class has, and so how biased a sample is by class, does not matter to it. NaN where there is one class only.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    >>> ordered_pairs(scores, np.array([0, 1, 1]), np.ones(3))
+    1.0
+    """
+    rows = np.flatnonzero(np.isfinite(scores).all(axis=1) if known is None else known)
+    areas = []
+    for k in np.unique(y[rows]):
+        mine = y[rows] == k
+        if mine.all():
+            continue
+        score, mass = scores[rows, k], weight[rows]
+        values, place = np.unique(score, return_inverse=True)
+        own = np.bincount(place, mass * mine, len(values))
+        others = np.bincount(place, mass * ~mine, len(values))
+        below = np.cumsum(others) - others
+        areas.append(float(own @ (below + 0.5 * others) / max(own.sum() * others.sum(), 1e-300)))
+    return float(np.mean(areas)) if areas else float("nan")

@@ -1,0 +1,162 @@
+"""The classifiers of a teacher, each fitted on as many points as its method takes in about a second.
+
+Points have features of unit spread. What there is no time for is left out, but never logistic regression where nothing
+else is there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+
+__all__ = ["MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag"]
+
+_KERNEL_POINTS = 3000
+"""Up to this many points a kernel machine is soon fitted."""
+_KERNEL_WORK = 3e9
+"""Products of features, pairs of points and pairs of classes that a kernel machine may take."""
+_LINEAR_CELLS = 3_000_000
+"""Points times features times classes that a logistic regression is fitted on."""
+_ITERATION_SECONDS = 1e-8
+"""What an iteration of it takes for each of these."""
+_FOREST_POINTS = 20_000
+"""Points that a forest is fitted on."""
+_BATCH = 10
+"""Trees that are added to it at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a classifier is fitted to."""
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    n_asked: int
+    """Points that it will be asked for."""
+    n_trees: int
+    """Trees of a forest."""
+    seed: int
+    n_jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted classifier."""
+
+    model: Any
+
+    @property
+    def classes(self) -> IntArray:
+        """Class numbers of its columns."""
+        return np.asarray(self.model.classes_)
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """Scores of points, a column for each class that it knows: probabilities, or a decision function."""
+        if isinstance(self.model, SVC):
+            raw = np.asarray(self.model.decision_function(X))
+            return np.column_stack([-raw, raw]) if raw.ndim == 1 else raw
+        return np.asarray(self.model.predict_proba(X))
+
+
+def linear(task: Task, budget: Budget) -> Fitted:
+    """Logistic regression, on a sample where points are many, in fewer steps where time is short."""
+    row = task.X.shape[1] * len(np.unique(task.y))
+    chosen = _some(task, max(100, _LINEAR_CELLS // row))
+    possible = min(budget.remaining, 1e6) / (_ITERATION_SECONDS * row * len(chosen))
+    model = LogisticRegression(max_iter=int(np.clip(possible, 10, 300)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(task.X[chosen], task.y[chosen], sample_weight=task.weight[chosen])
+    return Fitted(model)
+
+
+def kernel(task: Task, budget: Budget) -> Fitted | None:
+    """A support vector machine with a Gaussian kernel; None where there are too many points for it."""
+    if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y))):
+        return None
+    return Fitted(SVC(decision_function_shape="ovr").fit(task.X, task.y, task.weight))
+
+
+def extra_trees(task: Task, budget: Budget) -> Fitted:
+    """Extremely randomized trees: a few, and a few more as long as there is time."""
+    return _forest(ExtraTreesClassifier(0, random_state=task.seed, warm_start=True, n_jobs=task.n_jobs), task, budget)
+
+
+def random_forest(task: Task, budget: Budget) -> Fitted:
+    """A random forest, likewise."""
+    return _forest(RandomForestClassifier(0, random_state=task.seed, warm_start=True, n_jobs=task.n_jobs), task, budget)
+
+
+MEMBERS: dict[str, Callable[[Task, Budget], Fitted | None]] = {
+    "extra trees": extra_trees,
+    "random forest": random_forest,
+    "kernel machine": kernel,
+    "logistic regression": linear,
+}
+"""By name."""
+
+
+def kernel_fits(n_points: int, n_asked: int, n_features: int, n_classes: int) -> bool:
+    """Whether a kernel machine on so many points is soon fitted and asked."""
+    n_all = n_points + n_asked
+    work = float(n_points) * n_all * n_features + float(n_all) * n_classes**2 * 100.0
+    return n_points <= _KERNEL_POINTS and work <= _KERNEL_WORK
+
+
+def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
+    """Bootstrapped extra trees with leaves of three points at least, and their votes for points they were not grown on.
+
+    None where time was over before each point had a tree that did not see it. Points are not sampled.
+    """
+    settings = {"min_samples_leaf": 3, "bootstrap": True, "random_state": task.seed, "n_jobs": task.n_jobs}
+    model = ExtraTreesClassifier(task.n_trees, oob_score=False, **settings)
+    if budget.over:
+        return None
+    model.fit(task.X, task.y, sample_weight=task.weight)
+    votes, asked = np.zeros((len(task.X), len(model.classes_))), np.zeros(len(task.X))
+    for tree, drawn in zip(model.estimators_, model.estimators_samples_, strict=True):
+        left_out = np.ones(len(task.X), dtype=bool)
+        left_out[drawn] = False
+        votes[left_out] += tree.predict_proba(task.X[left_out])
+        asked += left_out
+    if not asked.all():
+        seen = asked == 0
+        votes[seen], asked[seen] = model.predict_proba(task.X[seen]), 1.0
+    return Fitted(model), votes / asked[:, None]
+
+
+def _forest(forest: ExtraTreesClassifier | RandomForestClassifier, task: Task, budget: Budget) -> Fitted:
+    chosen = _some(task, _FOREST_POINTS)
+    X, y, weight = task.X[chosen], task.y[chosen], task.weight[chosen]
+    for n_estimators in range(_BATCH, max(task.n_trees, _BATCH) + 1, _BATCH):
+        forest.set_params(n_estimators=n_estimators)
+        forest.fit(X, y, sample_weight=weight)
+        if budget.over:
+            break
+    return Fitted(forest)
+
+
+def _some(task: Task, most: int) -> IntArray:
+    """All points or, where there are more than `most`, a sample with as many of each class as there can be."""
+    y = task.y
+    if len(y) <= most:
+        return np.arange(len(y))
+    order = np.random.default_rng(task.seed).permutation(len(y))
+    # In the order of how many of its class come before a point.
+    by_class = order[np.argsort(y[order], kind="stable")]
+    counts = np.bincount(y)
+    before = np.empty(len(y), dtype=np.int64)
+    before[by_class] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(np.argsort(before, kind="stable")[:most])

@@ -1,0 +1,157 @@
+"""Teachers: scores and labels of unlabelled points that a tree can learn from, and how good they are likely to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.search.teachers.lesson import Lesson, ranked
+from treewright.search.teachers.members import Fitted
+
+__all__ = ["Teacher", "TeacherMember", "TeacherRecord", "Voter"]
+
+_NOISE = 0.05
+"""Of the range of the scores, for variety."""
+
+
+@dataclass(frozen=True)
+class TeacherMember:
+    """One of the classifiers of a teacher."""
+
+    name: str
+    share: float
+    """Of the scores of the teacher."""
+    score: float
+    """Share of pairs of labels left out that it orders rightly, NaN where that was not measured."""
+
+
+@dataclass(frozen=True)
+class TeacherRecord:
+    """What a teacher was and how it scored.
+
+    Attributes
+    ----------
+    name : str
+        "auto", "labels", "probabilities", or the class of the estimator.
+    members : tuple of TeacherMember
+        What it was made of.
+    refined : float
+        Share of the scores that come from classifiers fitted again on all rows, the unlabelled ones with the labels so
+        far within the totals.
+
+    Examples
+    --------
+    >>> print(TeacherRecord("auto", (TeacherMember("extra trees", 1.0, 0.91),), 0.25))
+    auto: extra trees (orders 91.0 % of pairs of labels left out rightly), a quarter refined on its own labels
+    """
+
+    name: str
+    members: tuple[TeacherMember, ...] = ()
+    refined: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """Share of pairs of labels left out that its members order rightly, on average; NaN if not measured."""
+        known = [(m.share, m.score) for m in self.members if np.isfinite(m.score) and m.share > 0]
+        return float(np.average([s for _, s in known], weights=[w for w, _ in known])) if known else float("nan")
+
+    def __str__(self) -> str:
+        if not self.members:
+            return self.name
+        parts = []
+        for m in self.members:
+            share = "" if len(self.members) == 1 else f"{m.share:.0%} "
+            known = f" (orders {m.score:.1%} of pairs of labels left out rightly)" if np.isfinite(m.score) else ""
+            parts.append(f"{share}{m.name}{known}".replace("%)", " %)").replace("% of", " % of"))
+        words = {0.25: "a quarter", 0.5: "half", 1.0: "all"}
+        share = next((word for value, word in words.items() if abs(value - self.refined) < 0.05), f"{self.refined:.0%}")
+        refined = f", {share} refined on its own labels" if self.refined >= 0.005 else ""
+        return f"{self.name}: {', '.join(parts)}{refined}"
+
+
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """A fitted classifier of a teacher, and what its scores mean among those of the unlabelled points."""
+
+    fitted: Fitted
+    share: float
+    """Of the scores of the teacher."""
+    reference: FloatArray | None
+    """Scores of the unlabelled points, each column sorted, by which others become ranks; None for probabilities."""
+
+    def scores(self, X: FloatArray, n_classes: int) -> FloatArray:
+        """Scores of points with features of unit spread; classes that it does not know have 0."""
+        raw, table = self.fitted.scores(X), np.zeros((len(X), n_classes))
+        if self.reference is not None:
+            columns = zip(self.reference.T, raw.T, strict=True)
+            raw = np.column_stack([_rank_among(known, values) for known, values in columns])
+        table[:, self.fitted.classes] = raw
+        return table
+
+
+def _rank_among(known: FloatArray, values: FloatArray) -> FloatArray:
+    """Share of sorted numbers that are below each value, half of those that are equal counted."""
+    below, upto = np.searchsorted(known, values), np.searchsorted(known, values, side="right")
+    return np.asarray((below + upto) / (2.0 * max(1, len(known))))
+
+
+@dataclass(eq=False)
+class Teacher:
+    """Scores of the unlabelled points, comparable between points and, without totals, between classes.
+
+    Attributes
+    ----------
+    lesson : Lesson
+        The points.
+    scores : ndarray of shape (n_unlabelled, n_classes)
+        How well each class fits.
+    record : TeacherRecord
+        What it was.
+    parts : list of ndarray
+        Scores that it is a mixture of.
+    voters : list of Voter
+        Classifiers that can be asked for other points; empty where scores were given.
+    slope : float
+        By how much the log-odds of a class rise with those of its rank, as labels left out say.
+    """
+
+    lesson: Lesson
+    scores: FloatArray
+    record: TeacherRecord
+    parts: list[FloatArray] = field(default_factory=list)
+    voters: list[Voter] = field(default_factory=list)
+    slope: float = 1.0
+
+    @classmethod
+    def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
+        """Of scores that somebody gave."""
+        return cls(lesson, np.asarray(table if lesson.totals is None else ranked(table)), TeacherRecord(name))
+
+    def labels(self) -> IntArray:
+        """The most likely labels within the totals."""
+        return self.lesson.labels(self.scores)
+
+    def varied(self, rng: np.random.Generator) -> IntArray:
+        """Labels from a random mixture of the scores, for variety."""
+        tables = [self.scores, *self.parts]
+        share = rng.dirichlet(np.ones(len(tables)))
+        mixed: Any = sum(s * table for s, table in zip(share, tables, strict=True))
+        return self.lesson.labels(mixed + _NOISE * rng.normal(size=self.scores.shape))
+
+    def asked(self, X: FloatArray) -> FloatArray:
+        """Scores of other points, in the units of the lesson."""
+        table = np.zeros((len(X), self.lesson.n_classes))
+        for voter in self.voters:
+            table += voter.share * voter.scores(X, self.lesson.n_classes)
+        return table
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
+        least = 0.5 / (len(self.scores) + 1.0)
+        inside = np.clip(scores, least, 1.0 - least)
+        if self.lesson.totals is None:
+            return np.asarray(np.log(inside))
+        return np.asarray(self.slope * (np.log(inside) - np.log1p(-inside)) / 2.0)

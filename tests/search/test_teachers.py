@@ -1,0 +1,248 @@
+"""Teachers: labels within totals, whatever there is to learn from; ranks and areas against scipy and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
+
+from treewright.budget import Budget
+from treewright.data import PointTotals
+from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
+from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
+from treewright.search.teachers.members import _some as some_of
+from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
+
+
+def exact(*counts):
+    return PointTotals(np.ones((int(np.sum(counts)), 1)), [list(counts)], [list(counts)])
+
+
+def blobs(sizes, labelled, seed=0):
+    """Clouds far from each other, the first rows of some of them labelled: a lesson and the truth about the others."""
+    rng = np.random.default_rng(seed)
+    centre = 9.0 * np.eye(len(sizes), 3)
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    X = centre[truth] + rng.normal(size=(len(truth), 3))
+    first = np.concatenate([np.flatnonzero(truth == k)[:m] for k, m in enumerate(labelled)])
+    known = np.isin(np.arange(len(truth)), first)
+    hidden = np.bincount(truth[~known], minlength=len(sizes))
+    lesson = Lesson(X[known], truth[known], np.ones(known.sum()), X[~known], len(sizes), exact(*hidden))
+    return lesson, truth[~known]
+
+
+def over():
+    budget = Budget(None)
+    budget.stop()
+    return budget
+
+
+def counts(labels, lesson):
+    return np.bincount(labels, minlength=lesson.n_classes).tolist()
+
+
+# ---------------------------------------------------------------------- ranks and areas
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(-3, 3)))
+@settings(deadline=None, max_examples=60)
+def test_ranks_are_those_of_scipy(table):
+    expected = (rankdata(table, axis=0) - 1.0) / len(table)
+    assert np.allclose(ranked(table), expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ordered_pairs_are_the_area_under_the_curve(n_classes, weighted):
+    rng = np.random.default_rng(n_classes)
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 40))
+    scores = rng.integers(0, 6, (len(y), n_classes)) / 5.0  # many ties
+    weight = rng.uniform(0.5, 3.0, len(y)) if weighted else np.ones(len(y))
+    each = [roc_auc_score(y == k, scores[:, k], sample_weight=weight) for k in range(n_classes)]
+    assert ordered_pairs(scores, y, weight) == pytest.approx(np.mean(each))
+
+
+def test_ordered_pairs_leave_out_what_has_no_score_and_know_when_they_know_nothing():
+    scores, y = np.array([[0.9, 0.1], [np.nan, 0.0], [0.2, 0.8]]), np.array([0, 0, 1])
+    assert ordered_pairs(scores, y, np.ones(3)) == 1.0
+    assert ordered_pairs(scores[::-1], y, np.ones(3)) == 0.0
+    assert np.isnan(ordered_pairs(scores, np.zeros(3, dtype=int), np.ones(3)))
+    assert np.isnan(ordered_pairs(np.full((3, 2), np.nan), y, np.ones(3)))
+
+
+def test_points_are_standardized_together():
+    lesson, _ = blobs([30, 10], [4, 2])
+    found = lesson.standardized()
+    every = np.vstack([found.X, found.hidden])
+    assert np.allclose(every.mean(axis=0), 0.0) and np.allclose(every.std(axis=0), 1.0)
+    flat = Lesson(np.ones((2, 1)), np.array([0, 1]), np.ones(2), np.ones((3, 1)), 2).standardized()
+    assert np.all(flat.X == 0) and np.all(flat.hidden == 0)
+
+
+# ---------------------------------------------------------------------- labels within totals
+
+
+@pytest.mark.parametrize("time", [Budget, over])
+@pytest.mark.parametrize(
+    ("sizes", "labelled"),
+    [((30, 20), (3, 3)), ((20, 20, 8), (3, 3, 2)), ((25, 15, 5), (3, 3, 0)), ((20, 12), (4, 0)), ((15, 9), (1, 1))],
+    ids=["two", "three", "one without labels", "labels of one", "a label each"],
+)
+def test_labels_meet_the_totals_and_find_clouds(sizes, labelled, time):
+    lesson, truth = blobs(sizes, labelled)
+    teacher = auto_teacher(lesson, 0, time())
+    wanted = np.bincount(truth, minlength=len(sizes)).tolist()
+    assert counts(teacher.labels(), lesson) == wanted
+    assert np.array_equal(teacher.labels(), truth)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        assert counts(teacher.varied(rng), lesson) == wanted
+    sure = teacher.certainty()
+    assert sure.shape == truth.shape and np.all((sure > 0) & (sure <= 1))
+
+
+def test_totals_of_groups_and_points_of_several_rows():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 2
+    X[y == 1] += 3.0
+    hidden = rng.normal(size=(20, 2)) + 1.5
+    size = np.zeros((20, 2), dtype=int)
+    size[np.arange(20), np.arange(20) % 2] = 1 + np.arange(20) // 2 % 2
+    rows = size.sum(axis=0)
+    positive = np.array([4, 9])
+    wanted = np.column_stack([rows - positive, positive])
+    lesson = Lesson(X, y, np.ones(12), hidden, 2, PointTotals(size, wanted, wanted))
+    labels = auto_teacher(lesson, 0, Budget()).labels()
+    assert (size[labels == 1].sum(axis=0)).tolist() == [4, 9]
+
+
+def test_without_totals_labels_are_those_of_the_largest_scores():
+    lesson, truth = blobs([20, 15, 10], [3, 3, 3])
+    free = Lesson(lesson.X, lesson.y, lesson.weight, lesson.hidden, 3)
+    teacher = auto_teacher(free, 0, Budget())
+    assert np.array_equal(teacher.labels(), teacher.scores.argmax(axis=1))
+    assert np.array_equal(teacher.labels(), truth)
+    assert teacher.record.refined == 0.0
+    assert "kernel machine" not in [member.name for member in teacher.record.members]  # its scores are no shares
+
+
+def test_without_unlabelled_points_there_is_nothing_to_say():
+    lesson = Lesson(np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0))
+    teacher = auto_teacher(lesson, 0, Budget())
+    assert teacher.labels().shape == (0,) and teacher.certainty().shape == (0,)
+
+
+def test_weights_decide_what_is_learned():
+    """Two labels at each of two places contradict each other, and the heavier ones win."""
+    X = np.repeat([[0.0], [1.0]], 6, axis=0)
+    y = np.tile([0, 1], 6)
+    hidden = np.repeat([[0.0], [1.0]], [4, 4], axis=0)
+    for heavy in (0, 1):
+        weight = np.where((X[:, 0] == 0) == (y == heavy), 9.0, 1.0)
+        labels = auto_teacher(Lesson(X, y, weight, hidden, 2, exact(4, 4)), 0, Budget()).labels()
+        assert labels.tolist() == [heavy] * 4 + [1 - heavy] * 4
+
+
+def test_a_class_counts_as_much_as_another_however_many_labels_it_has():
+    """A sample with ten times as many labels of class 1, cut at the true total: half of an even line."""
+    X = np.concatenate([np.linspace(0, 4.0, 4), np.linspace(5.5, 9.5, 40)])[:, None]
+    y = np.repeat([0, 1], [4, 40])
+    hidden = np.linspace(0.05, 9.45, 40)[:, None]
+    labels = auto_teacher(Lesson(X, y, np.ones(44), hidden, 2, exact(20, 20)), 0, Budget()).labels()
+    assert np.mean(labels == (hidden[:, 0] > 4.75)) >= 0.95
+
+
+def test_the_same_seed_gives_the_same_teacher():
+    lesson, _ = blobs([30, 20], [4, 4], seed=2)
+    noisy = Lesson(lesson.X / 9, lesson.y, lesson.weight, lesson.hidden / 9, 2, lesson.totals)
+    first, second = (auto_teacher(noisy, 5, Budget()) for _ in range(2))
+    assert np.array_equal(first.scores, second.scores)
+    assert str(first.record) == str(second.record)
+    varied = [teacher.varied(np.random.default_rng(1)) for teacher in (first, second)]
+    assert np.array_equal(*varied)
+
+
+def test_without_time_logistic_regression_alone_is_there():
+    lesson, _ = blobs([30, 20, 10], [4, 4, 4])
+    record = auto_teacher(lesson, 0, over()).record
+    assert [member.name for member in record.members] == ["logistic regression"]
+    assert record.refined == 0.0 and np.isnan(record.score)
+
+
+# ---------------------------------------------------------------------- what it says of itself
+
+
+def test_shares_add_up_and_better_members_have_larger_ones():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    lesson = Lesson(X, y, np.ones(60), rng.normal(size=(40, 4)), 2, exact(20, 20))
+    record = auto_teacher(lesson, 0, Budget()).record
+    assert record.name == "auto" and sum(m.share for m in record.members) == pytest.approx(1.0)
+    by_score = sorted(record.members, key=lambda m: m.score)
+    assert [m.share for m in by_score] == sorted(m.share for m in record.members)
+    assert min(m.score for m in record.members) <= record.score <= max(m.score for m in record.members)
+    assert all(m.name in str(record) for m in record.members)
+
+
+def test_the_share_of_refined_scores_falls_with_the_labels():
+    shares = []
+    for labelled in (4, 20, 60):
+        lesson, _ = blobs([labelled + 10, labelled + 10], [labelled, labelled])
+        shares.append(auto_teacher(lesson, 0, Budget()).record.refined)
+    assert 1.0 > shares[0] > shares[1] > shares[2] > 0.0
+
+
+def test_the_score_is_the_mean_by_shares_of_those_that_were_measured():
+    nan = float("nan")
+    members = (TeacherMember("a", 0.25, 0.8), TeacherMember("b", 0.5, nan), TeacherMember("c", 0.25, 0.6))
+    assert TeacherRecord("auto", members).score == pytest.approx(0.7)
+    assert np.isnan(TeacherRecord("auto", members[1:2]).score) and np.isnan(TeacherRecord("labels").score)
+    assert str(TeacherRecord("labels")) == "labels"
+
+
+def test_told_scores_become_ranks_where_there_are_totals():
+    lesson = Lesson(np.zeros((1, 1)), np.array([0]), np.ones(1), np.arange(4.0)[:, None], 2, exact(1, 3))
+    told = Teacher.told(lesson, np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]), "probabilities")
+    assert told.labels().tolist() == [1, 1, 0, 1]
+    assert told.record.name == "probabilities" and told.record.members == ()
+
+
+# ---------------------------------------------------------------------- members
+
+
+def test_samples_of_many_points_have_as_many_of_each_class_as_there_can_be():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [5, 50, 500]))
+    task = Task(rng.normal(size=(555, 2)), y, np.ones(555), 3, 10, 0)
+    assert np.bincount(y[some_of(task, 65)]).tolist() == [5, 30, 30]
+    assert some_of(task, 555).tolist() == list(range(555))
+
+
+@pytest.mark.parametrize("name", list(MEMBERS))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_have_a_column_for_each_class_they_know(name, n_classes):
+    rng = np.random.default_rng(0)
+    classes = np.arange(n_classes) * 2  # the classes between have no labels
+    y = np.repeat(classes, 6)
+    X = 6.0 * np.eye(5)[y, :2] + rng.normal(size=(len(y), 2)) if n_classes == 2 else rng.normal(size=(len(y), 2))
+    fitted = MEMBERS[name](Task(X, y, np.ones(len(y)), 4, 10, 0), Budget())
+    assert fitted.classes.tolist() == classes.tolist()
+    scores = fitted.scores(X)
+    assert scores.shape == (len(y), n_classes) and np.all(np.isfinite(scores))
+
+
+def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():
+    """Labels by lot: trees that have seen a point would know it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    fitted, votes = out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), Budget())
+    assert np.allclose(votes.sum(axis=1), 1.0)
+    assert abs(np.mean(votes.argmax(axis=1) == y) - 0.5) < 0.12
+    assert np.mean(fitted.scores(X).argmax(axis=1) == y) > 0.7
+    assert out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), over()) is None
