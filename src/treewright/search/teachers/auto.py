@@ -30,7 +30,7 @@ __all__ = ["auto_teacher"]
 
 _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
-_ASKED_VOTES = 3e7
+_ASKED_VOTES = 1e7
 """Votes of trees for points that are asked for: fewer trees where there are many points."""
 _FOLDS, _FOLD_POINTS = 5, 2000
 """Folds of labelled points, and most points in them."""
