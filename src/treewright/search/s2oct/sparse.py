@@ -4,7 +4,7 @@ A tree is there to be read. Each step of the path is a taught tree with more fea
 thresholds are where the totals are met. What a step has learned is the share of the unlabelled rows on which it agrees
 with the teacher, and of the labelled ones, together. The first step that meets the totals and has learned nearly as
 much as the best one is taken: what more terms would add is mostly what the teacher itself does not know. Splits of any
-number of features are for tables where no others meet the totals.
+number of features are for tables where no others meet the totals and learn much.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ PATH = ((1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (3, 1.0), (5, 1.0), (None, 1.0),
 """Features of a split and price of one, from sparse to dense."""
 _NEARLY = 0.04
 """Share of the rows by which a smaller tree may have learned less than the best one."""
+_TOO_LITTLE = 0.1
+"""Share by which trees of few features must have learned less for one of many to be taken."""
 _LOSS = 0.01
 """Share that a tree may lose if it gets all labels right for it."""
 _FEW = 0.01
@@ -98,8 +100,10 @@ def chosen_size(path: list[SizedTree]) -> SizedTree:
     """The first tree of the path that comes as near to the totals as any and has learned nearly as much as the best."""
     nearest = min(step.missed for step in path)
     good = [step for step in path if step.missed == nearest]
-    # Whatever a split of many features agrees with, nobody reads it.
-    good = [step for step in good if step.most is not None] or good
+    # Whatever a split of many features agrees with, nobody reads it; unless the others have learned far less.
+    short = [step for step in good if step.most is not None]
+    if short and max(step.learned for step in short) >= max(step.learned for step in good) - _TOO_LITTLE:
+        good = short
     enough = max(step.learned for step in good) - _NEARLY
     return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
 

@@ -172,4 +172,4 @@ def taught_planes(
     tree = School(survey, taught, manner, seed).tree(budget) if start is None else start
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
-    return Levelling(survey, taught, worth, np.random.default_rng(seed), budget).level(planes)
+    return Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most).level(planes)
