@@ -76,7 +76,7 @@ def test_no_split_has_more_terms_than_allowed(most):
 
 
 def test_the_default_has_few_terms_and_meets_the_totals():
-    X, truth, y = survey(n=150, p=8)
+    X, truth, y = survey(n=150, p=8, labelled=60)
     model = fit(X, y, totals=counted(truth, y))
     assert sum(row["deviation"] for row in model.totals_) == 0
     assert terms(model.tree_).mean() < 5

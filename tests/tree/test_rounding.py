@@ -58,6 +58,16 @@ def test_numbers_are_as_short_as_rows_allow():
     assert digits(float(found.threshold[0])) <= 2 and 1.0 < found.threshold[0] < 2.0
 
 
+@pytest.mark.parametrize("weight", [0.29, 0.31])
+def test_no_side_hangs_on_a_rounding_error(weight):
+    """With a weight of 0.3 both rows are at 0.46, but for the last digit of the sums."""
+    X = np.array([[1.7, -1.1, -1.3], [2.2, 1.2, -3.0]])
+    tree = Tree.stump([1.0, weight, 0.7], 0.46, np.eye(2))
+    found = rounded_tree(tree, X)
+    assert np.array_equal(route(found, X), route(tree, X))
+    assert np.abs(X @ found.weights[0] - found.threshold[0]).min() > 1e-3
+
+
 def test_a_weight_that_moves_no_row_goes():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.r_[np.arange(5.0), 10 + np.arange(5.0)], rng.normal(size=10)])
