@@ -91,7 +91,7 @@ ROWS = {
         "laptao-cpu_act": 3 * (7 * 6 + 1) * 15 + 3 * 6 * 10 + 2 * 6 * 5,
         "laptao-scale": 4 * 2,
     },
-    "laptao_tables": {"laptao-tables": 31 * 14 * 2},
+    "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 5 * 5 * 4},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
