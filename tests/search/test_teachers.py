@@ -104,8 +104,6 @@ def test_labels_meet_the_totals_and_find_clouds(sizes, labelled, time):
     rng = np.random.default_rng(0)
     for _ in range(3):
         assert counts(teacher.varied(rng), lesson) == wanted
-    sure = teacher.certainty()
-    assert sure.shape == truth.shape and np.all((sure > 0) & (sure <= 1))
 
 
 def test_totals_of_groups_and_points_of_several_rows():
@@ -136,7 +134,7 @@ def test_without_totals_labels_are_those_of_the_largest_scores():
 def test_without_unlabelled_points_there_is_nothing_to_say():
     lesson = Lesson(np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0))
     teacher = auto_teacher(lesson, 0, Budget())
-    assert teacher.labels().shape == (0,) and teacher.certainty().shape == (0,)
+    assert teacher.labels().shape == (0,)
 
 
 def test_weights_decide_what_is_learned():
