@@ -25,7 +25,7 @@ _TURNS, _TURN = 16, (0.05, 0.5)
 """Directions near to a node's own that are tried, and how far they are turned."""
 _ADDED = (0.02, 0.2)
 """What one more feature moves points by, as a share of what the direction does."""
-_CELLS = 20_000_000
+_CELLS = 4_000_000
 """Points times directions times nodes that a round may look at; fewer directions where there are more."""
 
 

@@ -31,13 +31,14 @@ from treewright.tree.complete import Planes
 
 __all__ = ["Manner", "School", "taught_planes"]
 
-_POINTS = 20_000
+_POINTS = 8_000
 """Taught points that a tree is fitted to; where there are more, a sample of them."""
 _HEAVIER = 3.0
 """How much more labelled points weigh once a tree has them wrong."""
 _PASSES = 8
 """Passes over the nodes."""
-_RANDOM_STARTS = 3
+_RANDOM_STARTS, _FEW_POINTS = 3, 3000
+"""Random starts, and points above which there is one of them only."""
 _FITTING = 0.5
 """Share of the time that is left in which a tree is fitted; its thresholds need time too."""
 
@@ -147,7 +148,7 @@ class School:
             one_hot = sparse.csr_array((np.ones(n), (np.arange(n), self.y)), shape=(n, n_classes))
             yield balanced_tree(self.X, one_hot, self.weight, depth, self.manner.price, budget, 1, self.seed)
         rng = np.random.default_rng(self.seed)
-        for _ in range(_RANDOM_STARTS):
+        for _ in range(_RANDOM_STARTS if n <= _FEW_POINTS else 1):
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
