@@ -2,8 +2,8 @@
 
 Tables of less than 200 rows are left out; of more than 3000, so many are drawn. A third of the rows is for testing; of
 the others 5 % are labelled, at least 20. "Labels of a forest" is TAO on all rows, those without a label having what a
-random forest on the labels says of them. "The better one" is LapTAO or oblique-lbl, by errors of label propagation and
-oblique-lbl in five folds of the labels.
+random forest on the labels says of them; trees that are "taught" have ``teacher="auto"``. "The better one" is LapTAO or
+oblique-lbl, by errors of label propagation and oblique-lbl in five folds of the labels.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ METHODS = (
     laptao("label propagation + kNN", estimator="graph"),
     Method("the better one", TheBetterOne, per_instance={"lap": lap, "tao": tao}),
     Method("oblique, labels of a forest", LabelsOfAForest, per_instance={"tree": tao}),
+    Method("oblique, taught", TAOClassifier, {**TREE, "teacher": "auto"}),
+    laptao("LapTAO, taught", teacher="auto"),
     laptao("LapCART", estimator="cart"),
     self_training("oblique-self", tao),
     self_training("axis-self", cart),

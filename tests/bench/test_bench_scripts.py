@@ -61,8 +61,8 @@ def folder(tmp_path_factory):
     for name in OCTSVM:
         add(name, "OCTSVM", f"octsvm/{name}.tsv.gz", 60, 3, 2)
     for file in ("mnist_train", "mnist_test"):
-        add(file, "LapTAO", f"laptao/{file}.tsv.gz", 300, 12, 10)
-    add("cpu_act", "LapTAO", "laptao/cpu_act.tsv.gz", 300, 4, 0)
+        add(file, "LapTAO", f"laptao/{file}.tsv.gz", 160, 12, 10)
+    add("cpu_act", "LapTAO", "laptao/cpu_act.tsv.gz", 160, 4, 0)
     (path / "MANIFEST.tsv").write_text("\n".join(lines) + "\n")
     return path
 
@@ -91,7 +91,7 @@ ROWS = {
         "laptao-cpu_act": 3 * (7 * 6 + 1) * 15 + 3 * 6 * 10 + 2 * 6 * 5,
         "laptao-scale": 4 * 2,
     },
-    "laptao_tables": {"laptao-tables": 31 * 14 * 2},
+    "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 5 * 5 * 4},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
@@ -121,7 +121,7 @@ def test_every_comparison_is_there(name, folder, monkeypatch):
 def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)
     options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
-    limit = ["--time-limit", "0.3"] if name.startswith(("s2oct", "c2rf", "svm1odt", "octsvm")) else []
+    limit = ["--time-limit", "0.1"] if name.startswith(("s2oct", "c2rf", "svm1odt", "octsvm")) else []
     code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit])
     rows = Store(tmp_path / "rows.jsonl").rows()
     assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0

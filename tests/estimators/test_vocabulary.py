@@ -27,6 +27,7 @@ FITS = [
     tw.TAORegressor(max_depth=2),
     tw.LapTAOClassifier(max_depth=2, max_iter=1),
     tw.LapTAOClassifier(max_depth=2, max_iter=1, n_estimators=2),
+    tw.LapTAOClassifier(estimator="graph", teacher=LogisticRegression()),
     tw.LapTAORegressor(estimator="graph"),
     tw.LapTAORegressor(estimator=Ridge(), max_iter=1),
     tw.LapSVMClassifier(),

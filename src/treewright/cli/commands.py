@@ -34,6 +34,7 @@ from treewright.data.table import (
 from treewright.estimators.common.files import plain_parameters
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.registry import SHORT_NAMES
+from treewright.estimators.tao import TAOClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.files import replacing
 from treewright.names import printable
@@ -68,7 +69,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
         look=lambda first: _check_columns(first, args, native),
     )
     y = _labels(table, args.target)
-    semi_supervised = "unlabeled" in estimator.get_params(deep=False)
+    semi_supervised = _takes_unlabelled(estimator)
     if semi_supervised:
         y = _without_mark(y, estimator, args)
     totals, groups = _totals(args, table, y)
@@ -422,6 +423,12 @@ def _divided_columns(
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
     return model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args), args.id)
+
+
+def _takes_unlabelled(estimator: Any) -> bool:
+    """Whether rows without a label are of use to an estimator; to TAO only if it has a teacher."""
+    parameters = estimator.get_params(deep=False)
+    return "unlabeled" in parameters and not (isinstance(estimator, TAOClassifier) and estimator.teacher is None)
 
 
 def _check_weight(table: Table, name: str) -> None:

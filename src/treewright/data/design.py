@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.data.reduction import Sample
 
-__all__ = ["Design"]
+__all__ = ["Design", "design_of"]
 
 _DENSE_CELLS = 50_000_000
 """Tables with more cells are sparse."""
@@ -77,3 +78,10 @@ class Design:
         columns = first[categorical[features]] + codes[rows, features].astype(np.int64)
         entries = np.full(len(rows), np.sqrt(0.5), dtype=X.dtype)
         return sparse.csr_array((entries, (rows, columns)), shape=(X.shape[0], int(self.n_levels.sum())))
+
+
+def design_of(points: Sample) -> Design | None:
+    """What makes numbers of points, for distances; None where they are numbers already."""
+    if sparse.issparse(points.X) or (points.n_levels is None and not np.isnan(points.X.min(initial=0.0))):
+        return None
+    return Design.of(points.X, points.weight, points.n_levels)

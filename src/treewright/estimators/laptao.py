@@ -25,12 +25,14 @@ from treewright.estimators.common.model import (
 )
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
+from treewright.estimators.common.teachers import TaughtModel, teaching_of
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import GraphSettings
 from treewright.search.laptao.rounds import Round
 from treewright.training.laptao import LapTAOFit, LapTAOSettings, SmoothModel, train_laptao
+from treewright.training.lessons import Lessons
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
 
@@ -152,7 +154,13 @@ class LapTAOModel(GraphModel, TAOModel):
             )
 
     def _found_by(
-        self, given: Given, Y: FloatArray, weight: FloatArray, labelled: BoolArray, budget: Budget
+        self,
+        given: Given,
+        Y: FloatArray,
+        weight: FloatArray,
+        labelled: BoolArray,
+        budget: Budget,
+        lessons: Lessons | None = None,
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
         rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
@@ -160,7 +168,7 @@ class LapTAOModel(GraphModel, TAOModel):
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_print_round), is_classifier(self)
         with budget.stop_on_interrupt():
-            found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start)
+            found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start, lessons)
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
         return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
@@ -200,7 +208,7 @@ class LapTAOModel(GraphModel, TAOModel):
 
 
 @estimator
-class LapTAOClassifier(LapTAOModel, TreeClassifier):
+class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     r"""Classification tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
 
     Lowers
@@ -222,6 +230,11 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
         method. Without meaning for ``estimator="graph"``.
     trust_weight : float
         Weight of such a label, relative to a given one.
+    teacher
+    teacher_weight : float or "auto"
+        Weight of what the teacher says of an unlabelled row, relative to a given label: 0 is the graph alone, with 10
+        the tree follows the teacher. "auto" is the weight with which labels smoothed along the graph tell most of the
+        labels left out in five folds; 1 where the teacher is an array, which may have seen all of them.
     estimator : {"tao", "cart", "graph"} or regressor
         The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
         being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
@@ -236,6 +249,9 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     transduction_ : ndarray
         Labels of all training rows: those given, and for the others those smoothed along the graph, which on these rows
         are often more accurate than the tree.
+    teacher_
+    teacher_weight_ : float
+        Weight of what the teacher says that was used; only with a teacher.
     objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
@@ -262,12 +278,22 @@ class LapTAOClassifier(LapTAOModel, TreeClassifier):
     gamma: float = parameter(default=0.1, allowed=[Interval(Real, 0, None, closed="neither")])
     trust: float = parameter(default=0.9, allowed=[Interval(Real, 0, 1, closed="both")])
     trust_weight: float = parameter(default=0.3, allowed=[Interval(Real, 0, None, closed="neither")])
+    teacher_weight: float | str = parameter(
+        default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+    )
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
+
+    _sometimes = (*LapTAOModel._sometimes, "teacher_", "teacher_weight_")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
-        Y = np.eye(problem.n_classes)[np.maximum(problem.y, 0)]
-        found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget)
+        Y, lessons = np.eye(problem.n_classes)[np.maximum(problem.y, 0)], None
+        if self.teacher is not None:
+            teaching = teaching_of(self.teacher, problem, self._seed())
+            lessons = Lessons(problem.classes, teaching, self.teacher_weight)
+        found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget, lessons)
+        if found.taught is not None:
+            fitted |= {"teacher_": found.taught.teacher, "teacher_weight_": found.taught.weight}
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
         return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 

@@ -10,19 +10,26 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
 from treewright.estimators.common.mixed import MixedModel, levels_of
-from treewright.estimators.common.model import Given, TimedModel, class_weighted, settings_of
+from treewright.estimators.common.model import (
+    Given,
+    TimedModel,
+    class_weighted,
+    semi_supervised_problem,
+    settings_of,
+)
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
+from treewright.estimators.common.teachers import TaughtModel, teaching_of
 from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
-from treewright.training.tao import TAOSettings, train_tao
+from treewright.training.tao import TAOFit, TAOSettings, train_tao, train_taught_tao
 from treewright.tree import Tree
 
 __all__ = ["TAOClassifier", "TAORegressor"]
@@ -92,12 +99,15 @@ class TAOModel(MixedModel, TimedModel):
     def _trained_on(
         self, given: Given, y: Any, weight: FloatArray, n_classes: int | None, budget: Budget
     ) -> tuple[FitRecord, dict[str, Any]]:
-        rows = Sample.of(given.X, y, weight, levels_of(given.noted))
-        start = self._given_mixed_tree(given.noted, self.max_split_features)
-        settings = settings_of(self, TAOSettings)
+        rows, start, settings = self._ready(given, y, weight)
         with budget.stop_on_interrupt():
             found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
-        return found.record, {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
+        return found.record, _fitted(found)
+
+    def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None, TAOSettings]:
+        """Rows, start and settings."""
+        start = self._given_mixed_tree(given.noted, self.max_split_features)
+        return Sample.of(given.X, y, weight, levels_of(given.noted)), start, settings_of(self, TAOSettings)
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
@@ -110,7 +120,7 @@ class TAOModel(MixedModel, TimedModel):
 
 
 @estimator
-class TAOClassifier(TAOModel, TreeClassifier):
+class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
     Lowers, pass by pass and never raising it but for the last ones (`stretch`),
@@ -132,15 +142,28 @@ class TAOClassifier(TAOModel, TreeClassifier):
     max_split_features, init, stretch, max_iter, categorical_features
     class_weight : dict, "balanced" or None
         Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
+    teacher
+    unlabeled : label
+        Mark of unlabelled rows in y, where there is a teacher; NaN and None are marks then too. Without a teacher it
+        is a label like any other.
     time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
     ----------
-    tree_, classes_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_
+    tree_, classes_
+    teacher_
+    transduction_
+        Labels of all training rows: those given, and those of the teacher for the others; only with a teacher.
+    objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     Notes
     -----
+    *Teachers.* With few labels and many unlabelled rows a tree that imitates a good classifier on all rows is better
+    than one of the labels alone. The teacher labels the rows that have no label, and the tree is fitted to all of them;
+    a row with a label of its own weighs three times as much as another. The objective is that of these labels and
+    weights. :class:`LapTAOClassifier` joins teacher and graph.
+
     *Weights.* Weights that are whole multiples of the smallest one are taken for numbers of equal rows, and that one
     for the weight of one row. Other weights (of AdaBoost, of a survey) make a row weigh
     :math:`\sum c_i^2 / \sum c_i`, and the rows :math:`(\sum c_i)^2 / \sum c_i^2` in number. So with ``alpha="auto"``
@@ -174,15 +197,45 @@ class TAOClassifier(TAOModel, TreeClassifier):
         no  (40 points: 100% no)
     else:
         yes  (60 points: 100% yes)
+
+    Thirty labels of 178 wines, and a teacher for the rest:
+
+    >>> X, y = load_wine(return_X_y=True)
+    >>> few = np.where(np.arange(178) % 6 == 0, y, -1)
+    >>> model = TAOClassifier(max_depth=3, teacher="auto", random_state=0).fit(X, few)
+    >>> model.teacher_.name, bool(np.mean(model.transduction_ == y) > 0.9), bool(model.score(X, y) > 0.9)
+    ('auto', True, True)
     """
 
     class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
 
+    unlabeled: Any = parameter(default=-1, allowed="no_validation")
+
+    _sometimes = ("teacher_", "transduction_")
+
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        if self.teacher is not None:
+            return self._taught(given, budget)
         problem = make_problem(given.without_features().X, given.y, given.sample_weight)
         weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
         record, fitted = self._trained_on(given, problem.y, weight, problem.n_classes, budget)
         return record, fitted | {"classes_": problem.classes}
+
+    def _taught(self, given: Given, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        """The fit to labels and to what the teacher says of rows that have none."""
+        problem = semi_supervised_problem(given.without_features(), self.unlabeled)
+        teaching = teaching_of(self.teacher, problem, self._seed())
+        rows, start, settings = self._ready(given, problem.y, problem.weight)
+
+        def factors(numbers: IntArray) -> FloatArray:
+            return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes[numbers])
+
+        with budget.stop_on_interrupt():
+            found = train_taught_tao(
+                rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
+            )
+        labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
+        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher}
 
 
 @estimator
@@ -256,6 +309,10 @@ class TAORegressor(TAOModel, TreeRegressor):
         check_consistent_length(given.X, targets)
         targets = targets.reshape(given.X.shape[0], -1)
         return self._trained_on(given, targets, given.checked_weight(), None, budget)
+
+
+def _fitted(found: TAOFit) -> dict[str, Any]:
+    return {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
 
 
 def _print_pass(seconds: float, objective: float, loss: float, after: str = "") -> None:

@@ -29,7 +29,7 @@ from treewright.data import (
     unit_scaling,
     weight_unit,
 )
-from treewright.data.design import Design
+from treewright.data.design import Design, design_of
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
 from treewright.search.grow.starts import StartTask, starting_tree
@@ -40,6 +40,7 @@ from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, Fores
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
+from treewright.training.lessons import Lessons, SoftLabels
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, averaged, leaf_counts, predict_values, settled, visited
 
@@ -160,6 +161,8 @@ class LapTAOFit:
     """Rounds, and the best one."""
     record: FitRecord
     """How it went."""
+    taught: SoftLabels | None = None
+    """Who the teacher was and how much it counted; None without one."""
 
 
 def train_laptao(
@@ -172,32 +175,39 @@ def train_laptao(
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
+    lessons: Lessons | None = None,
 ) -> LapTAOFit:
     """Fit a model to few labels and the graph between all rows.
 
     Targets are in columns, anything where a row is not `labelled`. Those of `classes` have a 1 in the column of the
     class, and their tree gets labels; others are divided by their spread. The graph has the affinities of the rows,
     None for those of nearest neighbours. What is too deep in a start is cut off. A model is fitted whatever the budget.
+    Lessons are for classes alone.
     """
     assert rows.y is not None
     _check_weights(rows.weight, labelled, settings)
     known = graph if graph is None else check_graph(graph, len(rows))
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale
+    needed = labelled if lessons is None else np.ones(len(rows), dtype=bool)
     with threadpool_limits(limits=1):
-        reduction, near = _points_and_graph(replace(rows, y=None), labelled, known, graph_settings, conduct, budget)
+        bare = replace(rows, y=None)
+        reduction, near = _points_and_graph(bare, labelled, needed, known, graph_settings, conduct, budget)
     kept, points = reduction.kept, reduction.points
     label_weight = np.where(labelled[kept], rows.weight[kept], 0.0)
     centred, mean = _centred(Y[kept], label_weight)
     means, mass = _by_point(centred, label_weight, reduction.place[kept], len(points))
     task = GraphTask(points.X, near.W, means, mass, points.weight, float(settings.gamma))
+    taught = None
+    if lessons is not None:
+        task, taught = lessons.added_to(task, reduction, rows, labelled, mean, near.searched > 0, conduct, budget)
     unit = weight_unit(rows.weight[kept])
     automatic = unit * automatic_alpha(float(points.weight.sum()) / unit, least=0.0)
     alpha = automatic if settings.alpha == "auto" else float(settings.alpha)
     step = _step(reduction, alpha, settings, conduct, budget, start)
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
-    sharpen = _sharpener(mean, settings) if near.searched else None
+    sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
     with threadpool_limits(limits=1):
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
@@ -214,7 +224,7 @@ def train_laptao(
     for name in ("objective", "label_loss"):
         trace[name] += unavoidable
     record = FitRecord(status, reason, budget.elapsed, result.objective + unavoidable, None, trace)
-    return LapTAOFit(model, smooth, alpha, n_iter, result.best, record)
+    return LapTAOFit(model, smooth, alpha, n_iter, result.best, record, taught)
 
 
 def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSettings) -> None:
@@ -250,16 +260,22 @@ def _by_point(
 
 
 def _points_and_graph(
-    rows: Sample, labelled: BoolArray, graph: Any, settings: GraphSettings, conduct: Conduct, budget: Budget
+    rows: Sample,
+    labelled: BoolArray,
+    needed: BoolArray,
+    graph: Any,
+    settings: GraphSettings,
+    conduct: Conduct,
+    budget: Budget,
 ) -> tuple[Reduction, FoundGraph]:
-    """Points of the rows and their graph; of fewer rows, or labelled ones without a graph, where time is short."""
+    """Points of the rows and their graph; of fewer rows, or of those needed without a graph, where time is short."""
     reduction = _points_of(rows, unit_scaling)
     if graph is not None:
         members = reduction.members()
         return reduction, FoundGraph(check_graph(members @ graph @ members.T, len(reduction.points)))
     scaling, n_rows, note = reduction.scaling, len(reduction.kept), ""
     assert scaling is not None
-    design = _design(reduction.points)
+    design = design_of(reduction.points)
     numbers = _numbers(reduction.points.X, design)
     some = _rows_in_time(reduction, numbers, labelled, settings, conduct, budget)
     if len(some) < n_rows:
@@ -273,16 +289,9 @@ def _points_and_graph(
     note = "; ".join(part for part in (note, found.note) if part)
     if found.searched >= _ENOUGH:
         return reduction, found._replace(note=note)
-    reduction = _points_of(_only(rows, np.flatnonzero(labelled)), lambda X: scaling)
-    n = len(reduction.points)
-    return reduction, FoundGraph(sparse.csr_array((n, n)), 0.0, f"{note}; there is no graph, only labelled rows count")
-
-
-def _design(points: Sample) -> Design | None:
-    """What makes numbers of points, for distances; None where they are numbers already."""
-    if sparse.issparse(points.X) or (points.n_levels is None and not np.isnan(points.X.min(initial=0.0))):
-        return None
-    return Design.of(points.X, points.weight, points.n_levels)
+    reduction = _points_of(_only(rows, np.flatnonzero(needed)), lambda X: scaling)
+    n, counts = len(reduction.points), "only labels and teacher count" if needed.all() else "only labelled rows count"
+    return reduction, FoundGraph(sparse.csr_array((n, n)), 0.0, f"{note}; there is no graph, {counts}")
 
 
 def _numbers(X: Any, design: Design | None) -> Any:
@@ -321,12 +330,17 @@ def _rows_in_time(
     return np.sort(np.concatenate([used[known], others]))
 
 
-def _sharpener(mean: FloatArray, settings: LapTAOSettings) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
-    """What makes more labels of the smoothed ones; numbers have no clear ones, and `trust` is 0 for them."""
+def _sharpener(
+    mean: FloatArray, given: BoolArray, settings: LapTAOSettings
+) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
+    """What makes more labels of the smoothed ones; numbers have no clear ones, and `trust` is 0 for them.
+
+    Points with a `given` label keep it; those of a teacher are soft.
+    """
     if not settings.trust or settings.estimator == "graph":
         return None
     share, weight = float(settings.trust), float(settings.trust_weight)
-    return lambda task, smooth: trust_labels(task, smooth, mean, share, weight)
+    return lambda task, smooth: trust_labels(task, smooth, mean, share, weight, given)
 
 
 # ---------------------------------------------------------------------- the tree step
@@ -357,7 +371,7 @@ def _step(
 
 
 def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
-    model, X = clone(settings.estimator), _numbers(points.X, _design(points))
+    model, X = clone(settings.estimator), _numbers(points.X, design_of(points))
     seed_where_unset(model, conduct.seed)
     # Regressors that take weights may wrap one that does not: they get none unless there are some.
     if settings.takes_weights and not np.array_equal(points.size, points.weight):
@@ -399,7 +413,7 @@ def _in_units(
 ) -> SmoothModel:
     """What predicts, in the units of the data."""
     factor = 1.0 if scale is None else scale
-    kept, design = SmoothModel(scaling=reduction.scaling, mean=mean * factor, scale=scale), _design(reduction.points)
+    kept, design = SmoothModel(scaling=reduction.scaling, mean=mean * factor, scale=scale), design_of(reduction.points)
     kept = replace(kept, dense=not sparse.issparse(reduction.points.X))
     found, inside, weight = result.model, rows.X[reduction.kept], rows.weight[reduction.kept]
     if isinstance(found, Tree):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from treewright.arrays import FloatArray, IntArray
@@ -28,14 +29,33 @@ from treewright.search.grow.starts import StartTask, several_starts, starting_tr
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.search.teachers.teacher import TeacherRecord
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.tree import Tree, averaged, predict_values, relabelled, route, settled, visited, weighted_error
+from treewright.training.taught import Classroom, imagined_rows
+from treewright.training.teaching import GivenTeaching, Teaching
+from treewright.tree import (
+    Tree,
+    averaged,
+    predict_labels,
+    predict_values,
+    relabelled,
+    route,
+    settled,
+    visited,
+    weighted_error,
+)
 from treewright.tree.structure import Shape
 
-__all__ = ["TAOFit", "TAOSettings", "train_tao"]
+__all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_tao"]
+
+_OWN_WEIGHT = 3.0
+"""What the weight of a row with a label of its own is multiplied by, among rows with labels of a teacher."""
+
+_TEACHING = 0.5
+"""Share of the time that the teacher may take."""
 
 _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
 """Points and passes with which starts are compared."""
@@ -82,11 +102,12 @@ def train_tao(
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
+    imagined: Sample | None = None,
 ) -> TAOFit:
     """Fit a tree to class numbers, or to targets in columns (`n_classes` is None).
 
     Told seconds, objective and loss of each pass, and words for passes over stretched rows. What is too deep in a start
-    is cut off.
+    is cut off. Imagined rows, of classes alone, are there for the search; leaves and objective are those of the rows.
     """
     rows = reduced(rows, Weighted()).points
     if not len(rows):
@@ -105,9 +126,10 @@ def train_tao(
         goal = _Lines(rows, settings.leaf_ridge)
     else:
         goal = _Means(rows)
-    reduction = reduced(
-        Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels), Scale(unit_scaling), Compact(), Merge(large=False)
-    )
+    sample = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
+    if imagined is not None and len(imagined):
+        sample = _with_imagined(sample, imagined, unit)
+    reduction = reduced(sample, Scale(unit_scaling), Compact(), Merge(large=False))
     points = reduction.points
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
     work = _Work(points, n_classes is not None, goal, alpha, settings, conduct, budget)
@@ -128,6 +150,82 @@ def train_tao(
     if n_classes is not None:  # values are weights of classes
         tree = tree.with_leaves(tree.values * unit, tree.labels)
     return TAOFit(tree, alpha * unit, result.n_iter, record)
+
+
+@dataclass(frozen=True)
+class TaughtTAOFit:
+    """What training ended with where a teacher labelled rows."""
+
+    fit: TAOFit
+    numbers: IntArray
+    """Class numbers of all rows: those given, and those of the teacher."""
+    teacher: TeacherRecord
+
+
+def train_taught_tao(
+    rows: Sample,
+    classes: Any,
+    teaching: Teaching | None,
+    factors: Callable[[IntArray], FloatArray],
+    settings: TAOSettings,
+    conduct: Conduct,
+    budget: Budget,
+    start: Tree | None = None,
+) -> TaughtTAOFit:
+    """Fit a tree to class numbers, -1 for none, and to what a teacher says of rows that have none.
+
+    The teacher is made of the points themselves unless `teaching` brings one; `factors` are those of the weights of
+    rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
+    """
+    assert rows.y is not None
+    labelled = rows.y >= 0
+    if not np.any(labelled & (rows.weight > 0)):
+        raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
+    n, extra = len(rows), None
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    if not isinstance(teaching, GivenTeaching):
+        extra = imagined_rows(rows, reduction, conduct.seed)
+    if extra is not None and extra.shape[0]:
+        rows = _unlabelled_added(rows, extra)
+        reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    y = np.asarray(rows.y)
+    room = Classroom.of(reduction, y, rows.weight, classes, teaching, conduct)
+    with threadpool_limits(limits=1):
+        taught = room.taught(budget.share(_TEACHING))
+    labelled = y >= 0
+    numbers = np.where(labelled, y, reduction.invert(taught.shares.argmax(axis=1)))
+    weight = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
+    every = replace(rows, y=numbers, weight=weight)
+    imagined = every.taken(np.arange(n, len(rows))) if len(rows) > n else None
+    own = every.taken(np.arange(n)) if len(rows) > n else every
+    found = train_tao(own, len(classes), settings, conduct, budget, start, imagined)
+    numbers, labelled, place = numbers[:n], labelled[:n], reduction.place[:n]
+    unseen = np.flatnonzero(~labelled & (place < 0))
+    if len(unseen):
+        numbers[unseen] = predict_labels(found.tree, rows.X[unseen])
+    return TaughtTAOFit(found, numbers, taught.record)
+
+
+def _unlabelled_added(rows: Sample, extra: Any) -> Sample:
+    """The same rows and others without labels, each of which weighs as one row."""
+    weight = np.full(extra.shape[0], weight_unit(rows.weight[rows.weight > 0]))
+    assert rows.y is not None
+    y = np.append(rows.y, np.full(extra.shape[0], -1))
+    return Sample.of(_stacked(rows.X, extra), y, np.append(rows.weight, weight), rows.n_levels)
+
+
+def _stacked(X: Any, other: Any) -> Any:
+    return sparse.vstack([X, other], format="csr") if sparse.issparse(X) else np.vstack([X, other])
+
+
+def _with_imagined(sample: Sample, imagined: Sample, unit: float) -> Sample:
+    assert sample.y is not None and imagined.y is not None
+    return Sample.of(
+        _stacked(sample.X, imagined.X),
+        np.vstack([sample.y, imagined.y[:, None].astype(np.float64)]),
+        np.append(sample.weight, imagined.weight / unit),
+        sample.n_levels,
+    )
 
 
 def _told_in_units(conduct: Conduct, unit: float) -> Conduct:

@@ -6,14 +6,54 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from treewright.data import Problem
+from treewright.estimators.common.parameters import parameter, parameters
+from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.search.teachers.teacher import TeacherMember, TeacherRecord
 from treewright.search.totals.scores import response_of
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 
-__all__ = ["read_teacher", "teacher_state", "teaching_of"]
+__all__ = ["TaughtModel", "read_teacher", "teacher_state", "teaching_of"]
+
+
+class _Taught:
+    teacher_: TeacherRecord | None
+
+
+@parameters
+class TaughtModel(_Taught, TreeModel):
+    """Mixin of the classifiers that may learn from a teacher and know no totals.
+
+    Parameters
+    ----------
+    teacher : None, "auto", classifier, regressor or array-like
+        Whom the tree learns from. "auto" blends extra trees, a random forest and logistic regression by what they say
+        of labels left out. An estimator of scikit-learn is fitted on the labelled rows, features scaled to [0, 1]; it
+        gets a sparse X or missing values where its tags say that it takes them, else numbers with means in the place
+        of gaps and a column for each level of a category. An array has a label for each row, or a row of
+        probabilities in the order of ``classes_``; what it has for labelled rows does not matter.
+
+    Attributes
+    ----------
+    teacher_ : TeacherRecord
+        What the teacher was, and how it scored on labels left out; only with a teacher.
+    """
+
+    teacher: Any = parameter(
+        default=None, allowed=[None, StrOptions({"auto"}), HasMethods(["fit", "predict"]), "array-like"]
+    )
+
+    def _fitted_state(self) -> dict[str, Any]:
+        taught = {"teacher": teacher_state(self.teacher_)} if hasattr(self, "teacher_") else {}
+        return super()._fitted_state() | taught
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        if state.get("teacher") is not None:
+            self.teacher_ = read_teacher(state["teacher"])
 
 
 def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:

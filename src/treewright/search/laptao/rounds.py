@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.graph import LabelSmoother, laplacian
 from treewright.tree import Tree
@@ -243,7 +243,14 @@ def smooth_and_fit(
     return LapResult(model, values, smooth, keeper.rounds, number, finished is not None, reason)
 
 
-def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: float, strength: float) -> GraphTask:
+def trust_labels(
+    task: GraphTask,
+    smooth: FloatArray,
+    mean: FloatArray,
+    share: float,
+    strength: float,
+    given: BoolArray | None = None,
+) -> GraphTask:
     """Take the clearest smoothed labels for labels.
 
     With few labels, smoothed ones are spikes at the labels on a plain: nearly all points have nearly the same values,
@@ -262,7 +269,9 @@ def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: f
         Share of the points that are trusted, in each class those with the largest margin between the best and the
         second class. Points that no label reaches are not.
     strength : float
-        Weight of their labels, relative to the weight of the point.
+        Weight of their labels, relative to the weight of the point, where they have no larger one.
+    given : ndarray of bool, shape (n_points,), or None
+        Points that keep their labels; None for all that have some.
 
     Returns
     -------
@@ -273,7 +282,8 @@ def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: f
     best = score.argmax(axis=1)
     second = np.partition(score, -2, axis=1)[:, -2]
     margin = (score[np.arange(len(best)), best] - second) / np.maximum(np.abs(score).sum(axis=1), 1e-300)
-    open_ = np.flatnonzero((task.label_weight == 0) & (np.abs(smooth).max(axis=1) > 1e-9))
+    keep = task.label_weight > 0 if given is None else given
+    open_ = np.flatnonzero(~keep & (np.abs(smooth).max(axis=1) > 1e-9))
     order = open_[np.lexsort((-margin[open_], best[open_]))]
     # Place of each point among those of its class, and how many these are.
     _, starts, counts = np.unique(best[order], return_index=True, return_counts=True)
@@ -281,7 +291,7 @@ def trust_labels(task: GraphTask, smooth: FloatArray, mean: FloatArray, share: f
     chosen = order[place < share * np.repeat(counts, counts)]
     Y, label_weight = task.Y.copy(), task.label_weight.copy()
     Y[chosen] = np.eye(len(mean))[best[chosen]] - mean
-    label_weight[chosen] = strength * task.weight[chosen]
+    label_weight[chosen] = np.maximum(strength * task.weight[chosen], label_weight[chosen])
     return replace(task, Y=Y, label_weight=label_weight)
 
 

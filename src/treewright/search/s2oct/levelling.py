@@ -71,8 +71,12 @@ class Levelling:
         return float(self.worth @ (self._labels(planes) == self.wanted))
 
     def level(self, planes: Planes) -> Planes:
-        """Move thresholds until the totals are met or no move comes nearer to them."""
+        """Move thresholds until the totals are met or no move comes nearer to them.
+
+        Where they are not met in the end, the best of what was passed on the way: most kept, less the rows that miss.
+        """
         missed = self.missed(planes)
+        best, worth = planes, self.kept(planes) - missed
         for _ in range(_ROUNDS):
             if missed == 0 or self.budget.over:
                 break
@@ -80,7 +84,10 @@ class Levelling:
             if found is None:
                 break
             planes, missed = found
-        return planes
+            now = np.inf if missed == 0 else self.kept(planes) - missed
+            if now > worth:
+                best, worth = planes, now
+        return best
 
     def _labels(self, planes: Planes) -> IntArray:
         return planes.labels[leaves_reached(planes.values(self.X))]

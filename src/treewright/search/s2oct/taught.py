@@ -38,6 +38,8 @@ _HEAVIER = 3.0
 _PASSES = 8
 """Passes over the nodes."""
 _RANDOM_STARTS = 3
+_FITTING = 0.5
+"""Share of the time that is left in which a tree is fitted; its thresholds need time too."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,7 @@ class School:
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
-def taught_planes(
-    survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget, start: Tree | None = None
-) -> Planes:
+def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
     """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched.
 
     Parameters
@@ -166,10 +166,8 @@ def taught_planes(
         Seed of samples, starts and turns.
     budget : Budget
         Ends the work early.
-    start : Tree or None
-        A tree that is taught already, in the units of the model.
     """
-    tree = School(survey, taught, manner, seed).tree(budget) if start is None else start
+    tree = School(survey, taught, manner, seed).tree(budget.share(_FITTING))
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
     return Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most).level(planes)

@@ -129,7 +129,8 @@ def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
     for tree, drawn in zip(model.estimators_, model.estimators_samples_, strict=True):
         left_out = np.ones(len(task.X), dtype=bool)
         left_out[drawn] = False
-        votes[left_out] += tree.predict_proba(task.X[left_out])
+        if left_out.any():
+            votes[left_out] += tree.predict_proba(task.X[left_out])
         asked += left_out
     if not asked.all():
         seen = asked == 0

@@ -11,7 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.search.teachers.lesson import Lesson, ranked
 from treewright.search.teachers.members import Fitted
 
-__all__ = ["Teacher", "TeacherMember", "TeacherRecord", "Voter"]
+__all__ = ["Exam", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
 _NOISE = 0.05
 """Of the range of the scores, for variety."""
@@ -98,6 +98,18 @@ def _rank_among(known: FloatArray, values: FloatArray) -> FloatArray:
     return np.asarray((below + upto) / (2.0 * max(1, len(known))))
 
 
+@dataclass(frozen=True, eq=False)
+class Exam:
+    """What a teacher says who did not see some of the labels."""
+
+    left_out: IntArray
+    """Labelled points whose labels it did not see, as numbers among the labelled ones."""
+    scores: FloatArray
+    """What it says of them; shape (n_left_out, n_classes)."""
+    hidden: FloatArray
+    """What it says of the unlabelled points; shape (n_unlabelled, n_classes)."""
+
+
 @dataclass(eq=False)
 class Teacher:
     """Scores of the unlabelled points, comparable between points and, without totals, between classes.
@@ -116,6 +128,8 @@ class Teacher:
         Classifiers that can be asked for other points; empty where scores were given.
     slope : float
         By how much the log-odds of a class rise with those of its rank, as labels left out say.
+    exams : list of Exam
+        What it says without some of the labels, where that was asked for.
     """
 
     lesson: Lesson
@@ -124,6 +138,7 @@ class Teacher:
     parts: list[FloatArray] = field(default_factory=list)
     voters: list[Voter] = field(default_factory=list)
     slope: float = 1.0
+    exams: list[Exam] = field(default_factory=list)
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:

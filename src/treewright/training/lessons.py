@@ -1,0 +1,74 @@
+"""A teacher beside the graph: soft labels of the unlabelled points, and how much they count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treewright.arrays import BoolArray, FloatArray
+from treewright.budget import Budget
+from treewright.data import Reduction, Sample
+from treewright.search.laptao.rounds import GraphTask
+from treewright.search.laptao.soft import DEFAULT_WEIGHT, best_weight, softened
+from treewright.search.teachers.teacher import TeacherRecord
+from treewright.training.conduct import Conduct
+from treewright.training.taught import Classroom
+from treewright.training.teaching import Teaching
+
+__all__ = ["Lessons", "SoftLabels"]
+
+_TEACHING = 0.3
+"""Share of the time, once there is a graph, that the teacher may take."""
+
+
+@dataclass(frozen=True)
+class SoftLabels:
+    """Who taught, and how much it counted."""
+
+    teacher: TeacherRecord
+    weight: float
+    """Weight of a label of the teacher, relative to a given one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Whom the model learns from besides labels and graph.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels, sorted.
+    teaching : Teaching or None
+        Who says something of rows; None for the teacher that is made of the points.
+    weight : float or "auto"
+        Weight of a label of the teacher, relative to a given one; "auto" by labels left out.
+    """
+
+    classes: Any
+    teaching: Teaching | None
+    weight: float | str = "auto"
+
+    def added_to(
+        self,
+        task: GraphTask,
+        reduction: Reduction,
+        rows: Sample,
+        labelled: BoolArray,
+        mean: FloatArray,
+        graph: bool,
+        conduct: Conduct,
+        budget: Budget,
+    ) -> tuple[GraphTask, SoftLabels]:
+        """The task with the labels of the teacher at points that have none; without a graph they count whatever is."""
+        assert rows.y is not None
+        y = np.where(labelled, rows.y.argmax(axis=1), -1)
+        room = Classroom.of(reduction, y, rows.weight, self.classes, self.teaching, conduct)
+        choose = self.weight == "auto" and graph
+        taught = room.taught(budget.share(_TEACHING), examined=choose)
+        weight = DEFAULT_WEIGHT if self.weight == "auto" else float(self.weight)
+        if choose and taught.exams:
+            exams = [(left, shares - mean) for left, shares in taught.exams]
+            weight = best_weight(task, exams, mean, budget.share(_TEACHING))
+        return softened(task, taught.shares - mean, weight), SoftLabels(taught.record, weight)

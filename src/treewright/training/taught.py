@@ -1,0 +1,230 @@
+"""What a teacher says of the points of a fit that knows no totals: shares of the classes for those without a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import get_tags
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.budget import Budget
+from treewright.data import Reduction, Sample
+from treewright.data.design import design_of
+from treewright.exceptions import InvalidInputError
+from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.lesson import Lesson
+from treewright.search.teachers.teacher import TeacherRecord
+from treewright.training.conduct import Conduct
+from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
+
+__all__ = ["Classroom", "Taught", "imagined_rows", "label_shares"]
+
+_ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
+"""Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 28
+of the 55 tables with 5 % labels a tree errs on 28.6 % of new rows with them, on 29.8 without, the teacher on 28.9."""
+
+_FOLDS = 5
+"""Folds of labelled points in which a teacher is examined."""
+
+_DENSE_CELLS = 50_000_000
+"""Sparse tables with more cells are not made dense for a teacher."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """What a teacher said."""
+
+    shares: FloatArray
+    """Shares of the classes at each point, those of its labels where it has some; shape (n_points, n_classes)."""
+    record: TeacherRecord
+    """Who it was."""
+    exams: tuple[tuple[IntArray, FloatArray], ...] = ()
+    """Points whose labels were left out, and shares at all points by a teacher who did not see them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pupils:
+    """Points as a teacher sees them (:class:`~treewright.training.teaching.PartlyLabelled`)."""
+
+    X: Any
+    y: IntArray
+    weight_labelled: FloatArray
+    classes: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Classroom:
+    """Points, their labels, and whom to ask for the labels of the others.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_points, n_features)
+        The points as the teacher takes them.
+    shares, mass : ndarray
+        Shares of the classes among the labels of a point, 0 without any, and the weight of these labels.
+    classes : ndarray
+        The labels, sorted.
+    teaching : Teaching or None
+        Who says something of points; None for the teacher that is made of them.
+    conduct : Conduct
+        Seed and threads.
+    """
+
+    X: Any
+    shares: FloatArray
+    mass: FloatArray
+    classes: Any
+    teaching: Teaching | None
+    conduct: Conduct
+
+    @classmethod
+    def of(
+        cls,
+        reduction: Reduction,
+        y: IntArray,
+        weight: FloatArray,
+        classes: Any,
+        teaching: Teaching | None,
+        conduct: Conduct,
+    ) -> Classroom:
+        """The classroom of the points of rows with class numbers, -1 for none; what a teacher cannot take is refused.
+
+        A teacher who was given says of a point what he says of its rows on average.
+        """
+        shares, mass = label_shares(reduction, y, weight, len(classes))
+        X = _features(reduction.points, teaching)
+        if isinstance(teaching, GivenTeaching):
+            mean = reduction.members((y < 0).astype(np.float64)) @ teaching.table
+            counts = np.bincount(reduction.place[reduction.kept], y[reduction.kept] < 0, len(reduction.points))
+            teaching = GivenTeaching(mean / np.maximum(counts, 1.0)[:, None], teaching.name)
+        return cls(X, shares, mass, classes, teaching, conduct)
+
+    def taught(self, budget: Budget, examined: bool = False) -> Taught:
+        """What the teacher says; if he is to be examined, also what he says without some of the labels.
+
+        One who was given cannot be: he may have seen all of them.
+        """
+        y = np.where(self.mass > 0, self.shares.argmax(axis=1), -1)
+        known = y >= 0
+        present = np.unique(y[known])
+        if known.all() or len(present) < 2:
+            shares = np.where(known[:, None], self.shares, np.eye(len(self.classes))[present[0]])
+            return Taught(shares, TeacherRecord("none" if known.all() else "the only class"))
+        if self.teaching is None:
+            return self._blended(y, budget, examined)
+        shares, exams = self._asked(y, budget), []
+        if examined and not isinstance(self.teaching, GivenTeaching):
+            for left_out in _folds(y, self.conduct.seed):
+                if budget.over:
+                    break
+                fewer = y.copy()
+                fewer[left_out] = -1
+                exams.append((left_out, self._asked(fewer, budget)))
+        return Taught(shares, TeacherRecord(self.teaching.name), tuple(exams))
+
+    def _blended(self, y: IntArray, budget: Budget, examined: bool) -> Taught:
+        """By the teacher that is made of the points."""
+        labelled, hidden, conduct = np.flatnonzero(y >= 0), np.flatnonzero(y < 0), self.conduct
+        lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
+        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined)
+        exams = tuple(
+            (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden])))
+            for exam in teacher.exams
+            for left in [labelled[exam.left_out]]
+        )
+        return Taught(self._with_labels(hidden, teacher.scores), teacher.record, exams)
+
+    def _asked(self, y: IntArray, budget: Budget) -> FloatArray:
+        """What somebody says of points without a label."""
+        assert self.teaching is not None
+        scores = self.teaching.scores(_Pupils(self.X, y, self.mass[y >= 0], self.classes), budget)
+        return self._with_labels(np.flatnonzero(y < 0), scores, self.teaching.logarithmic)
+
+    def _with_labels(self, points: IntArray, scores: FloatArray, logarithmic: bool = False) -> FloatArray:
+        """Shares of the classes: by these scores at these points, by their labels at the others."""
+        shares = self.shares.copy()
+        shares[points] = _as_shares(scores, logarithmic)
+        return shares
+
+
+def _folds(y: IntArray, seed: int) -> list[IntArray]:
+    """Folds of the labelled points, each class dealt out in turn; the only label of a class is never left out."""
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(y >= 0))
+    order = order[np.argsort(y[order], kind="stable")]
+    order = order[np.bincount(y[order])[y[order]] > 1]
+    fold = np.arange(len(order)) % _FOLDS
+    return [np.sort(order[fold == k]) for k in range(min(_FOLDS, len(order)))]
+
+
+def label_shares(
+    reduction: Reduction, y: IntArray, weight: FloatArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Shares of the classes among the labels of each point, 0 without any, and the weight of these labels."""
+    rows, n_points = reduction.kept[y[reduction.kept] >= 0], len(reduction.points)
+    place = reduction.place[rows] * n_classes + y[rows]
+    table = np.bincount(place, weight[rows], n_points * n_classes).reshape(n_points, n_classes)
+    mass = np.asarray(table.sum(axis=1))
+    return table / np.where(mass > 0, mass, 1.0)[:, None], mass
+
+
+def imagined_rows(rows: Sample, reduction: Reduction, seed: int) -> Any:
+    """Rows between a row and one of its neighbours, so that a tree has enough to learn from a teacher.
+
+    Numbers lie between those of the two, categories and gaps are those of one of them. Of large sparse tables there are
+    none.
+    """
+    points, n_points = reduction.points, len(reduction.points)
+    more = min(_ENOUGH_ROWS, _ENOUGH_CELLS // max(1, rows.X.shape[1])) - n_points
+    if more <= 0 or n_points < 2 or sparse.issparse(points.X):
+        return np.zeros((0, rows.X.shape[1]))
+    design = design_of(points)
+    numbers = points.X if design is None else design.apply(points.X)
+    spread = numbers.std(axis=0)
+    numbers = numbers / np.where(spread > 0, spread, 1.0)
+    near = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, n_points)).fit(numbers)
+    neighbours = near.kneighbors(numbers, return_distance=False)[:, 1:]
+    rng = np.random.default_rng(seed)
+    one = rng.integers(n_points, size=more)
+    other = neighbours[one, rng.integers(neighbours.shape[1], size=more)]
+    first = np.zeros(n_points, dtype=np.int64)
+    first[reduction.place[reduction.kept[::-1]]] = reduction.kept[::-1]
+    X = rows.X[first]
+    X = X.toarray() if sparse.issparse(X) else X
+    left, right = X[one], X[other]
+    between = left + rng.random((more, 1)) * (right - left)
+    either = np.where(rng.random(left.shape) < 0.5, left, right)
+    chosen = np.isnan(between) if rows.categorical is None else np.isnan(between) | rows.categorical
+    imagined = np.where(chosen, either, between)
+    return sparse.csr_array(imagined) if sparse.issparse(rows.X) else imagined
+
+
+def _features(points: Sample, teaching: Teaching | None) -> Any:
+    """The points as the teacher takes them: an estimator gets gaps or a sparse table where its tags say so."""
+    X = points.X
+    tags = get_tags(teaching.estimator).input_tags if isinstance(teaching, EstimatorTeaching) else None
+    if sparse.issparse(X):
+        if isinstance(teaching, GivenTeaching) or (tags is not None and tags.sparse):
+            return X
+        if X.shape[0] * X.shape[1] > _DENSE_CELLS:
+            raise InvalidInputError(
+                f"X is sparse with {X.shape[0]} rows and {X.shape[1]} features, too large to be made dense for this "
+                "teacher; give an estimator that takes sparse rows, such as LogisticRegression()"
+            )
+        return X.toarray()
+    design = None if tags is not None and tags.allow_nan and points.n_levels is None else design_of(points)
+    numbers = X if design is None else design.apply(X)
+    return numbers.toarray() if sparse.issparse(numbers) and not (tags is not None and tags.sparse) else numbers
+
+
+def _as_shares(scores: FloatArray, logarithmic: bool) -> FloatArray:
+    """Scores as shares: of logarithms their exponentials, else what is below 0 is cut off; the best has all of 0."""
+    if logarithmic:
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    positive = np.maximum(scores, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    largest = np.eye(scores.shape[1])[scores.argmax(axis=1)]
+    return np.asarray(np.where(total > 0, positive / np.where(total > 0, total, 1.0), largest))
