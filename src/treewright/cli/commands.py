@@ -17,7 +17,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.totals import check_groups_asked, knows_totals, new_labels, read_totals, totals_rules
+from treewright.cli.totals import check_groups_asked, fitted_shares, knows_totals, new_labels, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
@@ -96,7 +96,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        shares = getattr(estimator, "transduction_proba_", None)
+        shares = fitted_shares(estimator, X, known, groups)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
