@@ -161,8 +161,10 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     -----
     *Teachers.* With few labels and many unlabelled rows a tree that imitates a good classifier on all rows is better
     than one of the labels alone. The teacher labels the rows that have no label, and the tree is fitted to all of them;
-    a row with a label of its own weighs three times as much as another. The objective is that of these labels and
-    weights. :class:`LapTAOClassifier` joins teacher and graph.
+    a row with a label of its own weighs three times as much as another. Where rows are few (less than 2000), a teacher
+    who is no array is asked for more of them, imagined between a row and a neighbour, and the search sees these too.
+    The objective is that of the rows, their labels and weights; `trace_` counts imagined rows as well.
+    :class:`LapTAOClassifier` joins teacher and graph.
 
     *Weights.* Weights that are whole multiples of the smallest one are taken for numbers of equal rows, and that one
     for the weight of one row. Other weights (of AdaBoost, of a survey) make a row weigh

@@ -36,7 +36,14 @@ from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
 from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
-from treewright.search.laptao.tree_steps import AlternatingStep, CartStep, ForestStep, NoStep, RegressorStep
+from treewright.search.laptao.tree_steps import (
+    AlternatingStep,
+    CartStep,
+    ForestStep,
+    ImaginedStep,
+    NoStep,
+    RegressorStep,
+)
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
@@ -201,10 +208,10 @@ def train_laptao(
     taught = None
     if lessons is not None:
         task, taught = lessons.added_to(task, reduction, rows, labelled, mean, near.searched > 0, conduct, budget)
-    unit = weight_unit(rows.weight[kept])
-    automatic = unit * automatic_alpha(float(points.weight.sum()) / unit, least=0.0)
+    unit, n_imagined = weight_unit(rows.weight[kept]), 0 if taught is None else len(taught.imagined)
+    automatic = unit * automatic_alpha(float(points.weight.sum()) / unit + n_imagined, least=0.0)
     alpha = automatic if settings.alpha == "auto" else float(settings.alpha)
-    step = _step(reduction, alpha, settings, conduct, budget, start)
+    step = _step(reduction, alpha, settings, conduct, budget, start, unit, taught)
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
     sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
@@ -353,6 +360,8 @@ def _step(
     conduct: Conduct,
     budget: Budget,
     start: Tree | None,
+    unit: float,
+    taught: SoftLabels | None,
 ) -> TreeStep:
     points = reduction.points
     if settings.estimator == "graph":
@@ -364,6 +373,10 @@ def _step(
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     members, table = _Members(alpha, settings, budget, start), Points(points.X, points.n_levels)
+    if settings.n_estimators == 1 and taught is not None and len(taught.imagined):
+        table = Points(np.vstack([points.X, taught.imagined]), points.n_levels)
+        weight = np.append(points.weight, np.full(len(taught.imagined), unit))
+        return ImaginedStep(members(table, weight, conduct.seed, conduct.threads), taught.targets)
     if settings.n_estimators == 1:
         return members(table, points.weight, conduct.seed, conduct.threads)
     shares, work = (float(settings.max_samples), float(settings.max_features)), (conduct.seed, conduct.threads)

@@ -14,7 +14,7 @@ from treewright.search.laptao.rounds import GraphTask
 from treewright.search.laptao.soft import DEFAULT_WEIGHT, best_weight, softened
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
-from treewright.training.taught import Classroom
+from treewright.training.taught import Classroom, imagined_points
 from treewright.training.teaching import Teaching
 
 __all__ = ["Lessons", "SoftLabels"]
@@ -30,6 +30,9 @@ class SoftLabels:
     teacher: TeacherRecord
     weight: float
     """Weight of a label of the teacher, relative to a given one."""
+    imagined: FloatArray
+    targets: FloatArray
+    """Imagined points and their labels, centred, for the tree; none where the graph counts more than the teacher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +67,17 @@ class Lessons:
         """The task with the labels of the teacher at points that have none; without a graph they count whatever is."""
         assert rows.y is not None
         y = np.where(labelled, rows.y.argmax(axis=1), -1)
-        room = Classroom.of(reduction, y, rows.weight, self.classes, self.teaching, conduct)
+        imagined = imagined_points(reduction.points, self.teaching, conduct.seed)
+        room = Classroom.of(reduction, y, rows.weight, self.classes, self.teaching, conduct, imagined)
+        n_points = len(reduction.points)
         choose = self.weight == "auto" and graph
         taught = room.taught(budget.share(_TEACHING), examined=choose)
         weight = DEFAULT_WEIGHT if self.weight == "auto" else float(self.weight)
         if choose and taught.exams:
-            exams = [(left, shares - mean) for left, shares in taught.exams]
+            exams = [(left, shares[:n_points] - mean) for left, shares in taught.exams]
             weight = best_weight(task, exams, mean, budget.share(_TEACHING))
-        return softened(task, taught.shares - mean, weight), SoftLabels(taught.record, weight)
+        labels = np.eye(len(self.classes))[taught.shares[n_points:].argmax(axis=1)] - mean
+        if weight < DEFAULT_WEIGHT:
+            imagined, labels = imagined[:0], labels[:0]
+        soft = softened(task, taught.shares[:n_points] - mean, weight)
+        return soft, SoftLabels(taught.record, weight, imagined, labels)

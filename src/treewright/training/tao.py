@@ -15,6 +15,7 @@ from treewright.budget import Budget
 from treewright.data import (
     Compact,
     Merge,
+    Reduction,
     Sample,
     Scale,
     Weighted,
@@ -34,8 +35,8 @@ from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.training.taught import Classroom, imagined_rows
-from treewright.training.teaching import GivenTeaching, Teaching
+from treewright.training.taught import Classroom, imagined_points
+from treewright.training.teaching import Teaching
 from treewright.tree import (
     Tree,
     averaged,
@@ -181,37 +182,37 @@ def train_taught_tao(
     labelled = rows.y >= 0
     if not np.any(labelled & (rows.weight > 0)):
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
-    n, extra = len(rows), None
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    if not isinstance(teaching, GivenTeaching):
-        extra = imagined_rows(rows, reduction, conduct.seed)
-    if extra is not None and extra.shape[0]:
-        rows = _unlabelled_added(rows, extra)
-        reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    y = np.asarray(rows.y)
-    room = Classroom.of(reduction, y, rows.weight, classes, teaching, conduct)
+    imagined = imagined_points(reduction.points, teaching, conduct.seed)
+    room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)
     with threadpool_limits(limits=1):
         taught = room.taught(budget.share(_TEACHING))
-    labelled = y >= 0
-    numbers = np.where(labelled, y, reduction.invert(taught.shares.argmax(axis=1)))
+    said, n_points = taught.shares.argmax(axis=1), len(reduction.points)
+    numbers = np.where(labelled, rows.y, reduction.invert(said[:n_points]))
     weight = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
+    extra = None
+    if len(imagined):
+        extra = _between_rows(rows, reduction, imagined, said[n_points:], factors)
     every = replace(rows, y=numbers, weight=weight)
-    imagined = every.taken(np.arange(n, len(rows))) if len(rows) > n else None
-    own = every.taken(np.arange(n)) if len(rows) > n else every
-    found = train_tao(own, len(classes), settings, conduct, budget, start, imagined)
-    numbers, labelled, place = numbers[:n], labelled[:n], reduction.place[:n]
-    unseen = np.flatnonzero(~labelled & (place < 0))
+    found = train_tao(every, len(classes), settings, conduct, budget, start, extra)
+    unseen = np.flatnonzero(~labelled & (reduction.place < 0))
     if len(unseen):
         numbers[unseen] = predict_labels(found.tree, rows.X[unseen])
     return TaughtTAOFit(found, numbers, taught.record)
 
 
-def _unlabelled_added(rows: Sample, extra: Any) -> Sample:
-    """The same rows and others without labels, each of which weighs as one row."""
-    weight = np.full(extra.shape[0], weight_unit(rows.weight[rows.weight > 0]))
-    assert rows.y is not None
-    y = np.append(rows.y, np.full(extra.shape[0], -1))
-    return Sample.of(_stacked(rows.X, extra), y, np.append(rows.weight, weight), rows.n_levels)
+def _between_rows(
+    rows: Sample,
+    reduction: Reduction,
+    imagined: FloatArray,
+    numbers: IntArray,
+    factors: Callable[[IntArray], FloatArray],
+) -> Sample:
+    """Imagined points with these class numbers in the units of the data, each of which weighs as one row."""
+    assert reduction.scaling is not None
+    X: Any = reduction.scaling.invert_points(imagined)
+    weight = weight_unit(rows.weight[rows.weight > 0]) * factors(numbers)
+    return Sample.of(sparse.csr_array(X) if sparse.issparse(rows.X) else X, numbers, weight, rows.n_levels)
 
 
 def _stacked(X: Any, other: Any) -> Any:

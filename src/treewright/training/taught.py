@@ -21,7 +21,7 @@ from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 
-__all__ = ["Classroom", "Taught", "imagined_rows", "label_shares"]
+__all__ = ["Classroom", "Taught", "imagined_points", "label_shares"]
 
 _ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
 """Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 28
@@ -39,7 +39,8 @@ class Taught:
     """What a teacher said."""
 
     shares: FloatArray
-    """Shares of the classes at each point, those of its labels where it has some; shape (n_points, n_classes)."""
+    """Shares of the classes at each point, those of its labels where it has some; shape (n_points, n_classes). Imagined
+    points come after the others."""
     record: TeacherRecord
     """Who it was."""
     exams: tuple[tuple[IntArray, FloatArray], ...] = ()
@@ -90,13 +91,19 @@ class Classroom:
         classes: Any,
         teaching: Teaching | None,
         conduct: Conduct,
+        imagined: FloatArray | None = None,
     ) -> Classroom:
         """The classroom of the points of rows with class numbers, -1 for none; what a teacher cannot take is refused.
 
-        A teacher who was given says of a point what he says of its rows on average.
+        A teacher who was given says of a point what he says of its rows on average, and nothing of imagined points.
         """
         shares, mass = label_shares(reduction, y, weight, len(classes))
-        X = _features(reduction.points, teaching)
+        points = reduction.points
+        if imagined is not None and len(imagined):
+            more = np.ones(len(imagined))
+            points = Sample.of(np.vstack([points.X, imagined]), None, np.append(points.weight, more), points.n_levels)
+            shares, mass = np.vstack([shares, np.zeros((len(imagined), len(classes)))]), np.append(mass, 0.0 * more)
+        X = _features(points, teaching)
         if isinstance(teaching, GivenTeaching):
             mean = reduction.members((y < 0).astype(np.float64)) @ teaching.table
             counts = np.bincount(reduction.place[reduction.kept], y[reduction.kept] < 0, len(reduction.points))
@@ -171,35 +178,29 @@ def label_shares(
     return table / np.where(mass > 0, mass, 1.0)[:, None], mass
 
 
-def imagined_rows(rows: Sample, reduction: Reduction, seed: int) -> Any:
-    """Rows between a row and one of its neighbours, so that a tree has enough to learn from a teacher.
+def imagined_points(points: Sample, teaching: Teaching | None, seed: int) -> FloatArray:
+    """Points between a point and one of its neighbours, so that a tree has enough to learn from a teacher.
 
-    Numbers lie between those of the two, categories and gaps are those of one of them. Of large sparse tables there are
-    none.
+    Numbers lie between those of the two, categories and gaps are those of one of them. There are none where points are
+    many, where they are sparse, and where the teacher was given, who cannot be asked for others.
     """
-    points, n_points = reduction.points, len(reduction.points)
-    more = min(_ENOUGH_ROWS, _ENOUGH_CELLS // max(1, rows.X.shape[1])) - n_points
-    if more <= 0 or n_points < 2 or sparse.issparse(points.X):
-        return np.zeros((0, rows.X.shape[1]))
+    X, n_points = points.X, len(points)
+    more = min(_ENOUGH_ROWS, _ENOUGH_CELLS // max(1, X.shape[1])) - n_points
+    if more <= 0 or n_points < 2 or sparse.issparse(X) or isinstance(teaching, GivenTeaching):
+        return np.zeros((0, X.shape[1]))
     design = design_of(points)
-    numbers = points.X if design is None else design.apply(points.X)
+    numbers = X if design is None else design.apply(X)
     spread = numbers.std(axis=0)
     numbers = numbers / np.where(spread > 0, spread, 1.0)
     near = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, n_points)).fit(numbers)
     neighbours = near.kneighbors(numbers, return_distance=False)[:, 1:]
     rng = np.random.default_rng(seed)
     one = rng.integers(n_points, size=more)
-    other = neighbours[one, rng.integers(neighbours.shape[1], size=more)]
-    first = np.zeros(n_points, dtype=np.int64)
-    first[reduction.place[reduction.kept[::-1]]] = reduction.kept[::-1]
-    X = rows.X[first]
-    X = X.toarray() if sparse.issparse(X) else X
-    left, right = X[one], X[other]
+    left, right = X[one], X[neighbours[one, rng.integers(neighbours.shape[1], size=more)]]
     between = left + rng.random((more, 1)) * (right - left)
     either = np.where(rng.random(left.shape) < 0.5, left, right)
-    chosen = np.isnan(between) if rows.categorical is None else np.isnan(between) | rows.categorical
-    imagined = np.where(chosen, either, between)
-    return sparse.csr_array(imagined) if sparse.issparse(rows.X) else imagined
+    chosen = np.isnan(between) if points.categorical is None else np.isnan(between) | points.categorical
+    return np.asarray(np.where(chosen, either, between), dtype=X.dtype)
 
 
 def _features(points: Sample, teaching: Teaching | None) -> Any:

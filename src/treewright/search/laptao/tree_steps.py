@@ -26,7 +26,7 @@ from treewright.splits.points import Points, Splits
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 
-__all__ = ["AlternatingStep", "CartStep", "ForestStep", "NoStep", "RegressorStep"]
+__all__ = ["AlternatingStep", "CartStep", "ForestStep", "ImaginedStep", "NoStep", "RegressorStep"]
 
 _LAST_TREES = 3
 """Trees that a forest has at least, however little time there is."""
@@ -117,6 +117,35 @@ class AlternatingStep:
     @staticmethod
     def _fitted(state: Alternation) -> Fitted:
         return Fitted(state.leaves.table()[0][state.leaf], state.price, state.leaf.copy(), state.tree())
+
+
+class ImaginedStep:
+    """A tree step that also sees imagined points, whose targets stay what they are.
+
+    Parameters
+    ----------
+    inner : TreeStep
+        Step of a tree on the points and then the imagined ones.
+    targets : ndarray of shape (n_imagined, n_outputs)
+        Targets of the imagined points.
+    """
+
+    def __init__(self, inner: AlternatingStep, targets: FloatArray) -> None:
+        self.inner, self.targets = inner, targets
+
+    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+        """Fit targets of the points; after the first time, from where the last fit ended."""
+        return self._of_points(self.inner.fit(np.vstack([targets, self.targets]), budget))
+
+    def finish(self, model: Tree, budget: Budget) -> Fitted | None:
+        """Improve a tree on stretched points."""
+        found = self.inner.finish(model, budget)
+        return None if found is None else self._of_points(found)
+
+    def _of_points(self, found: Fitted) -> Fitted:
+        n = len(found.values) - len(self.targets)
+        assert found.leaf is not None
+        return found._replace(values=found.values[:n], leaf=found.leaf[:n])
 
 
 class ForestStep:
