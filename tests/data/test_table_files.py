@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treewright.data import _text_files
+from treewright.data import _table_files, _text_files
 from treewright.data.table import Table, read_cells, read_table, table_batches, write_batches, write_table
 from treewright.exceptions import InvalidInputError
 
@@ -244,6 +244,22 @@ def test_parts_are_the_whole(tmp_path, name, rows):
         assert [v for part in parts for v in plain(part)[column]] == plain(whole)[column]
     some = next(table_batches(tmp_path / name, columns=lambda names: names[1:]))
     assert some.columns == ["t", "c"]
+
+
+@pytest.mark.parametrize("chunk", [1 << 23, 7])
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+def test_parts_of_hostile_text_are_the_whole(tmp_path, monkeypatch, content, chunk):
+    for module in (_text_files, _table_files):
+        monkeypatch.setattr(module, "STRIDE", 3)
+    monkeypatch.setattr(_text_files, "_CHUNK", chunk)
+    path = write(tmp_path / "a.csv", content)
+    header, rows = cells_of(content)
+    for batch_rows in (2, 7):
+        parts = list(table_batches(path, text=header, batch_rows=batch_rows))
+        assert all(part.n_rows <= batch_rows for part in parts)
+        assert [part.first_row - 1 for part in parts] == np.cumsum([0, *(part.n_rows for part in parts[:-1])]).tolist()
+        found = [list(row) for part in parts for row in part.frame.rows()]
+        assert found == [[cell or None for cell in row] for row in rows]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv.gz", "a.parquet"])

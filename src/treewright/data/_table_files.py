@@ -27,7 +27,7 @@ from treewright.data._table_cells import (
     number_texts,
     read_column,
 )
-from treewright.data._text_files import TextFile, check_names, reading, text_file
+from treewright.data._text_files import STRIDE, TextFile, check_names, reading, text_file
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["Table", "read_cells", "read_table", "table_batches", "table_kind"]
@@ -219,19 +219,19 @@ def table_batches(
     marks = frozenset(value.strip() for value in na)
     first = 1
     with _opened(path, encoding) as source:
-        lazy = _scanned(source) if isinstance(source, TextFile) else source
-        if columns is not None:
-            known = lazy.collect_schema().names()
-            wanted = columns(known)
-            lazy = lazy.select([name for name in known if name in wanted])
-        batches = lazy.collect_batches(chunk_size=batch_rows)
+        known = source.names if isinstance(source, TextFile) else source.collect_schema().names()
+        wanted = known if columns is None else columns(known)
+        used = [name for name in known if name in wanted]
+        if isinstance(source, TextFile):
+            batches = _text_slices(source, used, batch_rows)
+        else:
+            batches = _slices(source, used, batch_rows)
         while True:
             with _parsing(path):
                 batch = next(batches, None)
             if batch is None:
                 break
-            if batch.height:
-                yield _part(source, batch, path, marks, text, first)
+            yield _part(source, batch, path, marks, text, first)
             first += batch.height
     if first == 1:
         raise _without_rows(path)
@@ -359,6 +359,26 @@ def _scanned(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
         n_rows=file.n_rows,
         glob=False,
     )
+
+
+def _text_slices(file: TextFile, columns: list[str], batch_rows: int) -> Iterator[pl.DataFrame]:
+    """Rows of a text file, at most so many at once: only they are in memory, as readers of streams read ahead."""
+    step = max(1, batch_rows // STRIDE)
+    schema = {name: pl.String for name in file.names}
+    for start in range(0, len(file.offsets) - 1, step):
+        end = file.offsets[min(start + step, len(file.offsets) - 1)]
+        with open(file.path, "rb") as stream:
+            stream.seek(file.offsets[start])
+            rows = stream.read(end - file.offsets[start])
+        part = pl.read_csv(rows, has_header=False, separator=file.delimiter, schema=schema).select(columns)
+        yield from part.iter_slices(batch_rows)
+
+
+def _slices(source: pl.LazyFrame, columns: list[str], batch_rows: int) -> Iterator[pl.DataFrame]:
+    """Rows of another file, at most so many at once."""
+    n_rows = int(source.select(pl.len()).collect().item())
+    for start in range(0, n_rows, batch_rows):
+        yield source.select(columns).slice(start, batch_rows).collect()
 
 
 def _part(

@@ -29,11 +29,13 @@ from treewright.arrays import IntArray
 from treewright.data._checks import listing
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["TextFile", "check_encoding", "check_names", "reading", "text_file"]
+__all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
 
 _DELIMITERS = ",;\t|"
 _CHUNK = 1 << 23
 _HEAD = 1 << 20  # bytes that are looked at for delimiter and header
+STRIDE = 1000
+"""Rows between those whose place in the file is kept."""
 _LONGEST = 1 << 26  # bytes of a record, beyond which a quote must have been left open
 _QUOTE, _LINE_END, _RETURN = ord('"'), ord("\n"), ord("\r")
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")  # read as they are; a mark at the beginning is skipped with the header
@@ -53,6 +55,8 @@ class TextFile:
     """Lines before the first row."""
     n_rows: int
     """Number of rows; what follows are blank lines."""
+    offsets: tuple[int, ...] = ()
+    """Where in the file every `STRIDE`-th row begins, and where the last one ends."""
 
 
 @contextlib.contextmanager
@@ -222,12 +226,15 @@ def _structure(path: Path, shown: Path, folder: Path) -> TextFile:
     if not names:
         return TextFile(path, delimiter, [], 0, 0)
     check_names(names, shown)
-    n_rows = _Scan(delimiter, len(names), shown).rows_of(path)
+    scan = _Scan(delimiter, len(names), shown)
+    n_rows = scan.rows_of(path)
     # a carriage return within a name is a line to csv and none to polars
     if n_rows is not None and not any("\r" in name for name in names):
-        return TextFile(path, delimiter, names, reader.line_num, n_rows)
+        return TextFile(path, delimiter, names, reader.line_num, n_rows, scan.places)
     target = folder / "rewritten"
-    return TextFile(target, delimiter, names, 0, _rewritten(path, delimiter, len(names), target, shown))
+    _rewrite(path, delimiter, len(names), target, shown)
+    scan = _Scan(delimiter, len(names), shown, n_headers=0)
+    return TextFile(target, delimiter, names, 0, scan.rows_of(target) or 0, scan.places)
 
 
 def _delimiter(text: str, preferred: str) -> str:
@@ -256,19 +263,29 @@ def _ragged(path: Path, delimiter: str, width: int, line: int, n_fields: int, ot
 class _Scan:
     """Counts the cells of all records; whole chunks at once, as quotes come in pairs where they are well placed."""
 
-    def __init__(self, delimiter: str, width: int, shown: Path) -> None:
-        self.delimiter, self.width, self.shown = delimiter, width, shown
+    def __init__(self, delimiter: str, width: int, shown: Path, n_headers: int = 1) -> None:
+        self.delimiter, self.width, self.shown, self.n_headers = delimiter, width, shown, n_headers
+        self.byte = 0  # where the next record begins
+        self.end = 0  # of the last record that is not blank
+        self.offsets: list[int] = []
         self.line = 0  # ended so far
         self.records = 0  # that are not blank, the header among them
         self.after_blank = self.blank = False
         self.ragged: tuple[int, int] | None = None
         self.n_ragged = 0
 
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where every so many rows begin, and the end."""
+        return (*self.offsets, self.end)
+
     def rows_of(self, path: Path) -> int | None:
         """The number of rows; None if the file must be rewritten to be read. Refuses records of another width."""
         rest = b""
         with open(path, "rb") as stream:
-            if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            if stream.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+                self.byte = len(codecs.BOM_UTF8)
+            else:
                 stream.seek(0)
             while chunk := stream.read(_CHUNK):
                 data = rest + chunk
@@ -280,7 +297,7 @@ class _Scan:
             return None
         if self.ragged is not None:
             raise _ragged(self.shown, self.delimiter, self.width, *self.ragged, others=self.n_ragged - 1)
-        return None if self.after_blank else self.records - 1
+        return None if self.after_blank else self.records - self.n_headers
 
     def _whole_records(self, data: bytes) -> int | None:
         """Count the records that end within the data, and say where; None if quotes or line ends are odd."""
@@ -300,7 +317,13 @@ class _Scan:
         width = np.diff(np.searchsorted(marks, ends), prepend=0) + 1
         length = ends - starts
         blank = (length == 0) | ((length == 1) & (cells[starts] == _RETURN))
+        full = np.flatnonzero(~blank)
+        if len(full):
+            rows = self.records - self.n_headers + np.arange(len(full))
+            self.offsets += (self.byte + starts[full[(rows >= 0) & (rows % STRIDE == 0)]]).tolist()
+            self.end = self.byte + int(ends[full[-1]]) + 1
         self._count(blank, width, ends, lines)
+        self.byte += end
         self.line += int(np.searchsorted(lines, end))
         return end
 
@@ -340,12 +363,12 @@ class _Scan:
         self.records += len(full)
 
 
-def _rewritten(path: Path, delimiter: str, width: int, target: Path, shown: Path) -> int:
-    """Write the rows anew, without blank lines and with quotes where they belong; return how many there are.
+def _rewrite(path: Path, delimiter: str, width: int, target: Path, shown: Path) -> None:
+    """Write the rows anew, without blank lines and with quotes where they belong.
 
     Slow and rare: it is for quotes within cells, carriage returns as line ends, and blank lines between rows.
     """
-    n_rows, ragged, n_ragged = -1, None, 0
+    header, ragged, n_ragged = True, None, 0
     with (
         open(path, encoding="utf-8-sig", newline="") as source,
         open(target, "w", encoding="utf-8", newline="") as copy,
@@ -358,11 +381,10 @@ def _rewritten(path: Path, delimiter: str, width: int, target: Path, shown: Path
                     continue
                 if len(row) != width:
                     ragged, n_ragged = ragged or (reader.line_num, len(row)), n_ragged + 1
-                if n_rows >= 0:
+                if not header:
                     writer.writerow(row)
-                n_rows += 1
+                header = False
         except csv.Error as error:
             raise InvalidInputError(f"{shown}: line {reader.line_num}: {error}") from error
     if ragged is not None:
         raise _ragged(shown, delimiter, width, *ragged, others=n_ragged - 1)
-    return n_rows
