@@ -530,3 +530,15 @@ def test_interrupt_while_the_process_starts(fitted, seconds):
     _, err = process.communicate(timeout=30)
     assert "Traceback" not in err
     assert process.returncode in (0, 130)
+
+
+def test_tao_leaves_out_rows_without_a_label_unless_it_has_a_teacher(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2)).round(3)
+    labels = np.where(X[:, 0] > 0.5, "high", "low").astype(object)
+    labels[20:] = ""
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,y\n" + "".join(f"{a},{b},{y}\n" for (a, b), y in zip(X, labels, strict=True)))
+    fit = ["fit", str(table), "--target", "y", "--model", "tao", "--out", str(tmp_path / "m.json")]
+    assert main(fit) == 0
+    assert main([*fit, "--set", "teacher=auto"]) == 0

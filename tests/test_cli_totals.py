@@ -69,6 +69,7 @@ def test_totals_by_group(register, tmp_path, capsys, name):
     hidden = data.missing("z")
     for area, n_yes in (("north", 1), ("south", 3)):
         assert np.count_nonzero(written["prediction"][hidden & (data["area"] == area)] == "yes") == n_yes
+        assert written["share_yes"][hidden & (data["area"] == area)].sum() == pytest.approx(n_yes, abs=1e-6)
     assert treewright.load_model(tmp_path / "m.json").feature_names_in_.tolist() == ["x"]
     assert main(["show", str(tmp_path / "m.json"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["totals"]
@@ -141,7 +142,7 @@ def test_the_column_of_groups_is_a_feature_if_listed(register, tmp_path):
         ("t.json", '{"yes": true}', [], "total of class 'yes' is True"),
         ("t.json", '{"north": {"yes": 1}}', [], "has totals by group; name the column with --groups"),
         ("t.json", '{"yes": 1}', ["--groups", "area"], "expected {group: {class: total}} with --groups"),
-        ("t.xlsx", "", [], "must end in"),
+        ("t.xlsx", "", [], "expected a text table"),
         ("none.csv", None, [], "No such file"),
         ("none.json", None, [], "No such file"),
     ],

@@ -9,6 +9,7 @@ from treewright._version import __version__
 if TYPE_CHECKING:
     from treewright.estimators import (
         C2RFClassifier,
+        LabeledKFold,
         LapSVMClassifier,
         LapTAOClassifier,
         LapTAORegressor,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
         TAOClassifier,
         TAORegressor,
         TotalsClassifier,
+        estimated_accuracy,
         find_wrong_labels,
+        labeled_scorer,
         load_model,
         paper_forest,
         select,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "C2RFClassifier",
+    "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
@@ -46,7 +50,9 @@ __all__ = [
     "TotalsClassifier",
     "Tree",
     "__version__",
+    "estimated_accuracy",
     "find_wrong_labels",
+    "labeled_scorer",
     "load_model",
     "paper_forest",
     "select",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import combinations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,15 @@ def best_s2oct(model: Any) -> float:
     """
     numbers = ("n_classes", "depth", "penalty", "max_coefficient", "margin_rule", "tolerance")
     return once(model, ("X", "y", "weight"), numbers, _best_s2oct)
+
+
+def best_s2oct_stump_of_one_feature(model: Any) -> float:
+    """Optimum of one split that may use one feature: the best of the optima of each feature alone."""
+    assert model.depth == 1
+    names = ("y", "weight", "totals", "n_classes", "depth", "penalty", "max_coefficient", "margin_rule", "tolerance")
+    rest = {name: getattr(model, name) for name in names}
+    p = model.X.shape[1]
+    return min(best_s2oct(SimpleNamespace(X=model.X * (np.arange(p) == j), **rest)) for j in range(p))
 
 
 def _best_s2oct(model: Any) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_svm1odt
+from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_s2oct_stump_of_one_feature, best_svm1odt
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
@@ -187,6 +187,12 @@ CASES = [
     ),
     tree_case("oct-h-stump", _oct_h(8, 2, 3, depth=1, margin=0.05), _oct_h(20, 3, 2, depth=1), best_oct_h),
     tree_case("s2oct-stump", _s2oct(6, 6, depth=1), _s2oct(12, 12, depth=1), best_s2oct),
+    tree_case(
+        "s2oct-few",
+        _s2oct(6, 6, depth=1, max_split_features=1),
+        _s2oct(12, 12, depth=1, max_split_features=1),
+        best_s2oct_stump_of_one_feature,
+    ),
     tree_case(
         "s2oct-everywhere",
         _s2oct(5, 3, depth=2, margin_rule="paper", max_coefficient=0.5),

@@ -136,12 +136,13 @@ def test_margins_are_looked_at_on_the_ways_or_everywhere():
         assert model.keeps_margins(tree) == (not near)
     model = S2OCT(X, y, np.ones(4), totals, 2, margin_rule="reached")
     # The split on the left is through the point at 3, which does not get there.
-    tree = Tree.from_heap([1, 1, 0], np.ones((3, 1)), [0.0, 3.0, 0.0], np.ones((7, 2)), np.arange(7) % 2)
+    tree = Tree.from_heap(
+        np.array([1, 1, 0]), np.ones((3, 1)), np.array([0.0, 3.0, 0.0]), np.ones((7, 2)), np.arange(7) % 2
+    )
     assert model.keeps_margins(tree)
     assert not replace(model, margin_rule="paper").keeps_margins(tree)
 
 
 def test_the_printed_program_knows_no_restriction():
-    model = replace(tiny(0), margin_rule="paper", formulation="paper", max_split_features=1)
     with pytest.raises(InvalidInputError, match="max_split_features=None"):
-        model.build()
+        replace(tiny(0), margin_rule="paper", formulation="paper", max_split_features=1).build()

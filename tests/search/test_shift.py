@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax
 
+from treewright.search.totals import shift
 from treewright.search.totals.cells import cell_counts
 from treewright.search.totals.shift import Margin, rake, shifted
 
@@ -72,6 +73,18 @@ def test_what_totals_do_not_bind_is_not_shifted():
     own = sums(np.exp(log_softmax(scores, axis=1)), margin)
     (shifts,) = rake(scores, [Margin(margin.group_of, np.floor(own), np.ceil(own))])
     assert not shifts.any()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_many_rows_start_from_a_part_of_them(k, monkeypatch):
+    monkeypatch.setattr(shift, "_PART", 5)
+    for seed in range(8):
+        scores, margin = drawn(seed, k, slack=seed % 3)
+        (shifts,) = rake(scores, [margin])
+        monkeypatch.setattr(shift, "_PART", 10**6)
+        (other,) = rake(scores, [margin])
+        monkeypatch.setattr(shift, "_PART", 5)
+        assert np.allclose(shifted(scores, shifts[margin.group_of]), shifted(scores, other[margin.group_of]), atol=1e-6)
 
 
 def test_no_rows_and_empty_groups():

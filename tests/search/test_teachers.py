@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
@@ -17,6 +17,8 @@ from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
 from treewright.search.teachers.members import _some as some_of
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
+
+pytestmark = pytest.mark.usefixtures("short_searches")
 
 
 def exact(*counts):
@@ -50,7 +52,7 @@ def counts(labels, lesson):
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(-3, 3)))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_ranks_are_those_of_scipy(table):
     expected = (rankdata(table, axis=0) - 1.0) / len(table)
     assert np.allclose(ranked(table), expected)
@@ -102,8 +104,6 @@ def test_labels_meet_the_totals_and_find_clouds(sizes, labelled, time):
     rng = np.random.default_rng(0)
     for _ in range(3):
         assert counts(teacher.varied(rng), lesson) == wanted
-    sure = teacher.certainty()
-    assert sure.shape == truth.shape and np.all((sure > 0) & (sure <= 1))
 
 
 def test_totals_of_groups_and_points_of_several_rows():
@@ -134,7 +134,7 @@ def test_without_totals_labels_are_those_of_the_largest_scores():
 def test_without_unlabelled_points_there_is_nothing_to_say():
     lesson = Lesson(np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0))
     teacher = auto_teacher(lesson, 0, Budget())
-    assert teacher.labels().shape == (0,) and teacher.certainty().shape == (0,)
+    assert teacher.labels().shape == (0,)
 
 
 def test_weights_decide_what_is_learned():
@@ -243,6 +243,6 @@ def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     fitted, votes = out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), Budget())
     assert np.allclose(votes.sum(axis=1), 1.0)
-    assert abs(np.mean(votes.argmax(axis=1) == y) - 0.5) < 0.12
-    assert np.mean(fitted.scores(X).argmax(axis=1) == y) > 0.7
+    left_out, seen = (np.mean(table.argmax(axis=1) == y) for table in (votes, fitted.scores(X)))
+    assert abs(left_out - 0.5) < 0.12 < seen - left_out
     assert out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), over()) is None

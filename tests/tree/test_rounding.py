@@ -58,6 +58,16 @@ def test_numbers_are_as_short_as_rows_allow():
     assert digits(float(found.threshold[0])) <= 2 and 1.0 < found.threshold[0] < 2.0
 
 
+@pytest.mark.parametrize("weight", [0.29, 0.31])
+def test_no_side_hangs_on_a_rounding_error(weight):
+    """With a weight of 0.3 both rows are at 0.46, but for the last digit of the sums."""
+    X = np.array([[1.7, -1.1, -1.3], [2.2, 1.2, -3.0]])
+    tree = Tree.stump([1.0, weight, 0.7], 0.46, np.eye(2))
+    found = rounded_tree(tree, X)
+    assert np.array_equal(route(found, X), route(tree, X))
+    assert np.abs(X @ found.weights[0] - found.threshold[0]).min() > 1e-3
+
+
 def test_a_weight_that_moves_no_row_goes():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.r_[np.arange(5.0), 10 + np.arange(5.0)], rng.normal(size=10)])
@@ -85,7 +95,8 @@ def test_who_says_no_gets_more_digits_and_in_the_end_the_tree_itself():
 
 
 def test_splits_are_rounded_one_after_the_other_on_the_rows_that_get_there():
-    tree = Tree.from_heap(np.ones(3), np.array([[1.0, 0], [0, 1.0], [0, 1.0]]), [0.513, 0.231, 0.777], np.ones((7, 2)))
+    weights, labels = np.array([[1.0, 0], [0, 1.0], [0, 1.0]]), np.arange(7) % 2
+    tree = Tree.from_heap(np.ones(3), weights, np.array([0.513, 0.231, 0.777]), np.ones((7, 2)), labels)
     X = np.array([[0.0, 0.0], [0.0, 0.4], [1.0, 0.6], [1.0, 1.0], [0.0, 0.0]])
     found = rounded_tree(tree, X)
     assert np.array_equal(route(found, X), route(tree, X))

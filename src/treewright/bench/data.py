@@ -128,8 +128,7 @@ def _manifest(folder: Path | None) -> tuple[Path, list[_Entry]]:
 def read_table_of_numbers(path: Path, sha256: str = "") -> tuple[FloatArray, FloatArray]:
     """Return features and target of a table.
 
-    numpy's reader needs a third of the time of :func:`treewright.data.table.read_table` and a tenth of its memory,
-    which images of digits need; it knows neither text nor missing values, and no table of the benchmarks has any.
+    numpy's reader is enough: it knows neither text nor missing values, and no table of the benchmarks has any.
     """
     body = _body(path, sha256)
     try:

@@ -17,7 +17,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.totals import check_groups_asked, knows_totals, new_labels, read_totals, totals_rules
+from treewright.cli.totals import check_groups_asked, fitted_shares, knows_totals, new_labels, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
@@ -34,6 +34,7 @@ from treewright.data.table import (
 from treewright.estimators.common.files import plain_parameters
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.registry import SHORT_NAMES
+from treewright.estimators.tao import TAOClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.files import replacing
 from treewright.names import printable
@@ -68,7 +69,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
         look=lambda first: _check_columns(first, args, native),
     )
     y = _labels(table, args.target)
-    semi_supervised = "unlabeled" in estimator.get_params(deep=False)
+    semi_supervised = _takes_unlabelled(estimator)
     if semi_supervised:
         y = _without_mark(y, estimator, args)
     totals, groups = _totals(args, table, y)
@@ -95,7 +96,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        shares = getattr(estimator, "transduction_proba_", None)
+        shares = fitted_shares(estimator, X, known, groups)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
@@ -422,6 +423,12 @@ def _divided_columns(
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
     return model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args), args.id)
+
+
+def _takes_unlabelled(estimator: Any) -> bool:
+    """Whether rows without a label are of use to an estimator; to TAO only if it has a teacher."""
+    parameters = estimator.get_params(deep=False)
+    return "unlabeled" in parameters and not (isinstance(estimator, TAOClassifier) and estimator.teacher is None)
 
 
 def _check_weight(table: Table, name: str) -> None:

@@ -153,7 +153,7 @@ class TableModel:
             return [*encoder.columns, *kept]
 
         text = [*kept, *([] if self.encoder is None else self.encoder.text_columns)]
-        rows = max(1000, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
+        rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
         for table in table_batches(path, na, encoding=encoding, text=text, columns=wanted, batch_rows=rows):
             yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
 

@@ -17,7 +17,7 @@ from treewright.data.table import Table, is_missing, is_number, number_text, rea
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
-__all__ = ["check_groups_asked", "knows_totals", "new_labels", "read_totals", "totals_rules"]
+__all__ = ["check_groups_asked", "fitted_shares", "knows_totals", "new_labels", "read_totals", "totals_rules"]
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _LONG = ("class", "low", "high")
@@ -63,6 +63,26 @@ def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespa
     tolerance = args.totals_tolerance
     labels, shares = estimator.transduce(X, totals, groups, totals_tolerance=tolerance, return_proba=True)
     return labels, shares
+
+
+def fitted_shares(estimator: Any, X: AnyArray, known: AnyArray, groups: AnyArray | None) -> AnyArray | None:
+    """Shares of the classes of all rows after a fit, whose sums over rows without a label are the totals.
+
+    None where a model knows no totals, or had none.
+    """
+    if hasattr(estimator, "transduction_proba_"):
+        return np.asarray(estimator.transduction_proba_)
+    reached = getattr(estimator, "totals_", [])
+    if not reached or known.all():
+        return None
+    totals: dict[Any, dict[Any, tuple[int, int]]] = {}
+    for row in reached:
+        totals.setdefault(row["group"], {})[row["class"]] = row["low"], row["high"]
+    shares = np.array(estimator.predict_proba(X))
+    column = None if groups is None else groups[~known]
+    asked = totals[None] if groups is None else totals
+    shares[~known] = estimator.transduce(X[~known], asked, column, return_proba=True)[1]
+    return shares
 
 
 def read_totals(

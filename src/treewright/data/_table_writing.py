@@ -135,8 +135,8 @@ def _write_text(file: Any, frames: Iterable[pl.DataFrame], path: Path, escape: b
 
 def _is_formula(text: pl.Series) -> pl.Series:
     """Whether a spreadsheet may take a text for something to run; to it - is text, and -5 a number."""
-    suspected = text.str.contains(_FORMULA) & (text.str.len_chars() > 1)
-    return suspected & as_numbers(text.str.strip_chars()).is_null()
+    suspected = (text.str.contains(_FORMULA) & (text.str.len_chars() > 1)).fill_null(False)
+    return suspected & as_numbers(text.str.strip_chars()).is_null() if suspected.any() else suspected
 
 
 def _formulas(text: pl.Series) -> pl.Series:
@@ -144,7 +144,7 @@ def _formulas(text: pl.Series) -> pl.Series:
 
 
 def _escaped(text: pl.Series) -> pl.Series:
-    formula = _is_formula(text).fill_null(False)
+    formula = _is_formula(text)
     return text.set(formula, None).fill_null("'" + text) if formula.any() else text
 
 

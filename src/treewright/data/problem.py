@@ -32,7 +32,7 @@ from treewright.data.margins import chosen_rows, split_margins
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Problem", "make_problem"]
+__all__ = ["Problem", "make_problem", "unlabelled_mask"]
 
 UNLABELLED = -1
 
@@ -277,6 +277,17 @@ def _feature_names(X: Any, feature_names: Sequence[str] | None) -> tuple[str, ..
 
 
 # ---------------------------------------------------------------------- labels
+
+
+def unlabelled_mask(y: ArrayLike, unlabeled: object = UNLABELLED) -> BoolArray:
+    """Mask of the unlabelled rows: those with the mark, NaN or None.
+
+    Examples
+    --------
+    >>> unlabelled_mask(["yes", None, "-1"]).tolist()
+    [False, True, True]
+    """
+    return _hidden(y, as_column(y, "y"), False, unlabeled)
 
 
 def _hidden(y: object, column: AnyArray, supervised: bool, mark: object) -> BoolArray:

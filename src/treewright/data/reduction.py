@@ -22,7 +22,7 @@ equal to one another there, and come after all numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -54,6 +54,8 @@ __all__ = [
 
 EXACT_CELLS = 1_000_000
 """Tables up to this size are worked on exactly: in float64, their distinct rows sorted by content."""
+
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +316,9 @@ def labelled_sample(problem: Problem, merged: bool, rng: np.random.Generator) ->
         What shuffles.
     """
     X, y, weight = problem.X_labelled, problem.y_labelled, problem.weight_labelled
-    order = np.lexsort((weight, y, *X.T[::-1]))
+    # sorting by every column takes minutes where rows are many
+    content = X.T[::-1] if _is_small(X) else [distinct_rows(X)[1]]
+    order = np.lexsort((weight, y, *content))
     sample = Sample.of(X, y, weight, problem.n_levels).taken(order[weight[order] > 0])
     if merged:
         sample = reduced(sample, Merge()).points
@@ -363,7 +367,7 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Rows, float64 or float32, without infinite values.
+        Rows, float64 or float32; infinity is taken for a missing value (NaN).
 
     Returns
     -------
@@ -378,19 +382,47 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     >>> len(first), bool(inverse[0] == inverse[2] != inverse[1])
     (2, True)
     """
-    X = _comparable(X)
-    # Whole numbers add up alike in any order.
-    bits = np.ascontiguousarray(X).view(np.uint32 if X.dtype.itemsize == 4 else np.uint64)
-    odd: Any = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    key = np.zeros(len(X), dtype=np.uint64)
-    for j in range(bits.shape[1]):
-        factor = odd[j]
-        mixed = (bits[:, j].astype(np.uint64) + factor) * np.uint64(0x9E3779B97F4A7C15)
-        key += (mixed ^ (mixed >> np.uint64(29))) * factor
+    key = _row_keys(X)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    if not np.array_equal(X[first[inverse]], X):  # two different rows with one key: as good as impossible
-        return sorted_distinct_rows(X)
-    return first, inverse.reshape(-1)
+    inverse = inverse.reshape(-1)
+    likely = np.flatnonzero(first[inverse] != np.arange(len(X)))  # equal to another row by their keys
+    wrong = likely[~_equal_rows(X, likely, first[inverse[likely]])]
+    return _told_apart(X, inverse, inverse[wrong]) if len(wrong) else (first, inverse)
+
+
+def _row_keys(X: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
+    """A number for each row that depends on its content; those of equal rows are equal, others hardly ever."""
+    odd = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
+    key = np.zeros(len(X), dtype=np.uint64)
+    for block in _blocks(len(X)):  # which the cache holds
+        rows = np.ascontiguousarray(_comparable(X[block]))
+        mixed = rows.view(np.uint32 if rows.dtype.itemsize == 4 else np.uint64).astype(np.uint64)
+        mixed = (mixed + odd) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        key[block] = (mixed * odd).sum(axis=1)  # whole numbers add up alike in any order
+    return key
+
+
+def _equal_rows(X: NDArray[np.floating[Any]], rows: IntArray, others: IntArray) -> BoolArray:
+    """Whether pairs of rows are equal, missing values included."""
+    equal = np.empty(len(rows), dtype=bool)
+    for block in _blocks(len(rows)):
+        equal[block] = np.all(_comparable(X[rows[block]]) == _comparable(X[others[block]]), axis=1)
+    return equal
+
+
+def _told_apart(X: NDArray[np.floating[Any]], inverse: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Number rows anew, where different ones have one of the `keys`: those by content, others as before."""
+    mixed = np.flatnonzero(np.isin(inverse, keys))
+    _, within = sorted_distinct_rows(X[mixed])
+    number = inverse * (len(mixed) + 1)
+    number[mixed] += within
+    _, first, place = np.unique(number, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, n_rows, _BLOCK))
 
 
 def _comparable(X: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

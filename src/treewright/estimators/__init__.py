@@ -1,5 +1,6 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
+from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.data_selection import select
 from treewright.estimators.lap_svm import LapSVMClassifier
@@ -13,12 +14,15 @@ from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.svm1odt import SVM1ODTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
 from treewright.estimators.totals import TotalsClassifier
+from treewright.estimators.validation import LabeledKFold, labeled_scorer
 from treewright.estimators.wrong_labels import WrongLabels, find_wrong_labels
 from treewright.training.ensemble import paper_forest
 
 __all__ = [
     "MODELS",
+    "AccuracyEstimate",
     "C2RFClassifier",
+    "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
@@ -34,7 +38,9 @@ __all__ = [
     "TAORegressor",
     "TotalsClassifier",
     "WrongLabels",
+    "estimated_accuracy",
     "find_wrong_labels",
+    "labeled_scorer",
     "load_model",
     "paper_forest",
     "select",

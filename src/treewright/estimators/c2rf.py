@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -174,8 +175,16 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         """Members of other ensembles get arrays, whatever the ensemble was given."""
         kept = isinstance(self.estimator, list | tuple | Pipeline | VotingClassifier)
         if isinstance(self.estimator, list | tuple):
-            return is_frame(X) or sparse.issparse(X)
+            return is_frame(X) or (sparse.issparse(X) and bool(get_tags(self).input_tags.sparse))
         return (kept or sparse.issparse(X)) and hands_through(self.estimator, X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        given = self.estimator if isinstance(self.estimator, list | tuple) else [self.estimator]
+        members = [item[1] if isinstance(item, tuple) else item for item in given]
+        kinds = [m for m in members if hasattr(m, "__sklearn_tags__")]
+        tags.input_tags.sparse = bool(kinds) and all(get_tags(member).input_tags.sparse for member in kinds)
+        return tags
 
     def _checked_rows(self, given: Given) -> Given:
         return handed_rows(self, given) if self._hands_through(given.X) else super()._checked_rows(given)

@@ -14,9 +14,9 @@ from treewright.budget import Budget
 from treewright.data import Merge, Sample, Scale, Weighted, make_problem, reduced, unit_scaling
 from treewright.data._checks import refuse_dates, show
 from treewright.estimators.common.model import thread_count
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, warn_user
 from treewright.training.conduct import Conduct
-from treewright.training.wrong_labels import FEWEST, find_suspects
+from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
 
 __all__ = ["WrongLabels", "find_wrong_labels"]
 
@@ -126,6 +126,8 @@ def find_wrong_labels(
         found = find_suspects(X_points, points.y, points.weight, problem.n_classes, int(n_estimators), conduct, budget)
     if found is None:
         raise InvalidInputError("time_limit is too short for the committee to judge every row; give more")
+    if found.n_rounds < n_estimators:
+        warn_user(short_committee(found.n_rounds, int(n_estimators)))
     kept = np.asarray(reduction.invert(np.ones(len(points), dtype=bool), left_out=False))
     suggested = np.where(kept, reduction.invert(found.suggested), problem.y)
     return WrongLabels(

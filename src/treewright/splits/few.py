@@ -4,8 +4,8 @@ Two ways of choosing are cheap, and neither is better throughout, so both are of
 1-norm falls from where all weights are zero until more than k are not, and the k largest stay. *Forward*, features join
 one by one, each time the one along which the loss falls fastest for its spread, and all weights are fitted anew. The
 weights of either choice come from a regression on its features alone, at the price that was asked for. Measured on
-tables of 8 to 29 features, trees of depth 2 and 3 and k = 2 and 3: a price that *rises* from a dense solution takes
-twice as long as both and errs on up to a point more of the rows; exchanging single features afterwards gains nothing.
+six tables, trees of depth 2 and 3 and k = 2 and 3: a price that *rises* from a dense solution takes about twice as long
+as both and errs on 0.4 to 1.1 points more of the training rows; exchanging single features afterwards hardly matters.
 """
 
 from __future__ import annotations

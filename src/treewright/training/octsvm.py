@@ -30,7 +30,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.optimize import Outcome, Solving, optimize
 from treewright.training.prices import folds_of
 from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
-from treewright.training.wrong_labels import FEWEST, find_suspects
+from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
 from treewright.tree import Tree, leaf_counts, route
 
 __all__ = [
@@ -121,6 +121,7 @@ class _Labels:
     suspicion: FloatArray
     suggested: IntArray
     by_committee: bool = False
+    n_rounds: int = 0
 
 
 def train_octsvm(
@@ -197,6 +198,8 @@ def _note(settings: OCTSVMSettings, labels: _Labels, problem: Problem, points: S
             f"the committee that looks for wrong labels could not judge: {why}. So the tree judged the rows that it "
             "was fitted to, as with relabel='tree': suspicion_ is what the other label would save"
         )
+    if labels.by_committee and labels.n_rounds < settings.n_estimators:
+        notes.append(short_committee(labels.n_rounds, settings.n_estimators))
     held = np.bincount(_y(points), weights=labels.suggested != _y(points), minlength=problem.n_classes)
     if not labels.by_committee and len(trees) == 1 and not len(trees[0].branches) and held.any():
         label = show(problem.classes[int(held.argmax())])
@@ -226,7 +229,7 @@ def _judged(points: Sample, n_classes: int, settings: OCTSVMSettings, conduct: C
     # a class that would lose all its points keeps them: a tree must be able to say it
     kept = np.bincount(found.suggested, minlength=n_classes) > 0
     corrected = found.suggested if kept.all() else y
-    return _Labels(corrected, found.suspicion, found.suggested, by_committee=True)
+    return _Labels(corrected, found.suspicion, found.suggested, by_committee=True, n_rounds=found.n_rounds)
 
 
 def octsvm_model(

@@ -136,7 +136,7 @@ def train_s2oct(
         return np.where(problem.labelled, problem.y, reduction.invert(of_points))
 
     taught = None if teacher is None else of_rows(teacher.labels())
-    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome), taught)
+    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome, budget), taught)
     told, record, numbers = None if teacher is None else teacher.record, found.record.times(unit), of_rows(guess)
     return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
 
@@ -164,7 +164,7 @@ def _sparse(
     """The smallest taught tree that has learned enough; there is nothing to prove but what its objective proves."""
     require(solving.solver.name, solving.solver.capabilities, model.needs)
     survey = Survey(model)
-    teacher = teach(survey.lesson, budget.share(0.5))
+    teacher = teach(survey.lesson, budget.share(0.4))
     taught = teacher.labels()
     path = [measured(survey, tree, taught, None) for tree in starts]
     path += sized_trees(survey, taught, solving.seed, budget)
@@ -223,12 +223,13 @@ def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solvin
     return teach
 
 
-def _readable(model: S2OCT, reduction: Reduction, problem: Problem, outcome: Outcome[Tree]) -> Outcome[Tree]:
+def _readable(
+    model: S2OCT, reduction: Reduction, problem: Problem, outcome: Outcome[Tree], budget: Budget
+) -> Outcome[Tree]:
     """The tree with shorter numbers in the units of the data, where objective and margins stay as they are."""
     tree, most = outcome.solution, outcome.record.objective
     assert most is not None and tree.labels is not None
-    # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
-    limit = np.inf if outcome.record.status == FitStatus.LOCAL else most + 1e-9 * max(1.0, abs(most))
+    claimed, limit = outcome.record.status != FitStatus.LOCAL, most + 1e-9 * max(1.0, abs(most))
 
     def on_points(found: Tree) -> Tree:
         points = reduction.apply_tree(found)
@@ -237,11 +238,16 @@ def _readable(model: S2OCT, reduction: Reduction, problem: Problem, outcome: Out
         return replace(points, weights=points.weights * factor[:, None], threshold=points.threshold * factor)
 
     def as_good(found: Tree) -> bool:
+        # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
+        if not claimed:
+            return not budget.over
         points = on_points(found)
-        return model.keeps_margins(points) and model.objective(points) <= limit
+        return not budget.over and model.keeps_margins(points) and model.objective(points) <= limit
 
+    if budget.over:
+        return outcome
     rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good))
-    if not model.keeps_margins(rounded) or model.objective(rounded) > limit:
+    if claimed and (not model.keeps_margins(rounded) or model.objective(rounded) > limit):
         return outcome
     return Outcome(rounded, outcome.record.with_objective(model.objective(rounded)))
 

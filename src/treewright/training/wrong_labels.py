@@ -29,7 +29,7 @@ from treewright.search.octsvm.kernels import NORMS
 from treewright.search.octsvm.machines import Prices, last_values
 from treewright.training.conduct import Conduct
 
-__all__ = ["FEWEST", "Suspects", "confident_labels", "find_suspects"]
+__all__ = ["FEWEST", "Suspects", "confident_labels", "find_suspects", "short_committee"]
 
 FEWEST = 5
 """Points of a class with fewer of which no committee can judge it: nobody would be left to learn from."""
@@ -68,12 +68,15 @@ class Suspects:
         Which labels are held for wrong.
     probability : ndarray of shape (n_points, n_classes)
         Of the classes, out of sample.
+    n_rounds : int
+        Rounds of the committee that there was time for.
     """
 
     suspicion: FloatArray
     suggested: IntArray
     relabeled: BoolArray
     probability: FloatArray
+    n_rounds: int
 
 
 def find_suspects(
@@ -132,7 +135,15 @@ def find_suspects(
     other = scores.copy()
     other[rows, y] = -np.inf
     suggested = confident_labels(probability, y, weight)
-    return Suspects(other.max(axis=1) - scores[rows, y], suggested, suggested != y, probability)
+    return Suspects(other.max(axis=1) - scores[rows, y], suggested, suggested != y, probability, len(heard))
+
+
+def short_committee(n_rounds: int, asked: int) -> str:
+    """What to say of a committee that ran out of time."""
+    return (
+        f"the committee that looks for wrong labels had time for {n_rounds} of {asked} rounds (n_estimators); a longer "
+        "time_limit makes it surer"
+    )
 
 
 def confident_labels(probability: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:

@@ -15,6 +15,8 @@ __all__ = ["rounded_tree", "shortest_between"]
 
 _DIGITS = range(1, 8)
 """Significant digits that are tried."""
+_CLEAR = 1e-9
+"""Least gap between the sides of a rounded split, of the largest sum of products: more than rounding errors."""
 
 
 def rounded_tree(tree: Tree, X: FloatArray, accept: Callable[[Tree], bool] = lambda tree: True) -> Tree:
@@ -66,7 +68,7 @@ def _rounded_split(tree: Tree, branch: int, rows: FloatArray, digits: int) -> Tr
         return None
     level = rows @ short
     low, high = float(level[left].max()), float(level[~left].min())
-    if not low < high:
+    if not high - low > _CLEAR * float((np.abs(rows) @ np.abs(short)).max()):
         return None
     at = shortest_between(low, high)
     new_weights, new_threshold = tree.weights.copy(), tree.threshold.copy()

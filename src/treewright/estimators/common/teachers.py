@@ -98,7 +98,7 @@ def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
     known = {label: k for k, label in enumerate(problem.classes.tolist())}
     numbers = np.array([known.get(label, -1) for label in hidden.tolist()], dtype=np.int64)
     if np.any(numbers < 0):
-        strange = hidden[numbers < 0][0]
+        strange = hidden[numbers < 0].tolist()[0]
         raise InvalidInputError(f"teacher has the label {strange!r} for an unlabelled row, which is not a class")
     table = np.zeros((n, n_classes))
     table[np.flatnonzero(problem.unlabelled), numbers] = 1.0

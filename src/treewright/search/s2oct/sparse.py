@@ -4,7 +4,7 @@ A tree is there to be read. Each step of the path is a taught tree with more fea
 thresholds are where the totals are met. What a step has learned is the share of the unlabelled rows on which it agrees
 with the teacher, and of the labelled ones, together. The first step that meets the totals and has learned nearly as
 much as the best one is taken: what more terms would add is mostly what the teacher itself does not know. Splits of any
-number of features are for tables where no others meet the totals.
+number of features are for tables where no others meet the totals and learn much.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ __all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees"]
 
 _OWN = 3.0
 """Weight of a labelled point, of a taught one 1."""
-PATH = ((1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (3, 1.0), (5, 1.0), (None, 1.0), (None, 0.2))
-"""Features of a split and price of one, from sparse to dense."""
+PATH = ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (5, 1.0), (None, 1.0), (None, 0.2))
+"""Features of a split and price of one, from sparse to dense; the first serves where there is no time for others."""
 _NEARLY = 0.04
 """Share of the rows by which a smaller tree may have learned less than the best one."""
+_TOO_LITTLE = 0.1
+"""Share by which trees of few features must have learned less for one of many to be taken."""
 _LOSS = 0.01
 """Share that a tree may lose if it gets all labels right for it."""
 _FEW = 0.01
@@ -50,6 +52,8 @@ class SizedTree:
     """Share of what labels and teacher say that it gets right."""
     wrong: int
     """Labelled points that it gets wrong."""
+    missed_share: float = 0.0
+    """Rows that miss the totals, as a share of all rows."""
 
     @property
     def terms(self) -> int:
@@ -75,7 +79,7 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     for most, price in PATH:
         if found and budget.over:
             break
-        if most is not None and most > max(1, survey.model.X.shape[1]):
+        if found and most is not None and most > survey.model.X.shape[1]:
             continue
         planes = taught_planes(survey, taught, Manner(most, _OWN, price), seed, budget)
         found.append(measured(survey, planes.to_tree(survey.model.n_classes), taught, most))
@@ -91,15 +95,19 @@ def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> 
     right = float(own @ (known == survey.y) + rows @ (hidden == taught))
     learned = right / max(float(own.sum() + rows.sum()), 1e-300)
     missed = int(model.totals.missed(hidden))
-    return SizedTree(tree, most, missed, learned, int(np.count_nonzero(known != survey.y)))
+    wrong = int(np.count_nonzero(known != survey.y))
+    return SizedTree(tree, most, missed, learned, wrong, missed / max(float(rows.sum()), 1.0))
 
 
 def chosen_size(path: list[SizedTree]) -> SizedTree:
-    """The first tree of the path that comes as near to the totals as any and has learned nearly as much as the best."""
-    nearest = min(step.missed for step in path)
-    good = [step for step in path if step.missed == nearest]
-    # Whatever a split of many features agrees with, nobody reads it.
-    good = [step for step in good if step.most is not None] or good
+    """The tree of the fewest terms that meets the totals and has learned nearly as much as the best of these."""
+    good = [step for step in path if step.missed == 0]
+    if not good:  # then a row that misses the totals is as bad as one that was not learned
+        return max(path, key=lambda step: (step.learned - step.missed_share, -step.terms))
+    # Whatever a split of many features agrees with, nobody reads it; unless the others have learned far less.
+    short = [step for step in good if step.most is not None]
+    if short and max(step.learned for step in short) >= max(step.learned for step in good) - _TOO_LITTLE:
+        good = short
     enough = max(step.learned for step in good) - _NEARLY
     return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
 
@@ -122,7 +130,7 @@ def pruned(model: S2OCT, tree: Tree, taught: IntArray | None = None) -> Tree:
 
     Splits that send all points one way, or to leaves of the same label, go. So do leaves that no labelled point and
     hardly any other reaches, where the totals are met as well without them and, if `taught` is given, no fewer points
-    have the labels that they should have.
+    have the labels that they should have; but each class of labelled points keeps a leaf.
     """
     X, unlabelled = model.X, model.unlabelled
     while True:
@@ -142,6 +150,9 @@ def _without_one(model: S2OCT, tree: Tree, labels: IntArray, missed: float, taug
     if taught is not None:
         wanted[model.unlabelled] = taught
     assert tree.labels is not None
+    own, counts = tree.labels[tree.leaves], np.bincount(tree.labels[tree.leaves], minlength=model.n_classes)
+    # The error of a labelled point is that of a leaf of its class, so each such class keeps one.
+    last = tree.leaves[(counts[own] == 1) & np.isin(own, model.present)]
     for branch in tree.branches[::-1]:
         sides = tree.left[branch], tree.right[branch]
         if any(tree.left[side] != LEAF for side in sides):
@@ -151,7 +162,7 @@ def _without_one(model: S2OCT, tree: Tree, labels: IntArray, missed: float, taug
             here = leaf == lost
             same = tree.labels[lost] == label
             if not same:
-                if np.any(model.y[here] >= 0) or rows[here].sum() > few:
+                if np.any(model.y[here] >= 0) or rows[here].sum() > few or lost in last:
                     continue
                 new = np.where(here, label, labels)
                 if model.totals.missed(new[model.unlabelled]) > missed:

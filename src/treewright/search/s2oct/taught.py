@@ -31,13 +31,16 @@ from treewright.tree.complete import Planes
 
 __all__ = ["Manner", "School", "taught_planes"]
 
-_POINTS = 20_000
+_POINTS = 8_000
 """Taught points that a tree is fitted to; where there are more, a sample of them."""
 _HEAVIER = 3.0
 """How much more labelled points weigh once a tree has them wrong."""
 _PASSES = 8
 """Passes over the nodes."""
-_RANDOM_STARTS = 3
+_RANDOM_STARTS, _FEW_POINTS = 3, 3000
+"""Random starts, and points above which there is one of them only."""
+_FITTING = 0.5
+"""Share of the time that is left in which a tree is fitted; its thresholds need time too."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +148,11 @@ class School:
             one_hot = sparse.csr_array((np.ones(n), (np.arange(n), self.y)), shape=(n, n_classes))
             yield balanced_tree(self.X, one_hot, self.weight, depth, self.manner.price, budget, 1, self.seed)
         rng = np.random.default_rng(self.seed)
-        for _ in range(_RANDOM_STARTS):
+        for _ in range(_RANDOM_STARTS if n <= _FEW_POINTS else 1):
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
-def taught_planes(
-    survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget, start: Tree | None = None
-) -> Planes:
+def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
     """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched.
 
     Parameters
@@ -166,10 +167,8 @@ def taught_planes(
         Seed of samples, starts and turns.
     budget : Budget
         Ends the work early.
-    start : Tree or None
-        A tree that is taught already, in the units of the model.
     """
-    tree = School(survey, taught, manner, seed).tree(budget) if start is None else start
+    tree = School(survey, taught, manner, seed).tree(budget.share(_FITTING))
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
-    return Levelling(survey, taught, worth, np.random.default_rng(seed), budget).level(planes)
+    return Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most).level(planes)

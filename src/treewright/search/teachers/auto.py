@@ -16,6 +16,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_sample_weight
@@ -31,7 +32,7 @@ __all__ = ["auto_teacher"]
 
 _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
-_ASKED_VOTES = 3e7
+_ASKED_VOTES = 1e7
 """Votes of trees for points that are asked for: fewer trees where there are many points."""
 _FOLDS, _FOLD_POINTS = 5, 2000
 """Folds of labelled points, and most points in them."""
@@ -84,7 +85,12 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, exa
     >>> auto_teacher(Lesson(X, y, np.ones(4), hidden, 2, totals), 0, Budget()).labels().tolist()
     [0, 0, 1, 1, 1]
     """
-    lesson = lesson.standardized()
+    # Points are numbers that were checked, and forests are made of many small fits.
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return _made(lesson.standardized(), seed, budget, n_jobs, examined)
+
+
+def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool) -> Teacher:
     if len(lesson.present) < 2 or not len(lesson.hidden):
         return _blind(lesson, seed)
     work = _Work(lesson, seed, n_jobs, examined)

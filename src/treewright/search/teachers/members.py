@@ -34,6 +34,8 @@ _FOREST_POINTS = 20_000
 """Points that a forest is fitted on."""
 _BATCH = 10
 """Trees that are added to it at a time."""
+_SMALL_CELLS = 20_000
+"""Points times features up to which all its trees are there at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,8 @@ def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
     for tree, drawn in zip(model.estimators_, model.estimators_samples_, strict=True):
         left_out = np.ones(len(task.X), dtype=bool)
         left_out[drawn] = False
-        votes[left_out] += tree.predict_proba(task.X[left_out])
+        if left_out.any():
+            votes[left_out] += tree.predict_proba(task.X[left_out])
         asked += left_out
     if not asked.all():
         seen = asked == 0
@@ -140,7 +143,8 @@ def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
 def _forest(forest: ExtraTreesClassifier | RandomForestClassifier, task: Task, budget: Budget) -> Fitted:
     chosen = _some(task, _FOREST_POINTS)
     X, y, weight = task.X[chosen], task.y[chosen], task.weight[chosen]
-    for n_estimators in range(_BATCH, max(task.n_trees, _BATCH) + 1, _BATCH):
+    batch = task.n_trees if X.size <= _SMALL_CELLS else _BATCH
+    for n_estimators in range(batch, max(task.n_trees, batch) + 1, batch):
         forest.set_params(n_estimators=n_estimators)
         forest.fit(X, y, sample_weight=weight)
         if budget.over:

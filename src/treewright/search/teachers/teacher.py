@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.search.teachers.lesson import Lesson, ranked
+from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.members import Fitted
 
 __all__ = ["Exam", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
@@ -142,8 +142,10 @@ class Teacher:
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
-        """Of scores that somebody gave."""
-        return cls(lesson, np.asarray(table if lesson.totals is None else ranked(table)), TeacherRecord(name))
+        """Of scores that somebody gave, comparable between classes; their size does not matter."""
+        away = table - table.mean(axis=1, keepdims=True)
+        spread = float(away.std()) if away.size else 0.0
+        return cls(lesson, table if lesson.totals is None or not spread else away / spread, TeacherRecord(name))
 
     def labels(self) -> IntArray:
         """The most likely labels within the totals."""

@@ -1,0 +1,310 @@
+"""How accurate the labels of the unlabelled rows are likely to be, from labels left out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+
+from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import ClassTotals, Problem, TotalsRules, make_problem
+from treewright.data.margins import split_margins
+from treewright.data.rows import is_frame, taken_rows
+from treewright.estimators.common.totals_model import PricedModel, TotalsModel
+from treewright.exceptions import InvalidInputError
+
+__all__ = ["AccuracyEstimate", "estimated_accuracy"]
+
+_CELL = 20
+"""Labels that a class needs in a group to be counted there by itself."""
+
+
+class AccuracyEstimate(NamedTuple):
+    """An estimate of the share of unlabelled rows whose label is right, with an interval."""
+
+    value: float
+    """The estimate."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end."""
+    level: float
+    """How often such intervals are to cover the truth."""
+    n_labels: int
+    """Labels that were left out, each once."""
+    recall: dict[Any, float]
+    """Share of the labels of each class that were found when they were left out, as weighted."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is fitted again and again: rows, marks, and totals of those unlabelled rows that are used."""
+
+    model: Any
+    X: Any
+    y: np.ndarray
+    weight: FloatArray | None
+    totals: Any
+    groups: list[Any] | None
+    unlabelled: IntArray
+
+    def found(self, rows: IntArray, held_out: IntArray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of rows that were left out, and of the unlabelled ones, by a model that was fitted to `rows`."""
+        used = np.concatenate([rows, self.unlabelled])
+        model = clone(self.model)
+        more: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[used]}
+        if self.totals is not None:
+            more |= {"totals": self.totals, "groups": self._groups(used), "allow_new_classes": True}
+        model.fit(taken_rows(self.X, used), self.y[used], **more)
+        by_group = self.groups is not None and isinstance(model, PricedModel)
+        new = taken_rows(self.X, held_out)
+        labels = model.predict(new, groups=self._groups(held_out)) if by_group else model.predict(new)
+        return labels, model.transduction_[len(rows) :]
+
+    def _groups(self, rows: IntArray) -> Any:
+        if self.groups is None:
+            return None
+        columns = [None if column is None else np.asarray(column)[rows] for column in self.groups]
+        return columns if len(columns) > 1 else columns[0]
+
+
+def estimated_accuracy(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    totals: Any = None,
+    groups: Any = None,
+    *,
+    totals_of: str = "unlabeled",
+    allow_new_classes: bool = False,
+    totals_tolerance: float = 0.0,
+    n_splits: int = 10,
+    level: float = 0.95,
+    max_unlabeled: int = 20_000,
+    random_state: Any = 0,
+) -> AccuracyEstimate:
+    r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
+
+    The labels are left out in turn, `n_splits` folds of them, and found by the model fitted to the others and to the
+    totals. A sample of labels is hardly ever a fair picture of the rows without: rare classes are sought out, easy
+    cases come first. So each class counts by its total among the unlabelled rows instead of by its labels, in each
+    group where it has enough labels:
+
+    .. math:: \hat a = \sum_s \frac{m_s}{m} r_s
+
+    with :math:`m_s` the unlabelled rows of a class (of a group), by the totals, and :math:`r_s` the share of its labels
+    that were found when they were left out. The interval is Wilson's for as many fair labels as have the same variance.
+
+    Parameters
+    ----------
+    model : TotalsClassifier, C2RFClassifier or S2OCTClassifier
+        The model, fitted or not; it is cloned.
+    X, y, sample_weight, totals, groups, totals_of, allow_new_classes, totals_tolerance
+        As for ``fit``.
+    n_splits : int, default=10
+        Folds, and fits.
+    level : float, default=0.95
+        How often the interval is to cover the truth.
+    max_unlabeled : int, default=20000
+        Unlabelled rows that the fits are given, drawn in each group, with totals in proportion.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and of what is drawn.
+
+    Returns
+    -------
+    AccuracyEstimate
+        Value, low, high, level, number of labels, recall by class.
+
+    Notes
+    -----
+    What can be put right is a sample that is biased by class, and by group where totals are by group: within a class
+    (of a group) labelled rows must be like unlabelled ones. Bias in other features is not seen: if only young people
+    were asked, no weights of classes tell how the old are labelled; make a group of what the sample depends on.
+    Without totals classes count by their labels, and the estimate is that of a fair sample. `sample_weight` counts
+    within a class. Labels that are wrong count as errors. A class without any label counts as half right, give or take
+    a half. The fits see fewer labels than the model does, so the estimate is a little low.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from treewright import TotalsClassifier, estimated_accuracy
+    >>> rng = np.random.default_rng(0)
+    >>> truth = (rng.random(2000) < 0.2).astype(int)
+    >>> X = rng.normal(size=(2000, 2)) + 1.5 * truth[:, None]
+    >>> known = rng.random(2000) < np.where(truth == 1, 0.3, 0.05)  # a sample that is biased
+    >>> y = np.where(known, truth, -1)
+    >>> totals = {1: int(truth[~known].sum())}
+    >>> estimate = estimated_accuracy(TotalsClassifier(LogisticRegression()), X, y, totals=totals)
+    >>> model = TotalsClassifier(LogisticRegression()).fit(X, y, totals=totals)
+    >>> bool(estimate.low <= np.mean(model.transduction_[~known] == truth[~known]) <= estimate.high)
+    True
+    """
+    _check(model, n_splits, level)
+    rng = check_random_state(random_state)
+    rules = TotalsRules(totals_of, allow_new_classes, totals_tolerance)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)  # type: ignore[arg-type]
+    problem = make_problem(
+        np.zeros((n_rows, 1)),
+        y,
+        sample_weight,
+        supervised=False,
+        unlabeled=model.unlabeled,
+        totals=totals,
+        groups=groups,
+        rules=rules,
+        empty_weights=True,
+    )
+    task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, rng)
+    labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
+    right, hidden = _left_out(task, problem, labelled, n_splits, rng)
+    strata, sizes = _strata(task, problem, labelled, hidden)
+    return _estimate(problem, labelled, right, strata, sizes, level)
+
+
+def _check(model: Any, n_splits: int, level: float) -> None:
+    if not isinstance(model, TotalsModel):
+        raise InvalidInputError(
+            f"{type(model).__name__} does not know totals; TotalsClassifier, C2RFClassifier and S2OCTClassifier do"
+        )
+    if getattr(model, "prefit", False):
+        raise InvalidInputError("prefit=True: an ensemble that has seen all labels cannot be fitted without some")
+    if n_splits < 2:
+        raise InvalidInputError(f"n_splits is {n_splits}; expected 2 or more")
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level is {level}; expected a number between 0 and 1")
+
+
+def _task(model: Any, X: Any, problem: Problem, weighted: bool, totals: Any, groups: Any, most: int, rng: Any) -> _Task:
+    """Rows and totals of the fits: a part of the unlabelled rows, where there are many."""
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    hidden = np.flatnonzero(problem.unlabelled)
+    chosen = _drawn(margins, len(hidden), most, rng)
+    parts = [_in_proportion(margin, chosen, problem.classes) for margin in margins]
+    columns = [column for _, column in split_margins(totals, groups)] if margins else None
+    if columns is not None and all(column is None for column in columns):
+        columns = None
+    table = X if is_frame(X) or hasattr(X, "tocsr") else np.asarray(X)
+    marked = problem.classes[np.maximum(problem.y, 0)].astype(object)
+    marked[problem.unlabelled] = None
+    weight = problem.weight if weighted else None
+    asked = None if not parts else parts[0] if len(parts) == 1 else parts
+    return _Task(model, table, marked, weight, asked, columns, hidden[chosen])
+
+
+def _drawn(margins: tuple[ClassTotals, ...], n_hidden: int, most: int, rng: Any) -> IntArray:
+    """Numbers of the unlabelled rows to use, as many of each group as its share makes, at least one."""
+    order = rng.permutation(n_hidden)
+    if n_hidden <= most:
+        return np.arange(n_hidden)
+    group = margins[0].group_of[order] if margins else np.zeros(n_hidden, dtype=np.int64)
+    size = np.bincount(group)
+    wanted = np.maximum(1, np.rint(size * (most / n_hidden))).astype(np.int64)
+    place = np.empty(n_hidden, dtype=np.int64)
+    by_group = np.argsort(group, kind="stable")
+    place[by_group] = np.arange(n_hidden) - np.repeat(np.cumsum(size) - size, size)
+    return np.sort(order[place < wanted[group]])
+
+
+def _in_proportion(totals: ClassTotals, chosen: IntArray, classes: np.ndarray) -> dict[Any, Any]:
+    """The totals of some of the rows: shares where totals are exact, else intervals that are a little wider."""
+    size = np.bincount(totals.group_of[chosen], minlength=totals.n_groups)
+    labels, found = classes.tolist(), {}
+    for g, name in enumerate(totals.groups):
+        if size[g] == 0:
+            continue
+        part = size[g] / totals.size[g]
+        if size[g] == totals.size[g]:
+            ends = zip(totals.low[g].tolist(), totals.high[g].tolist(), strict=True)
+            found[name] = dict(zip(labels, ends, strict=True))
+        elif np.array_equal(totals.low[g], totals.high[g]):
+            found[name] = dict(zip(labels, (totals.low[g] / totals.size[g]).tolist(), strict=True))
+        else:
+            ends = zip(np.floor(totals.low[g] * part), np.ceil(totals.high[g] * part), strict=True)
+            found[name] = {label: (int(a), int(b)) for label, (a, b) in zip(labels, ends, strict=True)}
+    return found[None] if totals.groups == (None,) and found else found
+
+
+def _left_out(
+    task: _Task, problem: Problem, labelled: IntArray, n_splits: int, rng: Any
+) -> tuple[BoolArray, np.ndarray | None]:
+    """Which labels were found when they were left out, and the labels of the unlabelled rows, a row a fit."""
+    y = problem.y[labelled]
+    if np.count_nonzero(np.bincount(y) >= 2) < 2:
+        raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
+    folds = StratifiedKFold(min(n_splits, int(np.bincount(y).max())), shuffle=True, random_state=rng)
+    right, hidden = np.zeros(len(labelled), dtype=bool), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of folds without a class, of free groups: said of the fit itself
+        for train, test in folds.split(np.zeros(len(y)), y):
+            labels, others = task.found(labelled[train], labelled[test])
+            right[test] = labels == problem.classes[y[test]]
+            hidden.append(np.searchsorted(problem.classes, others))
+    return right, np.array(hidden) if task.totals is not None else None
+
+
+def _strata(
+    task: _Task, problem: Problem, labelled: IntArray, hidden: np.ndarray | None
+) -> tuple[IntArray, FloatArray]:
+    """Stratum of each label, and the share of the unlabelled rows that each stands for.
+
+    Class k is stratum k; a class with enough labels in a group is a stratum there, as long as what is left of the class
+    has enough too.
+    """
+    y, k = problem.y[labelled], problem.n_classes
+    if hidden is None:  # a fair sample, as far as is known
+        weight = problem.weight[labelled]
+        return y, np.bincount(y, weight, k) / weight.sum()
+    totals = problem.totals
+    if task.groups is None or totals is None:  # none, or several that cross
+        return y, np.bincount(hidden.reshape(-1), minlength=k) / hidden.size
+    place = {name: g for g, name in enumerate(totals.groups)}
+    column = np.asarray(task.groups[0])
+    group = np.array([place.get(name, -1) for name in column[labelled].tolist()])
+    of_hidden = np.array([place[name] for name in column[task.unlabelled].tolist()])
+    shape = (totals.n_groups, k)
+    labels = np.bincount((group * k + y)[group >= 0], minlength=shape[0] * k).reshape(shape)
+    rows = np.bincount((of_hidden * k + hidden).reshape(-1), minlength=shape[0] * k).reshape(shape) / hidden.size
+    alone = labels >= _CELL
+    rest = np.bincount(y, minlength=k) - np.where(alone, labels, 0).sum(axis=0)
+    few = (np.where(alone, 0.0, rows).sum(axis=0) > 0) & (rest < _CELL)
+    alone &= ~few
+    sizes = np.concatenate([np.where(alone, 0.0, rows).sum(axis=0), np.where(alone, rows, 0.0).reshape(-1)])
+    return np.where((group >= 0) & alone[group, y], k + group * k + y, y), sizes
+
+
+def _estimate(
+    problem: Problem, labelled: IntArray, right: BoolArray, strata: IntArray, sizes: FloatArray, level: float
+) -> AccuracyEstimate:
+    """The weighted mean and its interval."""
+    weight, n = problem.weight[labelled], len(sizes)
+    total, square = np.bincount(strata, weight, n), np.bincount(strata, weight**2, n)
+    some = total > 0
+    share = np.where(some, np.bincount(strata, weight * right, n) / np.where(some, total, 1), 0.5)
+    labels = np.where(some, total**2 / np.where(some, square, 1), 0)
+    # as if one label more had been found and one more had not: few labels that are all found prove little
+    likely = (share * labels + 1) / (labels + 2)
+    variance = float(np.sum(np.where(some, sizes**2 * likely * (1 - likely) / np.maximum(labels, 1), 0)))
+    value, unknown = float(share @ sizes), float(sizes[~some].sum()) / 2
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle = float(likely @ sizes)
+    fair = max(middle * (1 - middle) / variance, 1.0) if variance > 0 else np.inf
+    half = z / (1 + z * z / fair) * np.sqrt(value * (1 - value) / fair + z * z / (4 * fair * fair)) + unknown
+    centre = (value + z * z / (2 * fair)) / (1 + z * z / fair)
+    y = problem.y[labelled]
+    recall = {
+        label: float(np.average(right[y == k], weights=weight[y == k]))
+        for k, label in enumerate(problem.classes.tolist())
+        if np.any(y == k)
+    }
+    return AccuracyEstimate(
+        value, max(0.0, float(centre - half)), min(1.0, float(centre + half)), level, len(labelled), recall
+    )

@@ -1,0 +1,160 @@
+"""Accuracy from labels left out: weights by totals, intervals that cover, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from treewright import C2RFClassifier, SSCTClassifier, TotalsClassifier, estimated_accuracy
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+
+
+class FirstColumn(ClassifierMixin, BaseEstimator):
+    """Scores are the first feature, whatever is fitted: what is left out makes no difference to them."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+
+def biased(seed, n=1500, chances=(0.03, 0.3)):
+    """A rare class that is hard to tell and makes up most of the labels, in three regions that differ."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    truth = (rng.random(n) < np.where(region == "a", 0.1, np.where(region == "b", 0.2, 0.4))).astype(int)
+    X = rng.normal(size=(n, 2)) + 1.3 * truth[:, None]
+    known = rng.random(n) < np.asarray(chances)[truth]
+    return X, truth, known, np.where(known, truth, -1), region
+
+
+def totals_of(truth, known, region=None):
+    def count(inside):
+        return {c: int(np.sum(truth[inside] == c)) for c in (0, 1)}
+
+    return count(~known) if region is None else {g: count(~known & (region == g)) for g in np.unique(region).tolist()}
+
+
+def test_classes_count_by_their_totals():
+    X, truth, known, y, _ = biased(0)
+    totals = totals_of(truth, known)
+    found = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, totals=totals)
+    # a cut of the first column at the total, found without any label: each label is right or wrong by itself
+    cut = np.sort(X[~known, 0])[-totals[1]]
+    right = (X[:, 0] >= cut) == truth
+    recall = {c: right[known & (truth == c)].mean() for c in (0, 1)}
+    assert found.recall == pytest.approx(recall)
+    assert found.value == pytest.approx(sum(totals[c] * recall[c] for c in (0, 1)) / sum(totals.values()))
+    assert found.n_labels == known.sum() and found.low < found.value < found.high and found.level == 0.95
+    naive, reached = right[known].mean(), right[~known].mean()
+    assert abs(found.value - reached) < abs(naive - reached) / 2
+    wide = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, totals=totals, level=0.99)
+    assert wide.low < found.low and found.high < wide.high and wide.value == found.value
+
+
+def test_classes_count_by_group_where_they_have_labels_enough():
+    X, truth, known, y, region = biased(1, n=3000)
+    totals = totals_of(truth, known, region)
+    found = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, totals=totals, groups=region)
+    value, m = 0.0, int(np.sum(~known))
+    for c in (0, 1):
+        labels = {g: known & (truth == c) & (region == g) for g in totals}
+        right = {}
+        for g in totals:
+            cut = np.sort(X[~known & (region == g), 0])[-totals[g][1]]
+            right[g] = ((X[:, 0] >= cut) == truth)[labels[g]]
+        few = [g for g in totals if len(right[g]) < 20]
+        if few and sum(len(right[g]) for g in few) < 20:
+            few = list(totals)
+        for g in set(totals) - set(few):
+            value += totals[g][c] / m * right[g].mean()
+        if few:
+            value += sum(totals[g][c] for g in few) / m * np.concatenate([right[g] for g in few]).mean()
+    assert found.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_intervals_cover_the_truth(grouped):
+    covered, naive = 0, 0
+    for seed in range(12):
+        X, truth, known, y, region = biased(seed)
+        given = {"totals": totals_of(truth, known, region if grouped else None)} | (
+            {"groups": region} if grouped else {}
+        )
+        model = TotalsClassifier(GaussianNB(), random_state=0)
+        found = estimated_accuracy(model, X, y, n_splits=5, **given)
+        model.fit(X, y, **given)
+        reached = np.mean(model.transduction_[~known] == truth[~known])
+        covered += found.low <= reached <= found.high
+        plain = np.mean(GaussianNB().fit(X[known], y[known]).predict(X[known]) == y[known])
+        naive += found.low <= plain <= found.high
+    assert covered >= 10
+    assert naive < covered  # what the labels say of themselves is something else
+
+
+def test_many_unlabelled_rows_are_drawn_from_in_each_group():
+    X, truth, known, y, region = biased(2, n=4000)
+    totals = totals_of(truth, known, region)
+    model = TotalsClassifier(GaussianNB(), random_state=0)
+    all_ = estimated_accuracy(model, X, y, totals=totals, groups=region, n_splits=3)
+    some = estimated_accuracy(model, X, y, totals=totals, groups=region, n_splits=3, max_unlabeled=2000)
+    assert some.value == pytest.approx(all_.value, abs=0.03) and some.value != all_.value
+    intervals = {g: {1: (part[1] - 3, part[1] + 3)} for g, part in totals.items()}
+    loose = estimated_accuracy(model, X, y, totals=intervals, groups=region, n_splits=3, max_unlabeled=2000)
+    assert loose.value == pytest.approx(all_.value, abs=0.05)
+    sex = np.where(X[:, 1] > 0, "f", "m")
+    margins = [totals, totals_of(truth, known, sex)]
+    crossed = estimated_accuracy(model, X, y, totals=margins, groups=[region, sex], n_splits=2, max_unlabeled=2000)
+    assert crossed.value == pytest.approx(all_.value, abs=0.05)
+
+
+def test_frames_weights_other_models_and_strings():
+    X, truth, known, _, _ = biased(3)
+    y = np.where(known, np.array(["no", "yes"])[truth], None)
+    totals = {"yes": int(truth[~known].sum())}
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    plain = estimated_accuracy(TotalsClassifier(GaussianNB(), random_state=0), frame, y, totals=totals, n_splits=3)
+    assert set(plain.recall) == {"no", "yes"} and 0.5 < plain.low < plain.high < 1
+    weight = np.where(known, 1.0, np.nan)
+    weight[np.flatnonzero(known)[:5]] = 0.0
+    found = estimated_accuracy(TotalsClassifier(GaussianNB()), frame, y, weight, totals=totals, n_splits=3)
+    assert found.n_labels == plain.n_labels - 5
+    shares = {"no": 1 - truth.mean(), "yes": truth.mean()}
+    model = C2RFClassifier(RandomForestClassifier(5, random_state=0), random_state=0, time_limit=5)
+    assert estimated_accuracy(model, X, y, totals=shares, totals_of="all", n_splits=2).value > 0.5
+    without = estimated_accuracy(TotalsClassifier(LogisticRegression()), X, y, n_splits=3)
+    labels = known & (truth >= 0)
+    assert without.value == pytest.approx(
+        sum(without.recall[name] * np.mean(truth[labels] == c) for c, name in enumerate(["no", "yes"]))
+    )
+
+
+def test_a_class_without_labels_widens_the_interval():
+    X, truth, known, y, _ = biased(4)
+    asked = {0: int(np.sum(truth[~known] == 0)) - 100, 1: int(np.sum(truth[~known] == 1)), 2: 100}
+    found = estimated_accuracy(TotalsClassifier(GaussianNB()), X, y, totals=asked, allow_new_classes=True, n_splits=2)
+    assert found.high - found.low > 100 / np.sum(~known)
+
+
+def test_what_is_refused():
+    X, truth, known, y, _ = biased(5, n=300)
+    model = TotalsClassifier(GaussianNB())
+    with pytest.raises(InvalidInputError, match="SSCTClassifier does not know totals"):
+        estimated_accuracy(SSCTClassifier(), X, y)
+    with pytest.raises(InvalidInputError, match="prefit"):
+        estimated_accuracy(C2RFClassifier(RandomForestClassifier(), prefit=True), X, y)
+    with pytest.raises(InvalidInputError, match="n_splits is 1"):
+        estimated_accuracy(model, X, y, n_splits=1)
+    with pytest.raises(InvalidInputError, match="level is 95"):
+        estimated_accuracy(model, X, y, level=95)
+    with pytest.raises(InfeasibleTotalsError, match="only"):
+        estimated_accuracy(model, X, y, totals={1: 1000})
+    few = np.full(300, -1)
+    few[:3] = [0, 0, 1]
+    with pytest.raises(InvalidInputError, match="two rows of each"):
+        estimated_accuracy(model, X, few, totals={1: 10})

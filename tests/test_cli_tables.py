@@ -1,0 +1,128 @@
+"""The command line and tables: ids, encodings, dates, parts, and all that is wrong in one message."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from treewright.cli import files, main
+from treewright.data.table import Table, read_table, write_table
+
+
+@pytest.fixture
+def register(tmp_path):
+    """A table with ids, text, dates and gaps; labels follow age."""
+    rng = np.random.default_rng(0)
+    n = 40
+    age = rng.integers(18, 80, n).astype(float)
+    label = np.where(age < 50, "ja", "nein").astype(object)
+    label[::3] = None
+    age[5] = np.nan
+    columns = {
+        "id": [f"{i:04}" for i in range(n)],
+        "age": age,
+        "region": rng.choice(["north", "süd", None], n),
+        "born": [f"{d}.{m}.19{y}" for d, m, y in rng.integers(10, 13, (n, 3))],
+        "employed": label,
+    }
+    write_table(tmp_path / "r.csv", columns)
+    return tmp_path / "r.csv"
+
+
+def fit(register, *more):
+    command = ["fit", str(register), "--target", "employed", "--id", "id", "--max-depth", "1", "--time-limit", "20"]
+    return main([*command, "--out", str(register.parent / "m.json"), *more])
+
+
+def test_ids_are_carried_as_they_are_written(register, tmp_path, capsys):
+    model, out = str(tmp_path / "m.json"), tmp_path / "p.csv"
+    assert fit(register, "--predictions", str(out)) == 0
+    said = capsys.readouterr().err
+    assert "'born' has dates, which become numbers" in said and "'age' (1 of them" in said
+    assert "id" not in said
+    written = read_table(out, text=["id"])
+    assert written.columns[:4] == ["row", "id", "employed", "prediction"]
+    assert written["id"].tolist() == [f"{i:04}" for i in range(40)]
+    assert main(["predict", model, str(register), "--id", "id", "--out", str(tmp_path / "q.csv")]) == 0
+    assert (tmp_path / "q.csv").read_bytes() == out.read_bytes()
+    assert main(["predict", str(tmp_path / "m.json"), str(register), "--out", str(tmp_path / "q.parquet")]) == 0
+    assert "id" not in read_table(tmp_path / "q.parquet").columns
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "m.json"), str(register), "--id", "ID", "--out", str(out)]) == 2
+    assert "--id: there is no column 'ID'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["q.csv", "q.parquet"])
+def test_parts_are_predicted_as_the_whole(register, tmp_path, capsys, monkeypatch, name):
+    assert fit(register, "--quiet") == 0
+    table = read_table(register, text=["id"])
+    other = table.frame.with_columns(
+        pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.lit("west")).otherwise("region").alias("region")
+    )
+    data = tmp_path / f"other.{name[2:]}"
+    write_table(data, {part.name: part for part in other})
+    said = []
+    for rows in (1000, 7):
+        monkeypatch.setattr(files, "_BATCH_ROWS", rows)
+        capsys.readouterr()
+        assert main(["predict", str(tmp_path / "m.json"), str(data), "--id", "id", "--out", str(tmp_path / name)]) == 0
+        said.append((capsys.readouterr(), read_table(tmp_path / name, text=["id"]).frame.rows()))
+    assert said[0] == said[1]
+    assert "'west' (6 rows); they count as" in said[0][0].err and said[0][0].err.count("\n") == 2
+    assert [row[0] for row in said[0][1]] == list(range(1, 41))
+
+
+def test_a_bad_row_is_named_by_its_place_in_the_file(register, tmp_path, capsys, monkeypatch):
+    assert fit(register, "--quiet") == 0
+    monkeypatch.setattr(files, "_BATCH_ROWS", 3)
+    lines = register.read_text().splitlines()
+    lines[8] = lines[8].replace(lines[8].split(",")[1], "old")
+    register.write_text("\n".join(lines))
+    capsys.readouterr()
+    out = tmp_path / "q.csv"
+    assert main(["predict", str(tmp_path / "m.json"), str(register), "--out", str(out)]) == 2
+    assert "'age' has the text 'old' in row 8" in capsys.readouterr().err and not out.exists()
+
+
+def test_encodings(register, tmp_path, capsys):
+    register.write_bytes(register.read_text().encode("cp1252"))
+    assert fit(register, "--quiet") == 0
+    assert "not UTF-8 in line" in capsys.readouterr().err
+    assert fit(register, "--encoding", "cp1252", "--report", str(tmp_path / "r.txt"), "--quiet") == 0
+    assert "UTF-8" not in capsys.readouterr().err
+    command = ["predict", str(tmp_path / "m.json"), str(register), "--out", str(tmp_path / "q.csv")]
+    assert main([*command, "--encoding", "cp1252"]) == 0
+    assert "'süd'" not in capsys.readouterr().err
+    assert main([*command, "--encoding", "cp437"]) == 0
+    assert "levels that the model has not seen" in capsys.readouterr().err
+    assert main([*command, "--encoding", "none"]) == 2
+    assert "'none' is no known encoding" in capsys.readouterr().err
+
+
+def test_all_that_is_wrong_is_said_at_once(register, capsys):
+    assert fit(register, "--drop", "size", "--weight", "mass") == 2
+    assert "there is no column 'mass', 'size'; columns: 'id', 'age'" in capsys.readouterr().err
+    names = [f"p{i}" for i in range(60)]
+    write_table(register, {"id": names, "name": names, "street": names[::-1], "w": names, "employed": ["a", "b"] * 30})
+    assert fit(register, "--weight", "w") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "the weight column 'w' has text" in said
+    assert "'name' has 60 different" in said and "'street' has 60 different" in said and "--drop name,street)" in said
+
+
+def test_a_model_file_of_before_means_what_it_meant(register, tmp_path):
+    assert fit(register, "--features", "region,age", "--quiet") == 0
+    document = json.loads((tmp_path / "m.json").read_text())
+    assert len(document["feature_names"]) == 4  # region=süd or north, is missing, age, is missing
+    # as it was written: a feature a level, and no gaps
+    names = ["region=north", "region=süd", "region=west", "age"]
+    document["feature_names"] = names
+    document["table"]["encoder"] = {"columns": [["region", ["north", "süd", "west"]], ["age", None]]}
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    model = files.TableModel.read(str(tmp_path / "old.json"))
+    rows = read_table(register).frame.drop_nulls(["region", "age"])
+    X = model.features_of(Table(rows))
+    assert np.array_equal(X[:, 1], (rows["region"] == "süd").to_numpy()) and np.array_equal(X[:, 3], rows["age"])
+    out = tmp_path / "q.csv"
+    assert main(["predict", str(tmp_path / "old.json"), str(register), "--out", str(out)]) == 2
