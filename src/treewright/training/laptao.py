@@ -49,6 +49,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.lessons import Lessons, SoftLabels
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
+from treewright.training.taught import refuse_unteachable
 from treewright.tree import Tree, averaged, leaf_counts, predict_values, settled, visited
 
 __all__ = ["LapTAOFit", "LapTAOSettings", "SmoothModel", "train_laptao"]
@@ -193,6 +194,8 @@ def train_laptao(
     """
     assert rows.y is not None
     _check_weights(rows.weight, labelled, settings)
+    if lessons is not None:
+        refuse_unteachable(rows.X, lessons.teaching)
     known = graph if graph is None else check_graph(graph, len(rows))
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale

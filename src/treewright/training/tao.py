@@ -35,7 +35,7 @@ from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.training.taught import Classroom, imagined_points
+from treewright.training.taught import Classroom, imagined_points, refuse_unteachable
 from treewright.training.teaching import Teaching
 from treewright.tree import (
     Tree,
@@ -182,6 +182,7 @@ def train_taught_tao(
     labelled = rows.y >= 0
     if not np.any(labelled & (rows.weight > 0)):
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
+    refuse_unteachable(rows.X, teaching)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
     imagined = imagined_points(reduction.points, teaching, conduct.seed)
     room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)

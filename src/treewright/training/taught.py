@@ -21,11 +21,11 @@ from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 
-__all__ = ["Classroom", "Taught", "imagined_points", "label_shares"]
+__all__ = ["Classroom", "Taught", "imagined_points", "label_shares", "refuse_unteachable"]
 
 _ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
-"""Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 28
-of the 55 tables with 5 % labels a tree errs on 28.6 % of new rows with them, on 29.8 without, the teacher on 28.9."""
+"""Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 27
+of the 55 tables with 5 % labels a tree errs on 26.3 % of new rows with them, on 27.1 without, the teacher on 26.1."""
 
 _FOLDS = 5
 """Folds of labelled points in which a teacher is examined."""
@@ -73,6 +73,8 @@ class Classroom:
         Who says something of points; None for the teacher that is made of them.
     conduct : Conduct
         Seed and threads.
+    n_imagined : int
+        How many of the points are imagined, the last ones.
     """
 
     X: Any
@@ -81,6 +83,7 @@ class Classroom:
     classes: Any
     teaching: Teaching | None
     conduct: Conduct
+    n_imagined: int = 0
 
     @classmethod
     def of(
@@ -93,7 +96,7 @@ class Classroom:
         conduct: Conduct,
         imagined: FloatArray | None = None,
     ) -> Classroom:
-        """The classroom of the points of rows with class numbers, -1 for none; what a teacher cannot take is refused.
+        """The classroom of the points of rows with class numbers, -1 for none.
 
         A teacher who was given says of a point what he says of its rows on average, and nothing of imagined points.
         """
@@ -108,7 +111,7 @@ class Classroom:
             mean = reduction.members((y < 0).astype(np.float64)) @ teaching.table
             counts = np.bincount(reduction.place[reduction.kept], y[reduction.kept] < 0, len(reduction.points))
             teaching = GivenTeaching(mean / np.maximum(counts, 1.0)[:, None], teaching.name)
-        return cls(X, shares, mass, classes, teaching, conduct)
+        return cls(X, shares, mass, classes, teaching, conduct, len(points) - len(reduction.points))
 
     def taught(self, budget: Budget, examined: bool = False) -> Taught:
         """What the teacher says; if he is to be examined, also what he says without some of the labels.
@@ -135,7 +138,8 @@ class Classroom:
 
     def _blended(self, y: IntArray, budget: Budget, examined: bool) -> Taught:
         """By the teacher that is made of the points."""
-        labelled, hidden, conduct = np.flatnonzero(y >= 0), np.flatnonzero(y < 0), self.conduct
+        conduct, n_points = self.conduct, len(y) - self.n_imagined
+        labelled, hidden = np.flatnonzero(y >= 0), np.flatnonzero(y[:n_points] < 0)
         lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
         teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined)
         exams = tuple(
@@ -143,7 +147,11 @@ class Classroom:
             for exam in teacher.exams
             for left in [labelled[exam.left_out]]
         )
-        return Taught(self._with_labels(hidden, teacher.scores), teacher.record, exams)
+        # Imagined points are no part of the lesson: features have the spread of those that are there.
+        centre, spread = lesson.spread
+        others = teacher.asked((self.X[n_points:] - centre) / spread)
+        asked = np.append(hidden, np.arange(n_points, len(y)))
+        return Taught(self._with_labels(asked, np.vstack([teacher.scores, others])), teacher.record, exams)
 
     def _asked(self, y: IntArray, budget: Budget) -> FloatArray:
         """What somebody says of points without a label."""
@@ -203,19 +211,25 @@ def imagined_points(points: Sample, teaching: Teaching | None, seed: int) -> Flo
     return np.asarray(np.where(chosen, either, between), dtype=X.dtype)
 
 
+def refuse_unteachable(X: Any, teaching: Teaching | None) -> None:
+    """Refuse a sparse table that would have to be made dense for its teacher and is too large for that."""
+    if not sparse.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_CELLS or isinstance(teaching, GivenTeaching):
+        return
+    if isinstance(teaching, EstimatorTeaching) and get_tags(teaching.estimator).input_tags.sparse:
+        return
+    raise InvalidInputError(
+        f"X is sparse with {X.shape[0]} rows and {X.shape[1]} features, too large to be made dense for this teacher; "
+        "give an estimator that takes sparse rows, such as LogisticRegression()"
+    )
+
+
 def _features(points: Sample, teaching: Teaching | None) -> Any:
     """The points as the teacher takes them: an estimator gets gaps or a sparse table where its tags say so."""
     X = points.X
     tags = get_tags(teaching.estimator).input_tags if isinstance(teaching, EstimatorTeaching) else None
     if sparse.issparse(X):
-        if isinstance(teaching, GivenTeaching) or (tags is not None and tags.sparse):
-            return X
-        if X.shape[0] * X.shape[1] > _DENSE_CELLS:
-            raise InvalidInputError(
-                f"X is sparse with {X.shape[0]} rows and {X.shape[1]} features, too large to be made dense for this "
-                "teacher; give an estimator that takes sparse rows, such as LogisticRegression()"
-            )
-        return X.toarray()
+        taken = isinstance(teaching, GivenTeaching) or (tags is not None and tags.sparse)
+        return X if taken else X.toarray()
     design = None if tags is not None and tags.allow_nan and points.n_levels is None else design_of(points)
     numbers = X if design is None else design.apply(X)
     return numbers.toarray() if sparse.issparse(numbers) and not (tags is not None and tags.sparse) else numbers
