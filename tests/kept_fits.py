@@ -141,7 +141,7 @@ class Stump(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        return self.classes_[(X[:, self.feature] > self.threshold).astype(int)]
+        return self.classes_[(np.asarray(X)[:, self.feature] > self.threshold).astype(int)]
 
 
 def stumps(X: np.ndarray, seed: int, n: int) -> list[Stump]:

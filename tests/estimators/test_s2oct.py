@@ -287,8 +287,8 @@ def test_the_same_fit_twice_and_in_another_order():
     X, truth, known, y = survey(100)
     total = int(truth[~known].sum())
     order = np.random.default_rng(1).permutation(100)
-    first, second = (fit(X, y, totals=total, prefer="typical", time_limit=6) for _ in range(2))
-    third = fit(X[order], y[order], totals=total, prefer="typical", time_limit=6)
+    first, second = (fit(X, y, totals=total, prefer="typical", time_limit=60) for _ in range(2))
+    third = fit(X[order], y[order], totals=total, prefer="typical", time_limit=60)
     assert first.status_ == "optimal"
     assert first.tree_ == second.tree_ == third.tree_
 

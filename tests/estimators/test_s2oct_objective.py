@@ -45,7 +45,7 @@ def fit(X, y, totals, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         settings = {"time_limit": 0.4, "random_state": 0, "max_split_features": None} | parameters
-        return S2OCTClassifier(**settings).fit(X, y, totals=totals)
+        return S2OCTClassifier(**settings).fit(X, y, totals=totals, allow_new_classes=True)
 
 
 def tiny(seed):

@@ -127,6 +127,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
+    _local = True  # small trees claim no proof
+
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
         teaching = teaching_of(self.teacher, problem, self._seed())

@@ -147,7 +147,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
         rows = self._given_rows(X)
         shift = self._shifts_of(groups, rows.shape[0])
-        if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not shift.any():
+        if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not self.totals_:
             return self._scores.raw(rows)
         return shifted(self._scores(rows), shift)
 

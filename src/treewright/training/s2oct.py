@@ -136,7 +136,9 @@ def train_s2oct(
         return np.where(problem.labelled, problem.y, reduction.invert(of_points))
 
     taught = None if teacher is None else of_rows(teacher.labels())
-    found = solved_tree(problem, reduction, _readable(model, reduction, problem, outcome, budget), taught)
+    if settings.prefer != "margin":  # the widest gap is where its middle is
+        outcome = _readable(model, reduction, problem, outcome, budget)
+    found = solved_tree(problem, reduction, outcome, taught)
     told, record, numbers = None if teacher is None else teacher.record, found.record.times(unit), of_rows(guess)
     return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
 

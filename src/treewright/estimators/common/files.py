@@ -177,7 +177,7 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
     _restore_mixed(estimator, document)
     if not isinstance(document["fit"], dict):
         raise ModelFileError("fit must be an object")
-    vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded)))
+    vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded, estimator._local)))
     estimator._restore_state(document["fit"])
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):

@@ -270,6 +270,8 @@ class Model:
     """What a fit finds, in messages."""
     _bounded: ClassVar[bool] = False
     """Whether a fit has a bound."""
+    _local: ClassVar[bool] = False
+    """Whether such a fit may also end without a claim to be optimal."""
     _sometimes: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits have."""
 

@@ -43,7 +43,7 @@ def record_to_dict(record: FitRecord) -> dict[str, Any]:
     }
 
 
-def record_from_dict(data: Any, bounded: bool) -> FitRecord:
+def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord:
     """Make a record from what :func:`record_to_dict` gave; refuse what it cannot have given.
 
     Parameters
@@ -52,13 +52,15 @@ def record_from_dict(data: Any, bounded: bool) -> FitRecord:
         The plain data.
     bounded : bool
         Whether it is the record of a model that is solved for an optimum.
+    local : bool
+        Whether such a model may end as heuristics do, too.
     """
     if not isinstance(data, dict) or set(data) != set(_KEYS):
         raise ModelFileError(f"record must have {', '.join(_KEYS)}")
     status, seconds, objective = data["status"], data["seconds"], data["objective"]
-    ends = sorted(
-        (*_CLOCK, *((FitStatus.OPTIMAL, FitStatus.UNPROVEN, FitStatus.LOCAL) if bounded else (FitStatus.LOCAL,)))
-    )
+    proofs = (FitStatus.OPTIMAL, FitStatus.UNPROVEN) if bounded else ()
+    heuristic = (FitStatus.LOCAL,) if local or not bounded else ()
+    ends = sorted((*_CLOCK, *proofs, *heuristic))
     if status not in [str(end) for end in ends]:
         raise ModelFileError(f"record.status is {status!r}, expected one of {', '.join(ends)}")
     if not isinstance(data["reason"], str):

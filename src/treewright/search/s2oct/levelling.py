@@ -17,8 +17,10 @@ from treewright.budget import Budget
 from treewright.search.s2oct.survey import Survey
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
-__all__ = ["Levelling"]
+__all__ = ["MISSED", "Levelling"]
 
+MISSED = 3.0
+"""Worth of a row that misses totals which cannot be met."""
 _ROUNDS = 12
 """Most moves."""
 _TURNS, _TURN = 16, (0.05, 0.5)
@@ -73,10 +75,11 @@ class Levelling:
     def level(self, planes: Planes) -> Planes:
         """Move thresholds until the totals are met or no move comes nearer to them.
 
-        Where they are not met in the end, the best of what was passed on the way: most kept, less the rows that miss.
+        Where they are not met in the end, the best of what was passed on the way: most kept, less several times the
+        rows that miss.
         """
         missed = self.missed(planes)
-        best, worth = planes, self.kept(planes) - missed
+        best, worth = planes, self.kept(planes) - MISSED * missed
         for _ in range(_ROUNDS):
             if missed == 0 or self.budget.over:
                 break
@@ -84,7 +87,7 @@ class Levelling:
             if found is None:
                 break
             planes, missed = found
-            now = np.inf if missed == 0 else self.kept(planes) - missed
+            now = np.inf if missed == 0 else self.kept(planes) - MISSED * missed
             if now > worth:
                 best, worth = planes, now
         return best

@@ -16,6 +16,7 @@ import numpy as np
 from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
+from treewright.search.s2oct.levelling import MISSED
 from treewright.search.s2oct.right import right_planes
 from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, taught_planes
@@ -79,8 +80,10 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     for most, price in PATH:
         if found and budget.over:
             break
-        if found and most is not None and most > survey.model.X.shape[1]:
-            continue
+        if most is not None and most > survey.model.X.shape[1]:
+            if found:
+                continue
+            most = survey.model.X.shape[1]
         planes = taught_planes(survey, taught, Manner(most, _OWN, price), seed, budget)
         found.append(measured(survey, planes.to_tree(survey.model.n_classes), taught, most))
     return found
@@ -102,8 +105,8 @@ def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> 
 def chosen_size(path: list[SizedTree]) -> SizedTree:
     """The tree of the fewest terms that meets the totals and has learned nearly as much as the best of these."""
     good = [step for step in path if step.missed == 0]
-    if not good:  # then a row that misses the totals is as bad as one that was not learned
-        return max(path, key=lambda step: (step.learned - step.missed_share, -step.terms))
+    if not good:  # then rows that miss the totals count as several that were not learned
+        return max(path, key=lambda step: (step.learned - MISSED * step.missed_share, -step.terms))
     # Whatever a split of many features agrees with, nobody reads it; unless the others have learned far less.
     short = [step for step in good if step.most is not None]
     if short and max(step.learned for step in short) >= max(step.learned for step in good) - _TOO_LITTLE:

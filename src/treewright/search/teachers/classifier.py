@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -65,7 +66,18 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.classes_, self.n_features_in_ = np.asarray(classes), lesson.X.shape[1]
         self.centre_, self.spread_ = told.spread
-        self.teacher_ = auto_teacher(told, seed, budget)
+        teacher = auto_teacher(told, seed, budget)
+        # What is needed for other rows, and none of those that it learned from.
+        nothing = np.zeros((0, lesson.X.shape[1]))
+        self.teacher_ = replace(
+            teacher,
+            lesson=Lesson(nothing, np.zeros(0, dtype=np.int64), np.zeros(0), nothing, lesson.n_classes),
+            scores=np.zeros((0, lesson.n_classes)),
+            parts=[],
+            ranks=told.totals is not None,
+            n_scored=len(told.hidden),
+        )
+        self._left_out = np.asarray(log_softmax(teacher.log_odds(teacher.scores), axis=1))
         return self
 
     @property
@@ -85,8 +97,10 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def left_out_scores(self) -> FloatArray:
-        """Log-probabilities of the unlabelled rows, by classifiers that were not fitted to their labels."""
-        return np.asarray(log_softmax(self.teacher_.log_odds(self.teacher_.scores), axis=1))
+        """Log-probabilities of the unlabelled rows, by classifiers that were not fitted to their labels; told once."""
+        table = self._left_out
+        del self._left_out
+        return table
 
 
 class TaughtScores(ClassScores):

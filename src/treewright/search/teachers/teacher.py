@@ -130,6 +130,10 @@ class Teacher:
         By how much the log-odds of a class rise with those of its rank, as labels left out say.
     exams : list of Exam
         What it says without some of the labels, where that was asked for.
+    ranks : bool
+        Whether scores are ranks, as they are where totals are known, or else probabilities.
+    n_scored : int
+        Points among which they are ranks.
     """
 
     lesson: Lesson
@@ -139,6 +143,12 @@ class Teacher:
     voters: list[Voter] = field(default_factory=list)
     slope: float = 1.0
     exams: list[Exam] = field(default_factory=list)
+    ranks: bool = False
+    n_scored: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.scores):
+            self.ranks, self.n_scored = self.lesson.totals is not None, len(self.scores)
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
@@ -167,8 +177,8 @@ class Teacher:
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
-        least = 0.5 / (len(self.scores) + 1.0)
+        least = 0.5 / (self.n_scored + 1.0)
         inside = np.clip(scores, least, 1.0 - least)
-        if self.lesson.totals is None:
+        if not self.ranks:
             return np.asarray(np.log(inside))
         return np.asarray(self.slope * (np.log(inside) - np.log1p(-inside)) / 2.0)
