@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -154,6 +156,15 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         rows = self._given_rows(X)  # says so if there is no fit
         return self._scores(rows)
+
+    def _without_rows(self) -> Self:
+        """A copy that says the same of new rows and keeps no training rows: what a model file has."""
+        other = copy(self)
+        del other.transduction_, other.transduction_proba_
+        if isinstance(self.estimator_, TeacherClassifier):
+            other.estimator_ = self.estimator_.without_points()
+            other._scores = replace(self._scores, classifier=other.estimator_)
+        return other
 
     # ------------------------------------------------------------------ rows that are handed through
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -72,6 +73,12 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
     def record_(self) -> TeacherRecord:
         """What it is made of, and how its members score."""
         return self.teacher_.record
+
+    def without_points(self) -> Self:
+        """A copy that has none of the points it learned from, and says the same of others."""
+        other = copy(self)
+        other.teacher_ = self.teacher_.without_points()
+        return other
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Predict probabilities of the classes; with totals, as if all classes were equally frequent."""

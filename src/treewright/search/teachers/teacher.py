@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,10 @@ class Teacher:
         Classifiers that can be asked for other points; empty where scores were given.
     slope : float
         By how much the log-odds of a class rise with those of its rank, as labels left out say.
+    n_scored : int
+        Points that were scored, by default those that there are scores of.
+    ranks : bool
+        Whether scores are ranks, by default where there are totals.
     """
 
     lesson: Lesson
@@ -124,6 +128,18 @@ class Teacher:
     parts: list[FloatArray] = field(default_factory=list)
     voters: list[Voter] = field(default_factory=list)
     slope: float = 1.0
+    n_scored: int = -1
+    ranks: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.ranks is None:
+            self.n_scored, self.ranks = len(self.scores), self.lesson.totals is not None
+
+    def without_points(self) -> Teacher:
+        """What it takes to be asked for other points, and none of the points it learned from: what a file keeps."""
+        told = self.lesson
+        nothing = Lesson(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
+        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[])
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
@@ -150,8 +166,8 @@ class Teacher:
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
-        least = 0.5 / (len(self.scores) + 1.0)
+        least = 0.5 / (self.n_scored + 1.0)
         inside = np.clip(scores, least, 1.0 - least)
-        if self.lesson.totals is None:
+        if not self.ranks:
             return np.asarray(np.log(inside))
         return np.asarray(self.slope * (np.log(inside) - np.log1p(-inside)) / 2.0)
