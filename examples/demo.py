@@ -1,4 +1,4 @@
-"""The demo of ``make demo``: from a survey and known totals to a tree, predictions and a report, in half a minute.
+"""The demo of ``make demo``: from a survey and known totals to labels, a tree and a report, in less than a minute.
 
 Usage: python examples/demo.py [FOLDER], by default ``demo-output``.
 """
@@ -15,7 +15,7 @@ from treewright.cli import main as treewright
 from treewright.data.table import read_table
 
 FEATURES = "region,area,age,education,household,income"
-TIME_LIMIT = 20
+TIME_LIMIT = 40
 
 
 def demo(folder: Path) -> int:
@@ -25,9 +25,10 @@ def demo(folder: Path) -> int:
         f"{survey}: a made-up register of people. Few were asked whether they are employed, and the employed\n"
         f"answered far more often. {totals}: how many of all others are employed, by area.\n"
     )
-    command = ["fit", str(survey), "--target", "employed", "--features", FEATURES, "--model", "s2oct"]
-    command += ["--totals", str(totals), "--groups", "area", "--time-limit", str(TIME_LIMIT), "--random-state", "0"]
-    command += ["--out", str(folder / "model.json"), "--predictions", str(folder / "predictions.csv")]
+    command = ["fit", str(survey), "--target", "employed", "--totals", str(totals), "--groups", "area"]
+    command += ["--features", FEATURES, "--estimator", "forest"]
+    command += ["--time-limit", str(TIME_LIMIT), "--random-state", "0"]
+    command += ["--out", str(folder / "model.zip"), "--predictions", str(folder / "predictions.csv")]
     command += ["--report", str(folder / "report.txt")]
     print("$ treewright " + " ".join(command) + "\n", flush=True)
     code = treewright(command)

@@ -19,6 +19,18 @@ def short_searches(monkeypatch):
 
     A teacher of small forests, and fewer attempts without improvement before a search ends. No clock is in it.
     """
+    _shorten(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def short_searches_of_module():
+    """The same for fixtures that the tests of a module share."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _shorten(monkeypatch)
+        yield
+
+
+def _shorten(monkeypatch):
     for name in ("_TREES", "_FOLD_TREES", "_REFINED_TREES"):
         monkeypatch.setattr(auto, name, 10)
     for name in ("_IDLE_ATTEMPTS", "_IDLE_TAUGHT", "_IDLE_UNPROVEN"):

@@ -40,7 +40,7 @@ def fitted(survey, tmp_path):
 
 
 def fit_arguments(survey, out, *more):
-    command = ["fit", str(survey), "--target", "employed", "--drop", "id", "--out", str(out)]
+    command = ["fit", str(survey), "--target", "employed", "--drop", "id", "--model", "oct-h", "--out", str(out)]
     return [*command, "--random-state", "0", "--time-limit", "20", *more]
 
 
@@ -127,7 +127,8 @@ def test_features_and_whole_number_labels(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('"x,1",y,z\n1,5,0\n2,5,0\n3,6,1\n4,6,\n')
     out = tmp_path / "m.json"
-    assert main(["fit", str(path), "--target", "z", "--features", '"x,1"', "--out", str(out), "--quiet"]) == 0
+    command = ["fit", str(path), "--target", "z", "--features", '"x,1"', "--model", "oct-h", "--out", str(out)]
+    assert main([*command, "--quiet"]) == 0
     estimator = treewright.load_model(out)
     assert estimator.classes_.tolist() == [0, 1] and estimator.classes_.dtype.kind == "i"
     assert estimator.feature_names_in_.tolist() == ["x,1"]
@@ -137,7 +138,7 @@ def test_warm_start(survey, fitted, tmp_path, capsys):
     assert main(fit_arguments(survey, tmp_path / "m.json", "--warm-start", str(fitted), "--quiet")) == 0
     more = ["--features", "age", "--warm-start", str(fitted)]
     command = ["fit", str(survey), "--target", "employed", "--out", str(tmp_path / "m.json"), *more]
-    assert main(command) == 2
+    assert main([*command, "--model", "oct-h"]) == 2
     assert "its features are" in error_line(capsys.readouterr())
 
 
@@ -214,7 +215,7 @@ def test_na_is_remembered(tmp_path, capsys):
     data, model, out = tmp_path / "a.csv", tmp_path / "m.json", tmp_path / "p.csv"
     data.write_text("a,z\n1,x\n5,y\n2,x\n6,?\n7,-\n")
     command = ["fit", str(data), "--target", "z", "--out", str(model), "--na", "?", "--na", "-", "--json"]
-    assert main(command) == 0
+    assert main([*command, "--model", "oct-h"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["unlabelled"] == 2 and captured.err == ""
     data.write_text("a\n1\n?\n")

@@ -32,7 +32,7 @@ def register(tmp_path):
 
 def fit(register, *more):
     command = ["fit", str(register), "--target", "employed", "--id", "id", "--max-depth", "1", "--time-limit", "20"]
-    return main([*command, "--out", str(register.parent / "m.json"), *more])
+    return main([*command, "--model", "oct-h", "--out", str(register.parent / "m.json"), *more])
 
 
 def test_ids_are_carried_as_they_are_written(register, tmp_path, capsys):

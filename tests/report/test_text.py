@@ -45,6 +45,21 @@ def test_sections(model):
     assert "Known totals" not in report and report.endswith("\n")
 
 
+def test_first_what_was_asked_then_how_accurate_then_the_tree(model):
+    report = fit_report(model, Y, model.predict(X), totals={"yes": 2})
+    parts = ["Data", "Known totals", "Rows with a label", "The fit has seen these labels", "Tree", "parameters: "]
+    places = [report.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_leaves_have_numbers_and_rows(model):
+    leaves = model.apply(X)
+    report = fit_report(model, Y, model.predict(X), leaves=leaves)
+    for leaf in np.unique(leaves):
+        n, label = np.count_nonzero(leaves == leaf), model.predict(X)[leaves == leaf][0]
+        assert f"leaf {leaf}: {label}  ({n} rows; labelled: 3 {label})" in report
+
+
 def test_it_is_pure(model):
     before = Y.copy()
     assert fit_report(model, Y, model.predict(X)) == fit_report(model, Y, model.predict(X))
@@ -69,7 +84,9 @@ def test_totals(model):
     hidden = np.equal(Y, None)
     n_yes = np.count_nonzero(predicted[hidden] == "yes")
     report = fit_report(model, Y, predicted, totals={"yes": 4})
-    row = next(line.split() for line in report.splitlines()[::-1] if line.split()[:1] == ["yes"])
+    lines = report.splitlines()
+    start = lines.index("Known totals of the rows without a label")
+    row = next(line.split() for line in lines[start:] if line.split()[:1] == ["yes"])
     assert row == ["yes", "4", str(n_yes), f"{n_yes - 4:+d}" if n_yes != 4 else "0"]
     assert "does not know totals" in report
 
@@ -96,7 +113,7 @@ def test_totals_of_the_estimator(model):
     other.totals_ = [row, row | {"class": "no", "low": 0, "high": 1, "reached": 3}]
     lines = fit_report(other, Y, model.predict(X)).splitlines()
     start = lines.index("Known totals of the rows without a label")
-    assert [line.split() for line in lines[start + 1 :]] == [
+    assert [line.split() for line in lines[start + 1 : start + 5]] == [
         ["class", "asked", "reached", "difference"],
         ["yes", "3", "1", "-2"],
         ["no", "0", "to", "1", "3", "+2"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
+from treewright.estimators.s2oct import S2OCTClassifier
+from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.files import is_special
+from treewright.files import is_special, replacing
 from treewright.tree.json_files import read_json, write_json
 
-__all__ = ["TableModel", "check_outputs"]
+__all__ = ["TableModel", "check_outputs", "write_text"]
 
 _BATCH_ROWS, _BATCH_CELLS = 200_000, 10_000_000
 """Most rows, and most cells of features, that are predicted at once."""
@@ -38,16 +41,24 @@ class TableModel:
     """Column that the model predicts, if it has a name."""
     na: tuple[str, ...] = ()
     """Values of the table that mean missing, beside the usual ones."""
+    explaining: Any = None
+    """The fitted tree that explains the labels of an estimator that is no tree, if there is one."""
 
     @classmethod
     def read(cls, path: str) -> TableModel:
         """Read a model file, or raise ModelFileError."""
+        if is_labeller_file(path):
+            labeller, document = read_labeller(path)
+            return replace(cls._with_table(labeller, document, path), explaining=_explaining(labeller, document, path))
         try:
             document = read_json(path)
         except FileNotFoundError:
             raise ModelFileError(f"{path}: there is no such file") from None
         known = {kind.__name__: kind for kind in SHORT_NAMES.values()}
-        estimator = model_from_dict(document, known, where=path)
+        return cls._with_table(model_from_dict(document, known, where=path), document, path)
+
+    @classmethod
+    def _with_table(cls, estimator: Any, document: dict[str, Any], path: str) -> TableModel:
         table = document.get("table")
         if table is None:
             return cls(estimator)
@@ -63,16 +74,26 @@ class TableModel:
         encoder = kind.from_dict(table["encoder"], where=f"{path}: table.encoder")
         if len(encoder.feature_names) != estimator.n_features_in_:
             raise ModelFileError(
-                f"{path}: table.encoder has {len(encoder.feature_names)} features, the tree {estimator.n_features_in_}"
+                f"{path}: table.encoder has {len(encoder.feature_names)} features, the model {estimator.n_features_in_}"
             )
         return cls(estimator, encoder, table["target"], tuple(na))
 
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
-        document = model_to_dict(self.estimator)
+        labeller = isinstance(self.estimator, TotalsClassifier)
+        document = {} if labeller else model_to_dict(self.estimator)
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
-        write_json(path, document)
+        if labeller:
+            document["tree"] = None if self.explaining is None else model_to_dict(self.explaining)
+            write_labeller(path, self.estimator, document)
+        else:
+            write_json(path, document)
+
+    @property
+    def tree_model(self) -> Any:
+        """The estimator that is a tree: that which explains, or the model itself; None if there is none."""
+        return self.explaining if isinstance(self.estimator, TotalsClassifier) else self.estimator
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -129,8 +150,8 @@ class TableModel:
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
-        if not self.several_trees:
-            made["leaf"] = estimator.apply(X)
+        if self.tree_model is not None and not self.several_trees:
+            made["leaf"] = self.tree_model.apply(X)
         for given in dict.fromkeys((carried, self.target)):
             if given is not None and given in table.columns:
                 name = given
@@ -156,6 +177,24 @@ class TableModel:
         rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
         for table in table_batches(path, na, encoding=encoding, text=text, columns=wanted, batch_rows=rows):
             yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
+
+
+def _explaining(labeller: TotalsClassifier, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
+    """The tree beside a labeller."""
+    if document.get("tree") is None:
+        return None
+    tree: S2OCTClassifier = model_from_dict(
+        document["tree"], {S2OCTClassifier.__name__: S2OCTClassifier}, where=f"{path}: tree"
+    )
+    if tree.n_features_in_ != labeller.n_features_in_ or tree.classes_.tolist() != labeller.classes_.tolist():
+        raise ModelFileError(f"{path}: the tree and the labels are not about the same features and classes")
+    return tree
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text file in UTF-8, entirely or not at all."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:

@@ -122,7 +122,10 @@ def _add_new_totals(predict: argparse.ArgumentParser) -> None:
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
-    from treewright.estimators.registry import SHORT_NAMES  # takes a second: not before main guards against Ctrl-C
+    from treewright.estimators.registry import (
+        LABELLERS,
+        SHORT_NAMES,
+    )  # takes a second: not before main guards against Ctrl-C
 
     fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
     fit.add_argument(
@@ -134,10 +137,16 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     native = [name for name, kind in sorted(SHORT_NAMES.items()) if "categorical_features" in kind().get_params()]
     fit.add_argument(
         "--model",
-        default="oct-h",
-        choices=sorted(SHORT_NAMES),
-        help=f"kind of model (default: oct-h). {', '.join(native)}: text columns are categories, empty cells missing "
-        "values. Others: 0/1 columns for the levels of a text column, and empty cells filled in",
+        choices=sorted([*SHORT_NAMES, *LABELLERS]),
+        help="one kind of model alone. Without it, if there are --totals or rows without a label: labels of these rows "
+        "(totals), how accurate they are likely to be, and a small tree that explains them (s2oct); otherwise oct-h. "
+        f"{', '.join(native)}: text columns are categories, empty cells missing values. Others: 0/1 columns for the "
+        "levels of a text column, and empty cells filled in",
+    )
+    fit.add_argument(
+        "--estimator",
+        choices=["auto", "boosting", "extra-trees", "forest", "logistic"],
+        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out)",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
@@ -172,7 +181,9 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 
     files = fit.add_argument_group("files to write")
-    files.add_argument("--out", default="model.json", metavar="FILE", help="the model (default: model.json)")
+    files.add_argument(
+        "--out", metavar="FILE", help="the model (default: model.json, for labels with or without a tree model.zip)"
+    )
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
     files.add_argument("--report", metavar="FILE", help="report for people, plain text")
     files.add_argument(
@@ -181,7 +192,9 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help="rows by how suspicious their labels are, and the rule that each breaks, .csv or .parquet (octsvm, resvm)",
     )
 
-    model = fit.add_argument_group("parameters of the model (defaults: those of the model)")
+    model = fit.add_argument_group(
+        "parameters of the model (defaults: those of the model; without --model those of the tree that explains)"
+    )
     model.add_argument("--max-depth", type=int, metavar="N", help="depth of the tree")
     model.add_argument("--time-limit", type=float, metavar="S", help="seconds for the whole fit")
     model.add_argument("--solver", metavar="NAME", help="see: treewright solvers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -273,7 +274,9 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
 
     # ------------------------------------------------------------------ text and model files
 
-    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
+    def export_text(
+        self, precision: int = 4, max_depth: int | None = None, leaf_texts: Mapping[int, str] | None = None
+    ) -> str:
         """Write the tree as rules, or one a class against all others, in the units of the data.
 
         Parameters
@@ -282,6 +285,8 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             Significant digits.
         max_depth : int or None
             Depth below which the rest is left out.
+        leaf_texts : mapping of int to str, or None
+            What to write for leaves, by their numbers, if there is one tree.
 
         Returns
         -------
@@ -290,7 +295,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         """
         check_is_fitted(self)
         if len(self.trees_) == 1:
-            return super().export_text(precision, max_depth)
+            return super().export_text(precision, max_depth, leaf_texts)
         texts = []
         for k, label in enumerate(map(str, self.classes_)):
             tree, counts = against_others(self.trees_[k], k), self.trees_[k].values

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
@@ -13,9 +14,10 @@ from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.estimators.ssct import SSCTClassifier
 from treewright.estimators.svm1odt import SVM1ODTClassifier
 from treewright.estimators.tao import TAOClassifier, TAORegressor
+from treewright.estimators.totals import TotalsClassifier
 from treewright.tree.json_files import read_json
 
-__all__ = ["MODELS", "SHORT_NAMES", "load_model"]
+__all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
     "laptao": LapTAOClassifier,
@@ -30,6 +32,9 @@ SHORT_NAMES: dict[str, type] = {
 """Classifiers with a tree by their names on the command line. A new one joins here and in the public
 names of the package."""
 
+LABELLERS: dict[str, type] = {"totals": TotalsClassifier}
+"""Classifiers of the command line that are no tree; their files are a zip."""
+
 MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}
 """Names in model files. Regressors have no short name: the command line predicts classes."""
 
@@ -40,7 +45,8 @@ def load_model(path: str | Path) -> Any:
     Parameters
     ----------
     path : str or Path
-        A file that an estimator's ``save`` or the command line wrote.
+        A file that an estimator's ``save`` or the command line wrote; of one with a `TotalsClassifier` and a tree, the
+        former is read.
 
     Returns
     -------
@@ -59,4 +65,6 @@ def load_model(path: str | Path) -> Any:
     >>> again.predict([[0.2], [0.9]]).tolist()
     ['no', 'yes']
     """
+    if is_labeller_file(path):
+        return read_labeller(path)[0]
     return model_from_dict(read_json(path), MODELS, where=str(path))

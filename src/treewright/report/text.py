@@ -14,10 +14,27 @@ from treewright.data._checks import AnyArray, as_column, missing_mask
 from treewright.estimators.common.files import plain_parameters
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
+from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
-__all__ = ["STATUS_WORDS", "fit_report", "parameter_words", "proof_words", "text_table", "totals_table"]
+__all__ = [
+    "SEEN",
+    "STATUS_WORDS",
+    "class_numbers",
+    "count_lines",
+    "count_words",
+    "data_lines",
+    "fit_report",
+    "indented",
+    "parameter_words",
+    "proof_words",
+    "text_table",
+    "totals_table",
+]
+
+SEEN = "The fit has seen these labels: of other rows fewer are likely to be right."
+"""What is said wherever an accuracy on training rows is."""
 
 STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
@@ -40,6 +57,7 @@ def fit_report(
     target: str = "",
     totals: Any = None,
     groups: ArrayLike | None = None,
+    leaves: ArrayLike | None = None,
 ) -> str:
     """Write a fit as text for people.
 
@@ -62,6 +80,9 @@ def fit_report(
         ``estimator.classes_``. By default the estimator's own ``totals_``, if it has any.
     groups : array-like of shape (n_rows,) or None
         Group of each row, for totals by group.
+    leaves : array-like of shape (n_rows,) or None
+        Leaf of each row, as ``estimator.apply`` says; the tree is then written with numbers of leaves and the rows in
+        each.
 
     Returns
     -------
@@ -74,23 +95,25 @@ def fit_report(
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", None]
     >>> model = OCTHClassifier(max_depth=1, random_state=0).fit(X[:3], y[:3])
     >>> text = fit_report(model, y, model.predict(X), totals={"yes": 1})
-    >>> print(text[text.index("Predictions") :])
-    Predictions for all 4 rows
-      class  rows  share
-      no        2  50.0%
-      yes       2  50.0%
+    >>> print(text[text.index("Known totals") : text.index("Tree")])
+    Known totals of the rows without a label
+      class  asked  reached  difference
+      no         0        0           0
+      yes        1        1           0
+      1 row without a label; OCTHClassifier does not know totals, they had no part in the fit
     <BLANKLINE>
     Rows with a label: what they are (down) and what is predicted (across)
            no  yes
       no    2    0
       yes   0    1
       3 of 3 are right: accuracy 100.0%
+      The fit has seen these labels: of other rows fewer are likely to be right.
     <BLANKLINE>
-    Known totals of the rows without a label
-      class  asked  reached  difference
-      no         0        0           0
-      yes        1        1           0
-      1 row without a label; OCTHClassifier does not know totals, they had no part in the fit
+    Predictions for all 4 rows
+      class  rows  share
+      no        2  50.0%
+      yes       2  50.0%
+    <BLANKLINE>
     <BLANKLINE>
     """
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
@@ -103,16 +126,12 @@ def fit_report(
         raise InvalidInputError(f"y has {len(labels)} rows, predicted has {len(guesses)}")
     known = ~missing_mask(labels)
     classes = estimator.classes_
-    truth, guess = _numbers(labels[known], classes, "y"), _numbers(guesses, classes, "predicted")
+    truth, guess = class_numbers(labels[known], classes, "y"), class_numbers(guesses, classes, "predicted")
     name = type(estimator).__name__
     heading = printable(title or name)
     sections = [
         [heading, "=" * len(heading)],
-        _data_lines(truth, known, classes, target),
-        _fit_lines(estimator, name),
-        ["Tree", *_indented(estimator.export_text())],
-        [f"Predictions for all {len(guess)} rows", *_count_lines(guess, classes)],
-        _confusion_lines(truth, guess[known], classes),
+        ["Data", *data_lines(known, target), *count_lines(truth, classes)],
     ]
     reached = getattr(estimator, "totals_", [])
     if totals is not None:
@@ -125,9 +144,15 @@ def fit_report(
             [
                 "Known totals of the rows without a label",
                 *totals_table(reached),
-                f"  {_rows(int(np.count_nonzero(~known)))} without a label; {part}",
+                f"  {count_words(int(np.count_nonzero(~known)))} without a label; {part}",
             ]
         )
+    sections += [
+        _confusion_lines(truth, guess[known], classes),
+        [f"Predictions for all {len(guess)} rows", *count_lines(guess, classes)],
+        _tree_text(estimator, None if leaves is None else np.asarray(leaves), truth, known),
+        _fit_lines(estimator, name),
+    ]
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
@@ -148,6 +173,8 @@ def parameter_words(estimator: Any) -> str:
     for key, value in sorted(shown.items()):
         chosen = getattr(estimator, f"{key}_", None) if isinstance(value, str) and value == "auto" else None
         told = f" (chosen: {format_number(chosen)})" if isinstance(chosen, int | float) else ""
+        if isinstance(chosen, TeacherRecord) and chosen.name != value:  # a file has no place for the labels themselves
+            told = f" (it was: {chosen.name})"
         words.append(f"{key}={value!r}{told}")
     return ", ".join(words)
 
@@ -225,16 +252,24 @@ def _is_numeric(cell: object) -> bool:
     return _NUMBER.fullmatch(str(cell)) is not None
 
 
-def _indented(text: str) -> list[str]:
+def indented(text: str) -> list[str]:
+    """Lines of a text, further in."""
     return [f"  {line}" for line in text.splitlines()]
 
 
-def _rows(n: int) -> str:
+def count_words(n: int) -> str:
+    """Number of rows.
+
+    Examples
+    --------
+    >>> count_words(1), count_words(2)
+    ('1 row', '2 rows')
+    """
     return f"{n} row" if n == 1 else f"{n} rows"
 
 
-def _numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
-    """Class numbers of labels."""
+def class_numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
+    """Class numbers of labels; one that is no class is refused."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     try:
         return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
@@ -244,16 +279,30 @@ def _numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
         ) from None
 
 
-def _data_lines(truth: AnyArray, known: AnyArray, classes: AnyArray, target: str) -> list[str]:
-    lines = ["Data"]
-    if target:
-        lines.append(f"  target: {printable(target)}")
-    n_hidden = len(known) - len(truth)
-    lines.append(f"  {_rows(len(known))}: {len(truth)} with a label, {n_hidden} without")
-    return [*lines, *_count_lines(truth, classes)]
+def data_lines(known: AnyArray, target: str) -> list[str]:
+    """What is predicted, and how many rows have a label."""
+    n_known = int(np.count_nonzero(known))
+    rows = f"  {count_words(len(known))}: {n_known} with a label, {len(known) - n_known} without"
+    return [f"  target: {printable(target)}", rows] if target else [rows]
 
 
-def _count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
+def _tree_text(estimator: Any, leaves: AnyArray | None, truth: AnyArray, known: AnyArray) -> list[str]:
+    """The rules; with the leaf of each row, also the numbers of the leaves and the rows in each."""
+    if leaves is None:
+        return ["Tree", *indented(estimator.export_text())]
+    classes, texts = estimator.classes_, {}
+    for leaf in range(estimator.tree_.n_nodes):
+        inside = leaves == leaf
+        counts = np.bincount(truth[inside[known]], minlength=len(classes))
+        told = ", ".join(f"{n} {classes[k]}" for k, n in enumerate(counts.tolist()) if n) or "none with a label"
+        label = classes[estimator.tree_.labels[leaf]]
+        texts[leaf] = f"leaf {leaf}: {label}  ({count_words(int(np.count_nonzero(inside)))}; labelled: {told})"
+    note = '  Numbers of leaves are those of the column "leaf" of the predictions.'
+    return ["Tree", note, "", *indented(estimator.export_text(leaf_texts=texts))]
+
+
+def count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
+    """Rows and shares of the classes."""
     counts = np.bincount(numbers, minlength=len(classes)).tolist()
     total = max(1, len(numbers))
     table = [(str(label), n, f"{n / total:.1%}") for label, n in zip(classes.tolist(), counts, strict=True)]
@@ -280,5 +329,5 @@ def _confusion_lines(truth: AnyArray, guess: AnyArray, classes: AnyArray) -> lis
     right, total = int(np.trace(counts)), len(truth)
     lines = ["Rows with a label: what they are (down) and what is predicted (across)", *text_table(table)]
     if total:
-        lines.append(f"  {right} of {total} are right: accuracy {right / total:.1%}")
+        lines += [f"  {right} of {total} are right: accuracy {right / total:.1%}", f"  {SEEN}"]
     return lines

@@ -30,6 +30,7 @@ def export_text(
     max_depth: int | None = None,
     show_missing: bool | Sequence[bool] | BoolArray = False,
     width: int = 100,
+    leaf_texts: Mapping[int, str] | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -59,6 +60,8 @@ def export_text(
         else. So do levels that a rule does not list.
     width : int, default=100
         A condition or formula that is longer is broken into lines.
+    leaf_texts : mapping of int to str, or None
+        What to write for leaves, by their node numbers, instead of class and points.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def export_text(
     if class_names is not None and not tree.is_classifier:
         raise ValueError("class_names were given, but the tree is a regression tree")
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
-    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width)
+    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts or {})
     return "\n".join(writer.lines(max_depth))
 
 
@@ -185,6 +188,7 @@ class _Writer:
         precision: int,
         show_missing: BoolArray,
         width: int,
+        leaf_texts: Mapping[int, str] | None = None,
     ) -> None:
         self._tree = tree
         self._features = _names(feature_names, "feature_names", tree.n_features, "features", "x{}")
@@ -194,6 +198,7 @@ class _Writer:
         self._digits = _threshold_digits(tree, precision)
         self._show_missing = show_missing
         self._width = width
+        self._leaf_texts = leaf_texts or {}
         # points that weigh a fraction are not counted
         values = tree.values[tree.left == LEAF]
         self._weighted = bool(np.any(np.abs(values - np.round(values)) > _NOISE * np.maximum(1.0, np.abs(values))))
@@ -312,6 +317,8 @@ class _Writer:
 
     def _leaf(self, node: int, indent: str) -> list[str]:
         tree, values = self._tree, self._tree.values[node]
+        if node in self._leaf_texts:
+            return [indent + printable(self._leaf_texts[node])]
         if tree.slopes is not None:
             return self._formulas(node, indent)
         if tree.labels is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -61,7 +62,9 @@ class TreeModel(NewRows, BaseEstimator):
         self._need_tree()
         return decision_path(self.tree_, self._check_rows(X))
 
-    def export_text(self, precision: int = 4, max_depth: int | None = None) -> str:
+    def export_text(
+        self, precision: int = 4, max_depth: int | None = None, leaf_texts: Mapping[int, str] | None = None
+    ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
         Parameters
@@ -70,6 +73,8 @@ class TreeModel(NewRows, BaseEstimator):
             Significant digits.
         max_depth : int or None
             Depth below which the rest is left out.
+        leaf_texts : mapping of int to str, or None
+            What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows.
 
         Returns
         -------
@@ -88,6 +93,7 @@ class TreeModel(NewRows, BaseEstimator):
             precision=precision,
             max_depth=max_depth,
             show_missing=getattr(self, "has_missing_", False),
+            leaf_texts=leaf_texts,
         )
 
     def save(self, path: str | Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -67,16 +66,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.n_features_in_ = np.asarray(classes), lesson.X.shape[1]
         self.centre_, self.spread_ = told.spread
         teacher = auto_teacher(told, seed, budget)
-        # What is needed for other rows, and none of those that it learned from.
-        nothing = np.zeros((0, lesson.X.shape[1]))
-        self.teacher_ = replace(
-            teacher,
-            lesson=Lesson(nothing, np.zeros(0, dtype=np.int64), np.zeros(0), nothing, lesson.n_classes),
-            scores=np.zeros((0, lesson.n_classes)),
-            parts=[],
-            ranks=told.totals is not None,
-            n_scored=len(told.hidden),
-        )
+        self.teacher_ = teacher.without_points()
         self._left_out = np.asarray(log_softmax(teacher.log_odds(teacher.scores), axis=1))
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,12 @@ class Teacher:
     def __post_init__(self) -> None:
         if len(self.scores):
             self.ranks, self.n_scored = self.lesson.totals is not None, len(self.scores)
+
+    def without_points(self) -> Teacher:
+        """What it takes to be asked for other points, and none of the points it learned from: what a file keeps."""
+        told = self.lesson
+        nothing = Lesson(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
+        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[])
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:

@@ -1,0 +1,168 @@
+"""The whole job of ``fit``: labels within totals, how accurate they are likely to be, and a tree that explains them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import numpy as np
+
+from treewright.budget import Budget
+from treewright.cli.console import Console, finite
+from treewright.cli.files import TableModel, write_text
+from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.cli.reading import FitRows
+from treewright.data._checks import AnyArray
+from treewright.data.table import write_table
+from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
+from treewright.exceptions import InvalidInputError
+from treewright.names import printable
+from treewright.report.labels import Explanation, accuracy_words, labels_report, totals_words
+from treewright.report.text import totals_table
+
+__all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
+
+_TIME_LIMIT = 60.0
+"""Seconds of the whole job, unless others are asked for."""
+_FOLDS, _FEWEST_FOLDS = 10, 3
+"""Parts in which labels are left out; fewer where time is short, but never none."""
+_SCORED = 20_000
+"""Unlabelled rows that fits without some of the labels are given."""
+
+
+def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
+    """Label the rows, write what was asked for, and say what was reached."""
+    budget = Budget(_TIME_LIMIT if args.time_limit is None else args.time_limit)
+    labeller, X, known = rows.estimator, rows.X, rows.known
+    labeller.fit(X, rows.y, **rows.more)
+    labels = labeller.transduction_
+    estimate, why = _estimate(rows, budget)
+    _explain(rows, labels, budget)
+    for part in (labeller, rows.tree):
+        if part is not None:
+            part.feature_names_in_ = np.array(rows.names, dtype=object)
+
+    model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
+    model.write(args.out)
+    console.written["model"] = args.out
+    if args.predictions is not None:
+        columns = model.prediction_columns(rows.table, X, labels, labeller.transduction_proba_, args.id)
+        write_table(args.predictions, columns, args.escape_formulas)
+        console.written["predictions"] = args.predictions
+    explanation = None if rows.tree is None else Explanation.of(rows.tree, X)
+    if args.report is not None:
+        title = f"Labels of {os.path.basename(args.data)}"
+        words = {"title": title, "target": args.target, "estimate": estimate, "no_estimate": why}
+        write_text(args.report, labels_report(labeller, rows.y, labels, **words, explanation=explanation))
+        console.written["report"] = args.report
+    agreement = None if explanation is None else explanation.agreement(labels, ~known)
+    console.result(
+        "\n".join([*_lines(labeller, labels, estimate, why, explanation, agreement), *written_lines(console)]),
+        {
+            "estimator": type(labeller).__name__,
+            "target": args.target,
+            "classes": labeller.classes_.tolist(),
+            "features": rows.names,
+            "status": labeller.status_,
+            "reason": labeller.reason_,
+            "seconds": budget.elapsed,
+            "totals": labeller.totals_,
+            "accuracy": None if estimate is None else estimate._asdict() | {"recall": _recall(estimate)},
+            "no_accuracy": why or None,
+            "tree": None if explanation is None else _tree_document(explanation, labels, agreement),
+            "rows": len(rows.y),
+            "labelled": int(np.count_nonzero(known)),
+            "unlabelled": int(np.count_nonzero(~known)),
+            "left_out": 0,
+            "predicted": class_counts(labeller.classes_, labels),
+            "files": console.written,
+            "warnings": console.warned,
+        },
+    )
+    interrupted = why == _INTERRUPTED or (rows.tree is not None and rows.tree.status_ == "interrupted")
+    return EXIT_INTERRUPTED if interrupted else EXIT_OK
+
+
+_INTERRUPTED = "it was interrupted"
+
+
+def _estimate(rows: FitRows, budget: Budget) -> tuple[AccuracyEstimate | None, str]:
+    """How accurate the labels are likely to be, in half of the time that is left; or why that is not known."""
+    n_hidden, seconds = int(np.count_nonzero(~rows.known)), rows.estimator.solve_time_
+    if not n_hidden:
+        return None, "there are no rows without a label"
+    fold = seconds * (len(rows.y) - n_hidden + min(n_hidden, _SCORED)) / len(rows.y)
+    folds = int(np.clip(budget.remaining / 2 / max(fold, 1e-3), _FEWEST_FOLDS, _FOLDS))
+    how: dict[str, Any] = rows.more | {"n_splits": folds, "max_unlabeled": _SCORED}
+    try:
+        return estimated_accuracy(rows.estimator, rows.X, rows.y, **how), ""
+    except InvalidInputError as error:  # too few labels to leave some out
+        return None, str(error)
+    except KeyboardInterrupt:  # the labels are there, and are kept
+        return None, _INTERRUPTED
+
+
+def _explain(rows: FitRows, labels: AnyArray, budget: Budget) -> None:
+    """Fit the tree to the labels, in the time that is left."""
+    if rows.tree is None:
+        return
+    rows.tree.set_params(teacher=labels, time_limit=max(1.0, budget.remaining))
+    rows.tree.fit(rows.X, rows.y, **rows.more)
+    # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
+    rows.tree.set_params(teacher="auto")
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _lines(
+    labeller: Any,
+    labels: AnyArray,
+    estimate: AccuracyEstimate | None,
+    why: str,
+    explanation: Explanation | None,
+    agreement: float | None,
+) -> list[str]:
+    lines = totals_lines(labeller)
+    if labeller.totals_:
+        lines.append(totals_words(labeller.totals_))
+    lines.append(f"accuracy: {accuracy_words(estimate, why)}")
+    if explanation is not None:
+        lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]
+        lines += [explanation.rules(labels), ""]
+    return lines
+
+
+def totals_lines(estimator: Any) -> list[str]:
+    """Totals asked and reached."""
+    reached = getattr(estimator, "totals_", [])
+    return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
+
+
+def written_lines(console: Console) -> list[str]:
+    """Files that were written."""
+    return [f"{what} written to {printable(path)}" for what, path in console.written.items()]
+
+
+def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:
+    """Rows of each class."""
+    return [
+        {"class": label, "rows": int(np.count_nonzero(predicted == label))} for label in np.asarray(classes).tolist()
+    ]
+
+
+def _recall(estimate: AccuracyEstimate) -> list[dict[str, Any]]:
+    return [{"class": label, "share": share} for label, share in estimate.recall.items()]
+
+
+def _tree_document(explanation: Explanation, labels: AnyArray, agreement: float | None) -> dict[str, Any]:
+    record = explanation.tree.record_
+    return {
+        "estimator": type(explanation.tree).__name__,
+        "status": record.status,
+        "reason": record.reason,
+        "objective": None if record.objective is None else finite(record.objective),
+        "agreement": None if agreement is None else finite(agreement),
+        "rules": explanation.rules(labels),
+    }

@@ -1,0 +1,371 @@
+"""From the arguments of ``fit`` to an estimator and the rows it is fitted to."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from treewright.cli.files import TableModel
+from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
+from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import MAX_LEVELS, Surprises, Table, TableEncoder, read_table, why_text
+from treewright.estimators.registry import LABELLERS, SHORT_NAMES
+from treewright.estimators.tao import TAOClassifier
+from treewright.exceptions import InvalidInputError
+from treewright.names import printable
+
+__all__ = ["ESTIMATORS", "FitRows", "read_rows", "takes_unlabelled"]
+
+_OPTIONS = ("max_depth", "time_limit", "solver", "gap", "n_jobs", "random_state")
+_NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """What is fitted, and to what."""
+
+    estimator: Any
+    """Not fitted."""
+    tree: Any
+    """What is to explain its labels; None if it is a tree itself, or was asked for alone."""
+    table: Table
+    encoder: TableEncoder | MixedEncoder
+    X: AnyArray
+    names: list[str]
+    """Of the features."""
+    y: AnyArray
+    """Labels of all rows, None where there is none."""
+    used: AnyArray
+    """Whether rows take part: those without a label in semi-supervised models alone."""
+    more: dict[str, Any]
+    """Weights, totals and groups, as ``fit`` takes them."""
+
+    @property
+    def known(self) -> AnyArray:
+        """Whether rows have a label."""
+        return ~missing_mask(self.y)
+
+
+def read_rows(args: argparse.Namespace) -> FitRows:
+    """Read the table of a fit; what can be refused before is refused before.
+
+    Without a model named, what is fitted depends on whether there are rows without a label.
+    """
+    check_groups_asked(args)
+    asked = _planned(args, True) if args.model is not None or args.totals is not None else None
+    native = asked is not None and _takes(asked[0], "categorical_features")
+    table = read_table(
+        args.data,
+        na=args.na,
+        encoding=args.encoding,
+        text=[] if args.id is None else [args.id],
+        look=lambda first: _check_columns(first, args, native),
+    )
+    y = _labels(table, args.target)
+    estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
+    semi_supervised = takes_unlabelled(estimator)
+    if semi_supervised:
+        y = _without_mark(y, estimator, args)
+    totals, groups = _totals(args, table, y)
+    features = _feature_columns(table, args)
+    _warn_of_row_numbers(table, features)
+    encoder = _encoder(estimator, table, features)
+    X, names = encoder.transform(table) if isinstance(encoder, MixedEncoder) else encoder.transform(table, Surprises())
+    if args.warm_start is not None:
+        start = _warm_start(args.warm_start, names, _classes(y, totals, groups))
+        (estimator if tree is None else tree).set_params(warm_start=start)
+    if tree is not None:
+        tree.set_params(unlabeled=estimator.unlabeled)
+    known = ~missing_mask(y)
+    used = np.ones(len(y), dtype=bool) if semi_supervised else known
+    counted = used & known if knows_totals(type(estimator)) else used
+    more = {"sample_weight": _weights(table, args.weight, used, counted)}
+    if totals is not None:
+        more |= {"totals": totals, "groups": groups} | totals_rules(args)
+    return FitRows(estimator, tree, table, encoder, X, names, y, used, more)
+
+
+# ---------------------------------------------------------------------- estimators
+
+
+def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
+    """The estimator and, for the whole job, the tree that is to explain its labels."""
+    name = args.model or ("totals" if hidden else "oct-h")
+    job = args.model is None and hidden
+    if args.estimator is not None and name not in LABELLERS:
+        raise InvalidInputError(f"--estimator: {name} has none; it is for --model totals, or for no --model")
+    if args.suspects is not None and not hasattr(SHORT_NAMES.get(name), "relabel_table"):
+        able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if hasattr(kind, "relabel_table"))
+        raise InvalidInputError(f"--suspects: {name} does not look for wrong labels; {able} do")
+    if name in LABELLERS and args.time_limit is not None and not args.time_limit > 0:
+        raise InvalidInputError(f"--time-limit {args.time_limit}: expected seconds above 0 for time_limit")
+    if not job:
+        estimator, tree = _estimator(args, name), None
+    else:
+        tree = _estimator(args, "s2oct")
+        tree._validate_params()  # its fit comes last, and is to refuse nothing by then
+        tree._prepared(False)
+        kept = {"unlabeled": tree.unlabeled, "random_state": args.random_state}
+        estimator = LABELLERS[name](_wrapped(args), **kept)
+    if args.totals is not None and not knows_totals(type(estimator)):
+        kinds = {**SHORT_NAMES, **LABELLERS}
+        able = ", ".join(other for other, kind in sorted(kinds.items()) if knows_totals(kind))
+        raise InvalidInputError(f"--totals: {name} does not know totals; models that do: {able}")
+    return estimator, tree
+
+
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "auto": lambda: "auto",
+    "boosting": HistGradientBoostingClassifier,
+    "extra-trees": lambda: ExtraTreesClassifier(200),
+    "forest": lambda: RandomForestClassifier(200),
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+}
+"""What ``--estimator`` names."""
+
+
+def _wrapped(args: argparse.Namespace) -> Any:
+    return ESTIMATORS[args.estimator or "auto"]()
+
+
+def takes_unlabelled(estimator: Any) -> bool:
+    """Whether rows without a label are of use to an estimator; to TAO only if it has a teacher."""
+    return _takes(estimator, "unlabeled") and not (isinstance(estimator, TAOClassifier) and estimator.teacher is None)
+
+
+def _takes(estimator: Any, name: str) -> bool:
+    return name in estimator.get_params(deep=False)
+
+
+def _estimator(args: argparse.Namespace, model: str) -> Any:
+    kind: Any = {**SHORT_NAMES, **LABELLERS}[model]
+    accepted = kind().get_params(deep=False)
+    given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    if model in LABELLERS:
+        given["estimator"] = _wrapped(args)
+        given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
+    for setting in args.settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise InvalidInputError(f"--set {setting}: expected NAME=VALUE")
+        if name == "warm_start":
+            raise InvalidInputError("--set warm_start: use --warm-start MODEL")
+        if name in given:
+            raise InvalidInputError(f"--set {setting}: {name} is given twice")
+        given[name] = _literal(text.strip())
+    unknown = [name for name in given if name not in accepted]
+    if unknown:
+        hint = "" if args.model is not None else " (without --model the tree that explains the labels is an s2oct)"
+        words = f"{model} has no parameter {unknown[0]!r}{hint}; it has {', '.join(sorted(accepted))}"
+        raise InvalidInputError(words)
+    if args.verbose and "verbose" in accepted:
+        given.setdefault("verbose", 1)
+    return kind(**given)
+
+
+def _literal(text: str) -> object:
+    """Return the number, bool, None or list that a text spells, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return text
+
+
+def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None:
+    """Refuse what the first rows show to be unusable, all of it in one error, before the rest is read."""
+    features = _feature_columns(first, args)
+    checks: list[Callable[[], object]] = []
+    if args.weight is not None and not first.missing(args.weight).all():
+        checks.append(lambda: _check_weight(first, args.weight))
+    if not native:
+        checks.append(lambda: TableEncoder.check(first, features, fill_gaps=True, partial=True))
+    wrong = []
+    for check in checks:
+        try:
+            check()
+        except InvalidInputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InvalidInputError("; ".join(wrong))
+
+
+def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
+    aside = [name for name in (args.target, args.weight, args.id) if name is not None]
+    groups = [name for name in (args.groups,) if name is not None]
+    unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
+    if unknown:
+        raise InvalidInputError(
+            f"there is no column {listing(dict.fromkeys(unknown))}; columns: {listing(table.columns)}"
+        )
+    if args.features is None:
+        return [name for name in table.columns if name not in (*aside, *groups, *args.drop)]
+    for name in args.features:
+        if name in aside:
+            raise InvalidInputError(f"--features: {name!r} is the target, the weight or the id, not a feature")
+    if len(set(args.features)) < len(args.features):
+        raise InvalidInputError("--features: a column is named twice")
+    return list(args.features)
+
+
+def _encoder(estimator: Any, table: Table, columns: list[str]) -> TableEncoder | MixedEncoder:
+    """What makes features of columns; text becomes categories, beside those that are named, where the model can."""
+    given = estimator.get_params(deep=False)
+    if "categorical_features" not in given:
+        return TableEncoder.fit(table, columns, fill_gaps=True)
+    encoder = MixedEncoder.fit(table, columns)
+    named = given["categorical_features"]
+    if named is None or isinstance(named, str):
+        named = [] if named in (None, "from_dtype") else [named]
+    unknown = [name for name in named if name not in columns]
+    if unknown:
+        raise InvalidInputError(
+            f"--set categorical_features: there is no feature {listing(unknown)}; name columns, such as "
+            f"--set \"categorical_features=['{printable(columns[0])}']\""
+        )
+    chosen = sorted({*encoder.categorical, *(columns.index(name) for name in named)})
+    estimator.set_params(categorical_features=chosen or None)
+    return encoder
+
+
+def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
+    for name in columns:
+        if table.is_numeric(name) and table.n_rows > 2 and np.all(np.diff(table[name]) == 1):
+            warnings.warn(
+                f"column {name!r} numbers the rows and is used as a feature; --drop {printable(name)} leaves it out",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _labels(table: Table, target: str) -> AnyArray:
+    """Labels as whole numbers or text, None where there is none."""
+    column, missing = table[target], table.missing(target)
+    if missing.all():
+        raise InvalidInputError(f"the target {target!r} is empty in all {table.n_rows} rows; some must have a class")
+    if table.is_numeric(target):
+        values = column[~missing]
+        whole = np.isfinite(values) & (values == np.round(values))
+        if whole.all():
+            labels = np.full(len(column), None, dtype=object)
+            labels[~missing] = values.astype(np.int64).tolist()
+            return labels
+        if len(np.unique(values)) > MAX_LEVELS:
+            raise InvalidInputError(
+                f"the target {target!r} has {len(np.unique(values))} different numbers such as "
+                f"{values[~whole][0]:g}; a classifier needs a column of classes"
+            )
+    else:
+        _warn_of_marks(table, target)
+    return table.as_text(target)
+
+
+def _warn_of_marks(table: Table, target: str) -> None:
+    """Warn of classes that are hardly meant as such."""
+    times = Counter(value for value in table[target].tolist() if value is not None)
+    marks = [value for value in times if _NO_CLASS.fullmatch(value) and not (value == "-" and "+" in times)]
+    reason = why_text(table, target)
+    if marks:
+        rows = ", ".join(f"{mark!r} ({times[mark]} rows)" for mark in marks)
+        remedy = " ".join(f"--na {mark!r}" for mark in marks)
+        warnings.warn(
+            f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
+        )
+    elif reason:
+        warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
+
+
+def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
+    """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
+    mark = estimator.get_params(deep=False)["unlabeled"]
+    marked = np.array([label is not None and str(label) == str(mark) for label in y.tolist()])
+    if not marked.any():
+        return y
+    if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
+        without = y.copy()
+        without[marked] = None
+        return without
+    estimator.set_params(unlabeled="")  # which no label is
+    warnings.warn(
+        f"the target {args.target!r} has {mark!r} in {np.count_nonzero(marked)} rows as a class; if that means "
+        f"missing: --set unlabeled={mark}",
+        UserWarning,
+        stacklevel=2,
+    )
+    return y
+
+
+def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[Any, Any] | None, AnyArray | None]:
+    """Known totals, and the group of each row if they are known by group."""
+    if args.totals is None:
+        return None, None
+    groups = None if args.groups is None else table.as_text(args.groups)
+    if groups is not None:
+        lost = missing_mask(y) & missing_mask(groups)
+        if lost.any():
+            raise InvalidInputError(
+                f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; each row without a label "
+                "needs a group"
+            )
+    totals = read_totals(
+        args.totals,
+        groups=args.groups,
+        whole_labels=any(isinstance(label, int) for label in y.tolist()),
+        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
+        na=args.na,
+    )
+    return totals, groups
+
+
+def _check_weight(table: Table, name: str) -> None:
+    if not table.is_numeric(name):
+        raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
+
+
+def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) -> AnyArray | None:
+    """Weights of the rows of a fit; those that do not count may be empty."""
+    if name is None:
+        return None
+    _check_weight(table, name)
+    empty = used & ~counted & np.isnan(table[name])
+    bad = used & ~empty & ~(np.isfinite(table[name]) & (table[name] >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidInputError(f"weight {name!r} is {table[name][row]:g} in row {row + 1}; expected 0 or more")
+    return table[name][used]
+
+
+def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: AnyArray | None) -> list[Any]:
+    """Return the classes of rows and those that only totals name."""
+    labels = {label for label in y.tolist() if label is not None}
+    parts = [] if totals is None else [totals] if groups is None else totals.values()
+    return sorted(labels.union(*parts))
+
+
+def _warm_start(path: str, names: list[str], classes: list[Any]) -> Any:
+    start = TableModel.read(path)
+    if start.tree_model is None:
+        raise InvalidInputError(f"--warm-start {path}: there is no tree in it")
+    if start.feature_names is not None and start.feature_names != names:
+        raise InvalidInputError(
+            f"--warm-start {path}: its features are {listing(start.feature_names)}, here they are {listing(names)}"
+        )
+    if start.estimator.classes_.tolist() != classes:
+        raise InvalidInputError(
+            f"--warm-start {path}: its classes are {listing(start.estimator.classes_)}, here they are "
+            f"{listing(classes)}"
+        )
+    return start.tree_model

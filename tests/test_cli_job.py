@@ -1,0 +1,348 @@
+"""The whole job on the command line: labels within totals, how accurate they are likely to be, a tree to read."""
+
+import contextlib
+import io
+import json
+import re
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io as sio
+from sklearn.linear_model import LogisticRegression
+
+from treewright import TotalsClassifier, estimated_accuracy, load_model
+from treewright.cli import labelling, main
+from treewright.cli.files import TableModel
+from treewright.cli.parser import make_parser
+from treewright.cli.reading import ESTIMATORS
+from treewright.data.table import read_table, write_table
+from treewright.estimators.labeller_files import read_labeller, write_labeller
+from treewright.exceptions import ModelFileError
+
+N, AREAS = 160, np.array(["north", "south"], dtype=object)
+
+
+def made(seed):
+    """Columns of a register, and the truth; two features and the area say something of it."""
+    rng = np.random.default_rng(seed)
+    area = rng.integers(0, 2, N)
+    x, kind = rng.normal(size=(N, 2)), rng.choice(["a", "b", "c"], N).astype(object)
+    truth = np.where(x @ [2.0, 1.0] + (kind == "a") + rng.logistic(size=N) > 0.5 + area, "yes", "no").astype(object)
+    return {"x": x[:, 0], "v": x[:, 1], "kind": kind, "area": AREAS[area]}, truth
+
+
+def totals_of(columns, truth, rows):
+    found = {"area": AREAS}
+    for label in ("yes", "no"):
+        found[label] = [int(np.sum((truth == label) & rows & (columns["area"] == area))) for area in AREAS]
+    return found
+
+
+def register(folder):
+    columns, truth = made(0)
+    rng = np.random.default_rng(1)
+    asked = rng.random(N) < np.where(truth == "yes", 0.4, 0.2)
+    write_table(folder / "register.csv", {**columns, "z": np.where(asked, truth, None)})
+    write_table(folder / "totals.csv", totals_of(columns, truth, ~asked))
+    return columns, truth, asked
+
+
+def command(folder, *more):
+    fit = ["fit", str(folder / "register.csv"), "--target", "z", "--totals", str(folder / "totals.csv")]
+    return [*fit, "--groups", "area", "--random-state", "0", "--out", str(folder / "m.zip"), *more]
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory, short_searches_of_module):
+    """A folder after the whole job, and what it printed as JSON."""
+    folder = tmp_path_factory.mktemp("job")
+    register(folder)
+    files = ["--predictions", str(folder / "p.csv"), "--report", str(folder / "r.txt")]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
+        code = main(command(folder, *files, "--estimator", "logistic", "--time-limit", "6", "--json"))
+    assert code == 0
+    return folder, json.loads(out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def again(job):
+    """The same labeller, fitted in Python."""
+    folder, _ = job
+    columns, truth, asked = register(folder)
+    X = TableModel.read(str(folder / "m.zip")).features_of(read_table(folder / "register.csv"))
+    counts = totals_of(columns, truth, ~asked)
+    totals = {a: {k: counts[k][g] for k in ("yes", "no")} for g, a in enumerate(AREAS)}
+    known = {"totals": totals, "groups": columns["area"]}
+    model = TotalsClassifier(ESTIMATORS["logistic"](), random_state=0)
+    return model.fit(X, np.where(asked, truth, None), **known), X, known
+
+
+def test_every_total_is_met_and_given_labels_are_kept(job):
+    folder, document = job
+    columns, truth, asked = register(folder)
+    written = read_table(folder / "p.csv")
+    assert written["prediction"][asked].tolist() == truth[asked].tolist()
+    counts = totals_of(columns, truth, ~asked)
+    for label in ("yes", "no"):
+        for area, total in zip(AREAS, counts[label], strict=True):
+            inside = ~asked & (columns["area"] == area)
+            assert np.count_nonzero(written["prediction"][inside] == label) == total
+            assert written[f"share_{label}"][inside].sum() == pytest.approx(total, abs=1e-6)
+    assert document["files"].keys() == {"model", "predictions", "report"}
+    assert [row["deviation"] for row in document["totals"]] == [0] * 4
+
+
+def test_the_tree_agrees_as_is_said_and_its_leaves_have_the_numbers_of_the_predictions(job):
+    folder, document = job
+    _, _, asked = register(folder)
+    model, table = TableModel.read(str(folder / "m.zip")), read_table(folder / "register.csv")
+    written, report = read_table(folder / "p.csv"), (folder / "r.txt").read_text()
+    X = model.features_of(table)
+    same = model.explaining.predict(X) == written["prediction"]
+    assert document["tree"]["agreement"] == np.mean(same[~asked])
+    right = np.count_nonzero(same[asked])
+    words = f"{np.sum(same[~asked])} of {np.sum(~asked)} rows without a label ({np.mean(same[~asked]):.1%}), and with "
+    assert f"{words}{right} of {np.sum(asked)} given labels" in report
+    assert np.array_equal(written["leaf"], model.explaining.apply(X))
+    shown = dict(re.findall(r"leaf (\d+): (?:yes|no)  \((\d+) rows?,", report))
+    leaves, rows = np.unique(written["leaf"].astype(int), return_counts=True)
+    assert {int(leaf): int(n) for leaf, n in shown.items() if int(n)} == dict(
+        zip(leaves.tolist(), rows.tolist(), strict=True)
+    )
+
+
+def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, again):
+    folder, document = job
+    model, X, known = again
+    estimate = estimated_accuracy(model, X, read_y(folder), **known)
+    accuracy = document["accuracy"]
+    assert (accuracy["value"], accuracy["low"], accuracy["high"]) == (estimate.value, estimate.low, estimate.high)
+    report = (folder / "r.txt").read_text()
+    assert f"{estimate.value:.1%} of the labels are likely to be right" in report
+    assert f"(95% interval: {estimate.low:.1%} to {estimate.high:.1%})" in report
+    assert "labels that the fit has seen are found again nearly always" in report
+    assert "teacher='auto' (it was: labels)" in report
+    assert "training" not in report and "accuracy 100" not in report
+    parts = ["Asked and reached", "How accurate", "A tree that explains", "parameters: "]
+    places = [report.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def read_y(folder):
+    return read_table(folder / "register.csv").as_text("z")
+
+
+def test_next_year_is_cut_as_by_the_model_in_python(job, again, tmp_path):
+    folder, _ = job
+    columns, truth = made(7)
+    write_table(tmp_path / "next.csv", columns)
+    write_table(tmp_path / "totals.csv", totals_of(columns, truth, np.ones(N, dtype=bool)))
+    predict = ["predict", str(folder / "m.zip"), str(tmp_path / "next.csv"), "--out", str(tmp_path / "p.csv"), "--json"]
+    assert main([*predict, "--totals", str(tmp_path / "totals.csv"), "--groups", "area"]) == 0
+    counts = totals_of(columns, truth, np.ones(N, dtype=bool))
+    totals = {a: {k: counts[k][g] for k in ("yes", "no")} for g, a in enumerate(AREAS)}
+    X = TableModel.read(str(folder / "m.zip")).features_of(read_table(tmp_path / "next.csv"))
+    written = read_table(tmp_path / "p.csv")
+    assert written["prediction"].tolist() == again[0].transduce(X, totals, columns["area"]).tolist()
+    assert "leaf" in written.columns
+    assert main(predict) == 0
+    assert read_table(tmp_path / "p.csv")["prediction"].tolist() == again[0].predict(X).tolist()
+
+
+def test_show_and_load(job, again, capsys):
+    folder, document = job
+    assert main(["show", str(folder / "m.zip")]) == 0
+    text = capsys.readouterr().out
+    assert "tree that explains the labels:" in text and "totals of the rows without a label:" in text
+    assert main(["show", str(folder / "m.zip"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["totals"] == document["totals"]
+    model = load_model(folder / "m.zip")
+    assert isinstance(model, TotalsClassifier) and not hasattr(model, "transduction_")
+
+
+# ---------------------------------------------------------------------- files that are not what they say
+
+
+def packed(path, document, labeller, **more):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {"model.json": document, "labeller.skops": labeller, **more}.items():
+            archive.writestr(name, content)
+
+
+def renamed(labeller, old, new):
+    """The skops file with another type in the place of one."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(labeller)) as archive, zipfile.ZipFile(out, "w") as other:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "schema.json":
+                text = content.decode()
+                assert f'"__class__": "{old[1]}"' in text
+                parts = re.split(r"(?<=[{,])(?=\s*\"__class__\")", text)
+                text = "".join(
+                    part.replace(f'"{old[1]}"', f'"{new[1]}"').replace(f'"{old[0]}"', f'"{new[0]}"')
+                    if f'"__class__": "{old[1]}"' in part
+                    else part
+                    for part in parts
+                )
+                content = text.encode()
+            other.writestr(name, content)
+    return out.getvalue()
+
+
+class Strange(LogisticRegression):
+    """Of a type that no list has."""
+
+
+def test_a_file_with_anything_unexpected_is_refused(job, tmp_path, capsys):
+    folder, _ = job
+    with zipfile.ZipFile(folder / "m.zip") as archive:
+        document, labeller = archive.read("model.json"), archive.read("labeller.skops")
+    scores = ("treewright.search.totals.scores", "ClassScores")
+    X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    strange = sio.dumps(TotalsClassifier(Strange()).fit(X, y))
+    plain = json.loads(document)
+    cases = {
+        "nothing else": (document, labeller, {"more.txt": "x"}),
+        "holds subprocess.Popen": (document, renamed(labeller, scores, ("subprocess", "Popen")), {}),
+        "Strange, which no model": (document, strange, {}),
+        "expected a TotalsClassifier": (document, sio.dumps(LogisticRegression().fit(X, y)), {}),
+        "labeller.skops is damaged": (document, labeller[: len(labeller) // 2], {}),
+        "its format is not": (b"{}", labeller, {}),
+        "has version 2": (json.dumps(plain | {"version": 2}), labeller, {}),
+        "not about the same": (json.dumps(plain | {"tree": other_tree(plain["tree"])}), labeller, {}),
+    }
+    path = tmp_path / "m.zip"
+    for says, (text, content, more) in cases.items():
+        packed(path, text, content, **more)
+        for rest in (["show", str(path)], ["predict", str(path), "none.csv", "--out", str(tmp_path / "p.csv")]):
+            assert main(rest) == 4
+            assert says in capsys.readouterr().err
+    path.write_bytes((folder / "m.zip").read_bytes()[:-300])
+    assert main(["show", str(path)]) == 4
+    assert "is damaged" in capsys.readouterr().err
+
+
+def other_tree(tree):
+    return tree | {"classes": tree["classes"] | {"values": ["na", "yes"]}, "fit": tree["fit"] | {"totals": []}}
+
+
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_files_of_all_estimators(name, tmp_path):
+    """All types of such fits are on the list, and nothing is lost."""
+    wrapped = ESTIMATORS[name]()
+    if name in FEWER:
+        wrapped.set_params(**FEWER[name])
+    check_file(wrapped, {"a": 8, "b": 12}, tmp_path / "m.zip")
+
+
+def test_the_file_of_a_class_without_labels(tmp_path):
+    check_file(LogisticRegression(), {"a": 8, "d": 5}, tmp_path / "m.zip")
+
+
+FEWER = {"forest": {"n_estimators": 5}, "extra-trees": {"n_estimators": 5}, "boosting": {"max_iter": 3}}
+
+
+def check_file(wrapped, totals, path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2))
+    y = np.where(np.arange(60) < 30, np.array(["a", "b", "c"])[(X[:, 0] * 3).astype(int)], None)
+    model = TotalsClassifier(wrapped, random_state=0).fit(X, y, totals=totals, allow_new_classes=True)
+    write_labeller(path, model, {})
+    back, document = read_labeller(path)
+    assert document["format"] == "treewright-labeller"
+    new = rng.random((50, 2))
+    assert np.array_equal(back.predict(new), model.predict(new))
+    assert np.array_equal(back.predict_proba(new), model.predict_proba(new))
+    assert np.array_equal(back.transduce(new, {"a": 30}), model.transduce(new, {"a": 30}))
+
+
+def test_a_file_has_no_training_rows(tmp_path):
+    """Ten times the rows without a label do not make ten times the file, where no kernel machine keeps them."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(3000) < 30, np.arange(3000) % 2, -1)
+    model = TotalsClassifier(LogisticRegression()).fit(rng.random((3000, 2)), y, totals={1: 1000})
+    write_labeller(tmp_path / "m.zip", model, {})
+    assert (tmp_path / "m.zip").stat().st_size < 30_000
+
+
+def test_there_is_no_such_labeller(tmp_path):
+    (tmp_path / "m.zip").write_bytes(b"PK\x03\x04")
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load_model(tmp_path / "m.zip")
+
+
+# ---------------------------------------------------------------------- which model
+
+
+def test_totals_alone_have_no_tree(tmp_path, capsys):
+    columns, truth, asked = register(tmp_path)
+    files = ["--predictions", str(tmp_path / "p.csv"), "--report", str(tmp_path / "r.txt")]
+    assert main(command(tmp_path, "--model", "totals", "--estimator", "logistic", *files)) == 0
+    out = capsys.readouterr().out
+    assert "all 4 totals are met to the row" in out and "a tree that" not in out
+    assert re.search(r"accuracy: \d+\.\d% of the labels are likely to be right \(95% interval", out)
+    written = read_table(tmp_path / "p.csv")
+    assert "leaf" not in written.columns
+    n_yes = [np.sum((written["prediction"] == "yes") & ~asked & (columns["area"] == area)) for area in AREAS]
+    assert n_yes == totals_of(columns, truth, ~asked)["yes"]
+    report = (tmp_path / "r.txt").read_text()
+    assert "A tree" not in report and "scores: Pipeline" in report
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_rows_without_a_label_make_it_the_job_and_none_the_tree(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,z\n" + "".join(f"{i},{'' if i % 3 else 'ab'[i > 8]}\n" for i in range(18)))
+    assert main(["fit", "a.csv", "--target", "z", "--estimator", "logistic", "--time-limit", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "a tree that agrees with" in out and "model written to model.zip" in out and "totals" not in out
+    (tmp_path / "b.csv").write_text("x,z\n" + "".join(f"{i},{'ab'[i > 8]}\n" for i in range(18)))
+    assert main(["fit", "b.csv", "--target", "z", "--max-depth", "1", "--time-limit", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "training accuracy: 100.00% (18 of 18 rows with a label). The fit has seen these labels" in out
+    assert load_model("model.json").__class__.__name__ == "OCTHClassifier"
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_too_few_labels_to_leave_some_out(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("x,z\n0,a\n" + "".join(f"{i},\n" for i in range(1, 9)) + "9,b\n")
+    (tmp_path / "t.json").write_text('{"a": 4}')
+    files = ["--out", str(tmp_path / "m.zip"), "--report", str(tmp_path / "r.txt"), "--time-limit", "5"]
+    fit = ["fit", str(tmp_path / "a.csv"), "--target", "z", "--totals", str(tmp_path / "t.json"), *files]
+    assert main([*fit, "--estimator", "logistic", "--drop", "none"]) == 2
+    capsys.readouterr()
+    assert main([*fit, "--estimator", "logistic"]) == 0
+    words = "not known, no labels were left out: labels of two classes, two rows of each"
+    assert words in capsys.readouterr().out
+    report = (tmp_path / "r.txt").read_text()
+    assert words in report and "The accuracy on given labels is no guess at it" in report
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--model", "s2oct", "--estimator", "forest"], "--estimator: s2oct has none; it is for --model totals"),
+        (["--estimator", "oak"], "invalid choice"),
+        (["--model", "totals", "--max-depth", "3"], "totals has no parameter 'max_depth'"),
+        (["--set", "complexity=1"], "s2oct has no parameter 'complexity' (without --model the tree"),
+        (["--max-depth", "0"], "max_depth"),
+        (["--solver", "cplex"], "solver"),
+        (["--time-limit", "nan"], "time_limit"),
+        (["--suspects", "s.csv"], "totals does not look for wrong labels"),
+    ],
+)
+def test_what_does_not_fit_together(tmp_path, capsys, more, says):
+    register(tmp_path)
+    assert main(command(tmp_path, *more)) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "m.zip").exists()
+
+
+def test_the_parser_names_all_estimators():
+    fit = make_parser()._subparsers._group_actions[0].choices["fit"]
+    assert next(action for action in fit._actions if action.dest == "estimator").choices == sorted(ESTIMATORS)
