@@ -189,7 +189,7 @@ def _reached_lines(labeller: Any) -> list[str]:
 def _accuracy_lines(estimate: AccuracyEstimate | None, why: str, truth: AnyArray, classes: AnyArray) -> list[str]:
     lines = ["How accurate the labels are likely to be", f"  {accuracy_words(estimate, why)}"]
     if estimate is None:
-        return [*lines, f"  The accuracy on given labels is no guess at it: {_NOT_TRAINING}"]
+        return [*lines, "  The accuracy on given labels is no guess at it:", f"  {_NOT_TRAINING}"]
     times = np.bincount(truth, minlength=len(classes)).tolist()
     table = [
         (str(label), n, f"{estimate.recall[label]:.1%}")
@@ -200,7 +200,8 @@ def _accuracy_lines(estimate: AccuracyEstimate | None, why: str, truth: AnyArray
         *lines,
         *text_table([("class", "labels", "found when left out"), *table]),
         "  Classes count as the totals say, not as they were labelled.",
-        f"  The accuracy on given labels is another thing: {_NOT_TRAINING}",
+        "  The accuracy on given labels is another thing:",
+        f"  {_NOT_TRAINING}",
     ]
 
 
