@@ -83,7 +83,7 @@ FORESTS = {"paper": small_forest, "200 trees": large_forest}
 
 def method(name: str, forest: str = "paper", **parameters: Any) -> Method:
     parameters = {"time_limit": TIME_LIMIT, "random_state": 0, **parameters}
-    options: dict[str, Any] = {"given": ("totals",), "answer": bench.transduction}
+    options: dict[str, Any] = {"given": ("totals", "allow_new_classes"), "answer": bench.transduction}
     return Method(name, C2RFClassifier, parameters, forest, {"estimator": FORESTS[forest]}, **options)
 
 

@@ -33,7 +33,11 @@ def missed(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
 
 def method(depth: int, *sets: str) -> bench.Method:
     parameters = {"max_depth": depth, "time_limit": TIME_LIMIT, "random_state": 0}
-    options: dict[str, Any] = {"given": ("totals",), "answer": bench.transduction, "where": Where(sets=sets)}
+    options: dict[str, Any] = {
+        "given": ("totals", "allow_new_classes"),
+        "answer": bench.transduction,
+        "where": Where(sets=sets),
+    }
     return bench.Method("S2OCT", S2OCTClassifier, parameters, f"depth {depth}", **options)
 
 

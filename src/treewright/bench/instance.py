@@ -124,7 +124,8 @@ def partly_labelled(data: Data, draw: int, share: float, biased: bool = False) -
         "labelled_classes": len(np.unique(data.y[known])),
         "largest_class": max(totals.values()) / max(len(hidden), 1),
     }
-    given = {**data.given, "totals": totals}
+    # A small biased sample may have labels of one class only.
+    given = {**data.given, "totals": totals, "allow_new_classes": True}
     return Instance(data.X, data.y, known, data.X[~known], hidden, draw, given, facts)
 
 

@@ -40,6 +40,8 @@ from treewright.tree.rounding import rounded_tree
 
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
 
+_GRACE = 0.2
+"""Seconds in which numbers are rounded, whatever the time limit."""
 _SAMPLES = 6
 """Optimal trees among which one is chosen, where that takes several."""
 
@@ -178,10 +180,10 @@ def _sparse(
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
     status, reason = FitStatus.LOCAL, _words(best, model)
-    if budget.interrupted or (budget.over and len(path) < 2):
-        status, reason = cut_short(budget, f"{len(path)} sizes of trees")
-    elif relative_gap(objective, bound) <= solving.gap:
+    if relative_gap(objective, bound) <= solving.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
+    elif budget.interrupted or (budget.over and len(path) < 2):
+        status, reason = cut_short(budget, f"{len(path)} sizes of trees")
     record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, solving.gap)
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
@@ -232,6 +234,7 @@ def _readable(
     tree, most = outcome.solution, outcome.record.objective
     assert most is not None and tree.labels is not None
     claimed, limit = outcome.record.status != FitStatus.LOCAL, most + 1e-9 * max(1.0, abs(most))
+    grace = Budget(_GRACE)  # also for fits that used up their time, as most do that end without a proof
 
     def on_points(found: Tree) -> Tree:
         points = reduction.apply_tree(found)
@@ -241,12 +244,12 @@ def _readable(
 
     def as_good(found: Tree) -> bool:
         # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
-        if not claimed:
-            return not budget.over
+        if not claimed or grace.over:
+            return not grace.over
         points = on_points(found)
-        return not budget.over and model.keeps_margins(points) and model.objective(points) <= limit
+        return model.keeps_margins(points) and model.objective(points) <= limit
 
-    if budget.over:
+    if budget.interrupted:
         return outcome
     rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good))
     if claimed and (not model.keeps_margins(rounded) or model.objective(rounded) > limit):
