@@ -4,7 +4,7 @@ A tree is there to be read. Each step of the path is a taught tree with more fea
 thresholds are where the totals are met. What a step has learned is the share of the unlabelled rows on which it agrees
 with the teacher, and of the labelled ones, together. The first step that meets the totals and has learned nearly as
 much as the best one is taken: what more terms would add is mostly what the teacher itself does not know. Splits of any
-number of features are for tables where no others meet the totals and learn much.
+number of features are for tables where no others meet the totals.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ PATH = ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (5, 1.0), (None, 1.0),
 """Features of a split and price of one, from sparse to dense; the first serves where there is no time for others."""
 _NEARLY = 0.04
 """Share of the rows by which a smaller tree may have learned less than the best one."""
-_TOO_LITTLE = 0.1
-"""Share by which trees of few features must have learned less for one of many to be taken."""
 _LOSS = 0.01
 """Share that a tree may lose if it gets all labels right for it."""
 _FEW = 0.01
@@ -107,10 +105,8 @@ def chosen_size(path: list[SizedTree]) -> SizedTree:
     good = [step for step in path if step.missed == 0]
     if not good:  # then rows that miss the totals count as several that were not learned
         return max(path, key=lambda step: (step.learned - MISSED * step.missed_share, -step.terms))
-    # Whatever a split of many features agrees with, nobody reads it; unless the others have learned far less.
-    short = [step for step in good if step.most is not None]
-    if short and max(step.learned for step in short) >= max(step.learned for step in good) - _TOO_LITTLE:
-        good = short
+    # Whatever a split of many features agrees with, nobody reads it.
+    good = [step for step in good if step.most is not None] or good
     enough = max(step.learned for step in good) - _NEARLY
     return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
 
