@@ -410,7 +410,7 @@ def test_6_a_time_limit_is_kept_and_something_is_returned(fit, solver):
     if fit.name == "s2oct-everywhere":
         data = {"X": data["X"], "y": np.minimum(data["y"], 1), "totals": {1: 17}}
     plain(fit)  # compiles kernels, which takes time once a machine
-    with within(0.5 * 1.1 + 1.0):
+    with within(0.5 * 1.1 + 1.5):
         model = run(fit, data, solver=solver, time_limit=0.5, **settings)
     assert model.bound_ <= model.objective_
     # A taught tree that is not proven is one that has learned enough, if there was time for the path to it.
