@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.data import PointTotals
 from treewright.search.totals.points import divide_points
 
@@ -87,7 +87,7 @@ def ranked(table: FloatArray) -> FloatArray:
     return ranks
 
 
-def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray, known: BoolArray | None = None) -> float:
+def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray) -> float:
     """Share of pairs of labelled points, one of a class and one of another, that the scores order rightly.
 
     It is the area under the ROC curve, each class against the others, averaged over the classes: how many labels each
@@ -99,7 +99,7 @@ def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray, known: Bo
     >>> ordered_pairs(scores, np.array([0, 1, 1]), np.ones(3))
     1.0
     """
-    rows = np.flatnonzero(np.isfinite(scores).all(axis=1) if known is None else known)
+    rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
     areas = []
     for k in np.unique(y[rows]):
         mine = y[rows] == k
