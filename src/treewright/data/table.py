@@ -418,7 +418,7 @@ def _code(table: Table, name: str, fill_gaps: bool) -> ColumnCode:
     gaps = fill_gaps and column.has_nulls()
     if column.dtype == pl.Float64:
         return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
-    form = "%Y-%m-%d" if column.dtype.is_temporal() else date_format(column)
+    form = date_format(column)
     if form:
         return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
     found = level_counts(column).sort("rows", "level", descending=[True, False])
