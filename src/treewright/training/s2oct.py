@@ -41,7 +41,7 @@ from treewright.tree.rounding import rounded_tree
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
 
 _GRACE = 0.2
-"""Seconds in which numbers are rounded, whatever the time limit."""
+"""Seconds in which numbers are rounded where less than that is left."""
 _SAMPLES = 6
 """Optimal trees among which one is chosen, where that takes several."""
 
@@ -234,7 +234,8 @@ def _readable(
     tree, most = outcome.solution, outcome.record.objective
     assert most is not None and tree.labels is not None
     claimed, limit = outcome.record.status != FitStatus.LOCAL, most + 1e-9 * max(1.0, abs(most))
-    grace = Budget(_GRACE)  # also for fits that used up their time, as most do that end without a proof
+    # Also for fits that used up their time, as most do that end without a proof. Without a limit no clock decides.
+    grace = budget if budget.remaining > _GRACE else Budget(_GRACE)
 
     def on_points(found: Tree) -> Tree:
         points = reduction.apply_tree(found)
@@ -244,14 +245,14 @@ def _readable(
 
     def as_good(found: Tree) -> bool:
         # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
-        if not claimed or grace.over:
-            return not grace.over
+        if not claimed:
+            return True
         points = on_points(found)
         return model.keeps_margins(points) and model.objective(points) <= limit
 
     if budget.interrupted:
         return outcome
-    rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good))
+    rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good, grace))
     if claimed and (not model.keeps_margins(rounded) or model.objective(rounded) > limit):
         return outcome
     return Outcome(rounded, outcome.record.with_objective(model.objective(rounded)))
