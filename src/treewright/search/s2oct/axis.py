@@ -153,16 +153,16 @@ class _Work:
         point, group, rows = totals.parts
         counted = ~_free(totals)[group]
         np.add.at(self.keys, n_known + point[counted], keys[group[counted]] * rows[counted].astype(np.uint64)[:, None])
-        self.gains[n_known + np.arange(len(taught)), taught] = totals.rows
+        self.gains[n_known + np.arange(len(taught)), taught] = 4 * totals.rows  # more than two splits cost
         self.order = np.ascontiguousarray(np.argsort(self.X, axis=0, kind="stable").T)
 
     def best(self, need: FloatArray, budget: Budget) -> Tree | None:
         """The tree that agrees most with the teacher, None if there is none, or none was found in time."""
-        from treewright.search.s2oct.axis_kernels import best_of_roots  # numba takes a while to import
+        from treewright.search.s2oct.axis_kernels import NOTHING, best_of_roots  # numba takes a while to import
 
         n, p = self.X.shape
         step = max(1, _WORK // (n * p))
-        gain, found = -1, None
+        gain, found = NOTHING, None
         for root in range(p):
             for first in range(0, n - 1, step):
                 if budget.over:

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["best_of_roots"]
+__all__ = ["NOTHING", "best_of_roots"]
 
 MIXED, NOBODY = -2, -1
 """Instead of the class of the labelled points on a side: they have several, or there are none."""
+
+
+NOTHING = -10
+"""Less than any gain."""
 
 
 @njit(cache=True, nogil=True)
@@ -125,7 +129,7 @@ def _candidates(
                         if b == a or suffix[at] not in (NOBODY, b):
                             continue
                         key[count] = left_key[a] + (all_key[b] - left_key[b])
-                        gain[count] = left_gain[a] + (all_gain[b] - left_gain[b])
+                        gain[count] = left_gain[a] + (all_gain[b] - left_gain[b]) - 1  # of equals the smaller tree
                         which[count, 0], which[count, 1], which[count, 2] = f, a, b
                         threshold[count] = low + (high[at] - low) / 2
                         count += 1
@@ -148,7 +152,7 @@ def _slot(key: Any, mask: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _matched(key: Any, gain: Any, counts: Any, targets: Any, table: Any, stamp: Any, turn: int) -> tuple[int, int, int]:
-    """The pair of candidates of either side whose keys add up to a target, of the largest gain; that gain, or -1."""
+    """The pair of candidates of either side whose keys add up to a target, of the largest gain; that gain first."""
     mask = len(table) - 1
     for c in range(counts[0]):
         slot = _slot(key[0, c], mask)
@@ -156,7 +160,7 @@ def _matched(key: Any, gain: Any, counts: Any, targets: Any, table: Any, stamp: 
             slot = (slot + 1) & mask
         if stamp[slot] != turn or gain[0, c] > gain[0, table[slot]]:
             stamp[slot], table[slot] = turn, c
-    best, one, two = -1, -1, -1
+    best, one, two = NOTHING, -1, -1
     for c in range(counts[1]):
         for target in targets:
             wanted = target - key[1, c]
@@ -196,7 +200,7 @@ def best_of_roots(
     keys : ndarray of uint64, shape (n_points, n_classes)
         What a point adds to the sum of keys where it has a class; sums wrap around.
     gains : ndarray of int, shape (n_points, n_classes)
-        What it is worth there.
+        What it is worth there; a split costs 1.
     targets : ndarray of uint64
         Sums of keys that are wanted.
     need : ndarray of shape (2,)
