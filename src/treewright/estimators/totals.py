@@ -159,7 +159,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _without_rows(self) -> Self:
         """A copy that says the same of new rows and keeps no training rows: what a model file has."""
         other = copy(self)
-        del other.transduction_, other.transduction_proba_
+        for name in ("transduction_", "transduction_proba_"):
+            other.__dict__.pop(name, None)  # a fit to a register that comes in parts has none
         return other
 
     # ------------------------------------------------------------------ rows that are handed through

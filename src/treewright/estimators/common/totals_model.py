@@ -85,7 +85,7 @@ class TotalsModel(Model):
         return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups, rules=rules))
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = semi_supervised_problem(given, self.unlabeled)
+        problem = replace(semi_supervised_problem(given, self.unlabeled), n_asked=given.n_asked)
         if problem.margins and not self._crossing:
             raise InvalidInputError(
                 f"totals are a list of {len(problem.margins)} margins, and {type(self).__name__} takes one; "
@@ -300,7 +300,7 @@ class PricedModel(TotalsModel):
 
     @staticmethod
     def _fitted_prices(
-        prices: dict[Any, FloatArray], shifts: list[dict[Any, FloatArray]], shares: FloatArray
+        prices: dict[Any, FloatArray], shifts: list[dict[Any, FloatArray]], shares: FloatArray | None = None
     ) -> dict[str, Any]:
         """Fitted attributes from which labels and probabilities are made."""
         return {
@@ -308,7 +308,7 @@ class PricedModel(TotalsModel):
             "_prices": np.array(list(prices.values())),
             "_shift_groups": [list(part) for part in shifts],
             "_shifts": [np.array(list(part.values())) for part in shifts],
-            "transduction_proba_": shares,
+            **({} if shares is None else {"transduction_proba_": shares}),
         }
 
 
