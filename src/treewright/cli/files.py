@@ -134,24 +134,25 @@ class TableModel:
     def prediction_columns(
         self,
         table: Table,
-        X: AnyArray,
+        X: AnyArray | None,
         predicted: AnyArray | None = None,
         shares: AnyArray | None = None,
         carried: str | None = None,
+        leaves: AnyArray | None = None,
     ) -> dict[str, Any]:
         """Return predictions as columns: row, a column that is carried, the target as given, prediction, shares, leaf.
 
-        `predicted` and `shares` take the place of what the estimator predicts for each row.
+        `predicted`, `shares` and `leaves` take the place of what the estimator says of each row.
         """
         estimator = self.estimator
         shares = estimator.predict_proba(X) if shares is None else shares
-        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + len(X))}
+        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + table.n_rows)}
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
         if self.tree_model is not None and not self.several_trees:
-            made["leaf"] = self.tree_model.apply(X)
+            made["leaf"] = self.tree_model.apply(X) if leaves is None else leaves
         for given in dict.fromkeys((carried, self.target)):
             if given is not None and given in table.columns:
                 name = given
