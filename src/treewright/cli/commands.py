@@ -20,6 +20,7 @@ from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches, write_table
 from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError
@@ -35,7 +36,7 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
     with opened_rows(args) as rows:
-        labels = isinstance(rows.estimator, TotalsClassifier)
+        labels = isinstance(rows.estimator, PricedModel)
         if args.out is None:
             args.out = "model.zip" if labels else "model.json"
             _check_files(args, args.out)

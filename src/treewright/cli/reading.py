@@ -118,7 +118,9 @@ def opened_rows(args: argparse.Namespace) -> Iterator[FitRows]:
     with opened as table:
         y = _labels(table, args.target)
         estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
-        large = table.n_rows > _WHOLE_ROWS and isinstance(estimator, PricedModel)
+        # without prices a forest is weighted by the votes of all rows at once
+        priced = isinstance(estimator, PricedModel) and getattr(estimator, "class_prices", True)
+        large = table.n_rows > _WHOLE_ROWS and priced
         yield _read_rows(args, table if large else table.whole(), y, estimator, tree, large)
 
 
@@ -156,7 +158,7 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
     name = args.model or ("totals" if hidden else "oct-h")
     job = args.model is None and hidden
     if args.estimator is not None and name not in LABELLERS:
-        raise InvalidInputError(f"--estimator: {name} has none; it is for --model totals, or for no --model")
+        raise InvalidInputError(f"--estimator: {name} has none; it is for --model totals or c2rf, or for no --model")
     if args.suspects is not None and not hasattr(SHORT_NAMES.get(name), "relabel_table"):
         able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if hasattr(kind, "relabel_table"))
         raise InvalidInputError(f"--suspects: {name} does not look for wrong labels; {able} do")
@@ -187,8 +189,18 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 """What ``--estimator`` names."""
 
 
-def _wrapped(args: argparse.Namespace) -> Any:
-    return ESTIMATORS[args.estimator or "auto"]()
+_ENSEMBLES = ("extra-trees", "forest")
+"""Those that have members to weigh."""
+
+
+def _wrapped(args: argparse.Namespace, model: str = "totals") -> Any:
+    name = args.estimator or ("auto" if model == "totals" else "forest")
+    if model == "c2rf" and name not in _ENSEMBLES:
+        raise InvalidInputError(
+            f"--estimator {name}: c2rf weighs the members of an ensemble, {' or '.join(_ENSEMBLES)}; --model totals "
+            "takes any estimator"
+        )
+    return ESTIMATORS[name]()
 
 
 def takes_unlabelled(estimator: Any) -> bool:
@@ -205,8 +217,9 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
     accepted = kind().get_params(deep=False)
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     if model in LABELLERS:
-        given["estimator"] = _wrapped(args)
-        given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
+        given["estimator"] = _wrapped(args, model)
+        if "time_limit" not in accepted:
+            given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
     for setting in args.settings:
         name, equals, text = setting.partition("=")
         name = name.strip().replace("-", "_")

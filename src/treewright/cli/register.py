@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from treewright.data.table import Surprises, Table, TableEncoder, write_batches
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
 from treewright.report.labels import Explanation
+from treewright.tree.routing import route
 
 __all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
 
@@ -122,29 +124,43 @@ def _parts(
     said: list[AnyArray],
 ) -> Iterator[dict[str, Any]]:
     """Columns of predictions, part by part; leaves and labels of the tree are noted on the way."""
-    for table, X in _encoded_parts(rows, args):
+    classes = None if rows.tree is None else rows.tree.classes_.astype(object)
+    for table, reached, numbers in _routed_parts(rows, args):
         start, stop = table.first_row - 1, table.first_row - 1 + table.n_rows
-        columns = model.prediction_columns(table, X, found.labels(start, stop), found.shares(start, stop), args.id)
-        if rows.tree is not None:
-            leaves.append(columns["leaf"].astype(np.int32))
-            said.append(rows.tree.classes_.astype(object)[rows.tree._class_numbers(X)])
-        yield columns
+        if classes is not None:
+            leaves.append(reached.astype(np.int32))
+            said.append(classes[numbers])
+        labels, shares = found.labels(start, stop), found.shares(start, stop)
+        yield model.prediction_columns(table, None, labels, shares, args.id, reached)
 
 
-def _encoded_parts(rows: FitRows, args: argparse.Namespace) -> Iterator[tuple[Table, AnyArray]]:
-    """Rows with the columns that are written and the features that the tree looks at; others are 0."""
+def _routed_parts(rows: FitRows, args: argparse.Namespace) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
+    """Rows with the columns that are written, their leaf in the tree, and the class number that it gives them."""
+    tree = rows.tree
     if not rows.large:
-        yield rows.table, rows.X
+        nothing = np.zeros(rows.n_rows, dtype=np.int64)
+        yield rows.table, *((nothing, nothing) if tree is None else (tree.apply(rows.X), tree._class_numbers(rows.X)))
         return
     assert isinstance(rows.encoder, TableEncoder)
-    encoder, place = _seen_by(rows.tree, rows.encoder)
+    encoder, place = _seen_by(tree, rows.encoder)
     wanted = {*encoder.columns, args.target, *([] if args.id is None else [args.id])}
     columns = [name for name in rows.table.columns if name in wanted]
+    narrow = None if tree is None else _narrowed(tree, place)
     for part in rows.table.batches(columns, 4 * rows.part_rows):
-        X = np.zeros((part.n_rows, len(rows.names)))
-        if len(place):
-            X[:, place] = encoder.transform(part, Surprises())[0]
-        yield part, X
+        if narrow is None:
+            nothing = np.zeros(part.n_rows, dtype=np.int64)
+            yield part, nothing, nothing
+        else:
+            X = encoder.transform(part, Surprises())[0]
+            yield part, route(narrow.tree_, X), narrow._class_numbers(X)
+
+
+def _narrowed(tree: Any, place: AnyArray) -> Any:
+    """A tree, or a committee, of the features that it looks at alone."""
+    other = copy(tree)
+    other.trees_ = [replace(one, weights=np.ascontiguousarray(one.weights[:, place])) for one in tree.trees_]
+    other.tree_ = other.trees_[0]
+    return other
 
 
 def _seen_by(tree: Any, encoder: TableEncoder) -> tuple[TableEncoder, AnyArray]:
@@ -153,6 +169,8 @@ def _seen_by(tree: Any, encoder: TableEncoder) -> tuple[TableEncoder, AnyArray]:
     used = np.zeros(len(encoder.feature_names), dtype=bool)
     for one in trees:
         used |= np.any(one.weights != 0, axis=0)
+    if trees and not used.any():  # a tree is of one feature at least
+        used[0] = True
     codes, at = {}, 0
     place: list[int] = []
     for name, code in encoder.codes.items():

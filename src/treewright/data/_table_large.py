@@ -99,12 +99,15 @@ class FileTable(Table):
 
     def taken(self, rows: IntArray, columns: Sequence[str]) -> Table:
         """Some columns of some rows, whose numbers are sorted."""
-        parts, first = [], 0
-        for part in self.batches(columns, max(1, _READ_CELLS // max(1, len(columns)))):
-            low, high = np.searchsorted(rows, [first, first + part.n_rows])
-            parts.append(part.frame[rows[low:high] - first])
-            first += part.n_rows
-        return Table(pl.concat(parts))
+        self._last = None
+        step, parts = max(1, _READ_CELLS // max(1, len(columns))), []
+        for start in range(0, self._n_rows, step):
+            low, high = np.searchsorted(rows, [start, start + step])
+            if low < high:  # what is not asked for is not read, or not looked at
+                with parsing(self._path):
+                    read = self._source.select(columns).slice(start, step).collect()
+                parts.append(read[rows[low:high] - start])
+        return self._part(pl.concat(parts), 1)
 
     def head(self, n_rows: int) -> Table:
         """The first rows."""

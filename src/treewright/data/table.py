@@ -392,22 +392,26 @@ def _look(table: Table, name: str, fill_gaps: bool) -> _Look:
     n_missing = column.null_count()
     if n_missing and not fill_gaps:
         return _Look(n_missing, gaps=_with_gaps(table, [name])[name])
-    many = _too_many(table, name, False)
+    levels = level_counts(column) if column.dtype == pl.String else None
+    many = _too_many(table, name, False, levels)
     if many or n_missing == len(column):
         return _Look(n_missing, many=many)
-    code = _code(table, name, fill_gaps)
-    return _Look(n_missing, reason=why_text(table, name) if code.kind == "text" else "", code=code)
+    code = _code(column, levels, fill_gaps)
+    return _Look(n_missing, reason=why_text(table, name, levels) if code.kind == "text" else "", code=code)
 
 
-def _too_many(table: Table, name: str, partial: bool) -> str:
+def _too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None = None) -> str:
     """Say that a text column has too many levels; nothing if it has not."""
     column = table.series(name)
-    if column.dtype != pl.String or column.n_unique() - column.has_nulls() <= MAX_LEVELS or date_format(column):
+    if column.dtype != pl.String:
         return ""
-    reason = why_text(table, name)
+    found = level_counts(column) if found is None else found
+    if found.height <= MAX_LEVELS or date_format(found.get_column("level")):
+        return ""
+    reason = why_text(table, name, found)
     if partial and "dates" in reason:  # days and months that the rows below may tell apart
         return ""
-    levels = column.drop_nulls().unique().sort().to_list()
+    levels = found.get_column("level").sort().to_list()
     return (
         f"the text column {name!r} has {len(levels)} different values ({listing(levels, limit=3)}), more than "
         f"{MAX_LEVELS}" + (f" ({reason})" if reason else "")
@@ -422,15 +426,16 @@ def _drop(names: Iterable[str]) -> str:
     return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
 
 
-def _code(table: Table, name: str, fill_gaps: bool) -> ColumnCode:
-    column = table.series(name)
+def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> ColumnCode:
+    """What becomes of a column, of whose text the levels are known."""
     gaps = fill_gaps and column.has_nulls()
     if column.dtype == pl.Float64:
         return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
-    form = "%Y-%m-%d" if column.dtype.is_temporal() else date_format(column)
+    form = "%Y-%m-%d" if counts is None else date_format(counts.get_column("level"))
     if form:
         return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
-    found = level_counts(column).sort("rows", "level", descending=[True, False])
+    assert counts is not None
+    found = counts.sort("rows", "level", descending=[True, False])
     levels = found.get_column("level").to_list()
     if {level.lower() for level in levels} <= set(BOOLEAN):
         return ColumnCode("text", BOOLEAN, "false", gaps=gaps)

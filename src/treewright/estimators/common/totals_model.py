@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -244,6 +245,13 @@ class PricedModel(TotalsModel):
     def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
         scores = self._class_scores(X)
         return shifted(scores, self._shifts_of(groups, len(scores)))
+
+    def _without_rows(self) -> Self:
+        """A copy that says the same of new rows and keeps no training rows: what a model file has."""
+        other = copy(self)
+        for name in ("transduction_", "transduction_proba_"):
+            other.__dict__.pop(name, None)  # a fit to a register that comes in parts has none
+        return other
 
     # ------------------------------------------------------------------ by group
 
