@@ -121,7 +121,7 @@ def _taught_scores(
         forest = RandomForestClassifier(n_estimators=200, random_state=teacher.random_state)
         return _fitted_scores(problem, forest, hidden, True, True, rng)
     totals = None if problem.totals is None else problem.totals.of_points(place, len(hidden))
-    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals)
+    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
     teacher.learn(lesson, problem.classes, budget)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
