@@ -76,7 +76,8 @@ NOT_PROMISED: dict[str, dict[int, str]] = {
         6: "takes the time of its estimator, which has no limit",
     },
 }
-"""Promises that an estimator does not make, each with the reason. All others run in ``test_estimator_promises.py``."""
+"""Promises that an estimator does not make, each with the reason. All others run in
+``test_estimator_promises.py`` and ``test_estimator_changes.py``."""
 
 
 @dataclass(frozen=True)

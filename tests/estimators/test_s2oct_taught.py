@@ -42,7 +42,7 @@ def counted(truth, y, among=True):
     return {int(k): int(np.sum((y < 0) & (truth == k) & among)) for k in np.unique(truth)}
 
 
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 
 def fit(X, y, totals=None, groups=None, weight=None, new=False, **parameters):
@@ -105,7 +105,8 @@ def test_an_objective_of_zero_is_true(size):
         assert size is not None and (model.status_ != "optimal" or model.bound_ > 0)
 
 
-def test_trees_are_short_numbers():
+def test_trees_are_short_numbers(monkeypatch):
+    monkeypatch.setattr("treewright.training.s2oct._GRACE", 60.0)  # after the limit, on a slow machine too
     X, truth, y = survey(noise=0.6)
     X = np.round(X, 1)
     for size in ("auto", 2):
@@ -163,8 +164,8 @@ def test_the_same_fit_twice_and_in_another_order():
     order = np.random.default_rng(1).permutation(len(y))
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     totals = counted(truth, y)
-    first, second = (fit(X, y, totals=totals, weight=weight) for _ in range(2))
-    third = fit(X[order], y[order], totals=totals, weight=weight[order])
+    first, second = (fit(X, y, totals=totals, weight=weight, time_limit=None) for _ in range(2))
+    third = fit(X[order], y[order], totals=totals, weight=weight[order], time_limit=None)
     assert first.tree_ == second.tree_ and np.array_equal(first.transduction_, second.transduction_)
     assert first.tree_ == third.tree_ and np.array_equal(first.transduction_[order], third.transduction_)
 
@@ -173,8 +174,8 @@ def test_repeated_rows_are_weights():
     X, truth, y = survey(noise=0.8, n=60)
     times = np.where(y >= 0, 1 + np.arange(60) % 3, 1)
     totals = counted(truth, y)
-    weighted = fit(X, y, totals=totals, weight=times)
-    repeated = fit(X.repeat(times, axis=0), y.repeat(times), totals=totals)
+    weighted = fit(X, y, totals=totals, weight=times, time_limit=None)
+    repeated = fit(X.repeat(times, axis=0), y.repeat(times), totals=totals, time_limit=None)
     assert np.array_equal(weighted.predict(X), repeated.predict(X))
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
 
@@ -254,12 +255,12 @@ TEACHERS = {
 def test_any_estimator_can_teach(teacher, n_classes):
     X, truth, y = survey(n=60, n_classes=n_classes, labelled=24)
     weight = np.ones(len(y))
-    model = fit(X, y, totals=counted(truth, y), teacher=teacher, weight=weight)
+    model = fit(X, y, totals=counted(truth, y), teacher=teacher, weight=weight, time_limit=None)
     assert model.teacher_.name == type(teacher).__name__
     assert np.mean(model.transduction_[y < 0] == truth[y < 0]) > 0.5  # a third by chance
     assert not hasattr(teacher, "n_features_in_")  # a clone was fitted
     if "random_state" in teacher.get_params():  # that of the model is handed on where it has none
-        again = fit(X, y, totals=counted(truth, y), teacher=clone(teacher), weight=weight)
+        again = fit(X, y, totals=counted(truth, y), teacher=clone(teacher), weight=weight, time_limit=None)
         assert model.tree_ == again.tree_
 
 
