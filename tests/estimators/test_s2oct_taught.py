@@ -337,3 +337,39 @@ def test_what_the_teacher_was_is_said():
     assert 0.0 < record.score <= 1.0 and str(record).startswith("auto: ")
     printed = fit(X[:20], y[:20], totals={1: 2}, formulation="paper", margin_rule="paper", max_depth=1, time_limit=1)
     assert printed.teacher_ is None
+
+
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("n_estimators", [1, 3])
+@pytest.mark.parametrize("kind", ["groups", "interval", "alone", "none"])
+def test_probabilities_of_the_rows_sum_to_the_totals(kind, n_estimators):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    truth = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    area, known = np.arange(60) % 2, np.arange(60) < 24
+    y = np.where(known, truth, -1)
+    counts = {g: {k: int(np.sum((truth == k) & ~known & (area == g))) for k in range(3)} for g in (0, 1)}
+    totals, groups, slack = counts, area, 0
+    if kind == "interval":
+        totals, slack = {g: {k: (max(0, n - 2), n + 2) for k, n in asked.items()} for g, asked in counts.items()}, 2
+    if kind == "alone":
+        totals, groups = {k: counts[0][k] + counts[1][k] for k in range(3)}, None
+    given = {} if kind == "none" else {"totals": totals, "groups": groups}
+    model = S2OCTClassifier(max_depth=2, n_estimators=n_estimators, time_limit=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, **given)
+    shares = model.transduction_proba_
+    assert np.array_equal(shares[known], np.eye(3)[truth[known]])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+    if kind == "none":
+        plain = np.maximum(model.predict_proba(X[~known]), 1e-6)
+        np.testing.assert_allclose(shares[~known], plain / plain.sum(axis=1, keepdims=True), atol=1e-12)
+        return
+    for g in (0, 1):
+        inside = ~known & ((area == g) | (kind == "alone"))
+        for k in range(3):
+            asked = counts[g][k] if kind != "alone" else totals[k]
+            assert abs(shares[inside, k].sum() - asked) <= slack + 1e-6
+    new = {"totals": totals, "groups": None if groups is None else groups[~known]}
+    np.testing.assert_allclose(shares[~known], model.transduce(X[~known], **new, return_proba=True)[1], atol=1e-9)

@@ -70,7 +70,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        shares = fitted_shares(estimator, X, known, rows.more.get("groups"))
+        shares = fitted_shares(estimator)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions

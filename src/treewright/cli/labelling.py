@@ -34,7 +34,7 @@ _SCORED = 20_000
 _LEFT_OUT = 2000
 """Labels that are left out; of twice as many, parts until these are reached, which says enough."""
 _LEAST_TREE, _TREE_SHARE = 5.0, 0.25
-"""Seconds of the tree of a register that comes in parts: at least so many, and this share of those of the labels."""
+"""Seconds of the tree of a register that comes in parts: at least so many, else this share of those of the labels."""
 
 
 def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
@@ -124,7 +124,7 @@ def _estimate(rows: FitRows, learned: Learned, budget: Budget) -> tuple[Accuracy
 def _tree_seconds(rows: FitRows, args: argparse.Namespace, budget: Budget) -> float:
     """Time for the tree: what is left or, of a register that comes in parts, a part of that of the labels."""
     if rows.large and args.time_limit is None:
-        return max(_LEAST_TREE, _TREE_SHARE * rows.estimator.solve_time_)
+        return min(max(_LEAST_TREE, _TREE_SHARE * rows.estimator.solve_time_), _TIME_LIMIT)
     return max(1.0, budget.remaining)
 
 

@@ -23,7 +23,7 @@ from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
 from treewright.training.totals import divide_rows
 
-__all__ = ["PricedModel", "TotalsModel", "transduced"]
+__all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced"]
 
 
 class TotalsModel(Model):
@@ -155,8 +155,7 @@ class TotalsModel(Model):
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         """Scores of new rows, finite, shape (n_samples, n_classes)."""
-        shares = np.asarray(self.predict_proba(X))  # type: ignore[attr-defined]
-        return np.log(np.maximum(shares, 1e-6))
+        return log_shares(self.predict_proba(X))  # type: ignore[attr-defined]
 
     def _given_rows(self, X: ArrayLike) -> Any:
         """New rows as an array, frame or sparse matrix."""
@@ -166,6 +165,17 @@ class TotalsModel(Model):
         """Prices and shifts that new rows have without new totals."""
         nothing = np.zeros(len(self.classes_))
         return nothing, nothing
+
+
+def log_shares(shares: ArrayLike) -> FloatArray:
+    """Shares as scores; none is impossible, as a leaf without a class may have rows of it all the same.
+
+    Examples
+    --------
+    >>> log_shares([[0.0, 1.0]]).round(1).tolist()
+    [[-13.8, 0.0]]
+    """
+    return np.asarray(np.log(np.maximum(np.asarray(shares), 1e-6)))
 
 
 def _is_several(totals: Any) -> bool:
