@@ -81,7 +81,7 @@ def test_numbers_keep_their_signs(encoded):
 def test_a_flag_in_a_sum_is_in_brackets():
     tree = Tree.stump([0.5, -1.0], 3.0, [[1.0, 0.0], [0.0, 1.0]])
     words = {0: FlagWords("race is White", "race is not White")}
-    assert split_pieces(tree, ["race=White", "age"], words=words)[0] == ["-age", "+ 0.5*(race is White) <= 3"]
+    assert split_pieces(tree, ["race=White", "age"], words=words)[0] == ["0.5*(race is White)", "- age <= 3"]
 
 
 def test_a_threshold_that_does_not_part_a_flag_stays_a_number():

@@ -15,11 +15,12 @@ from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.reading import FitRows, read_rows, takes_unlabelled
+from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches, write_table
 from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError
@@ -36,12 +37,12 @@ __all__ = ["COMMANDS"]
 def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
-    rows = read_rows(args)
-    labels = isinstance(rows.estimator, TotalsClassifier)
-    if args.out is None:
-        args.out = "model.zip" if labels else "model.json"
-        _check_files(args, args.out)
-    return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
+    with opened_rows(args) as rows:
+        labels = isinstance(rows.estimator, PricedModel)
+        if args.out is None:
+            args.out = "model.zip" if labels else "model.json"
+            _check_files(args, args.out)
+        return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
 
 
 def _check_files(args: argparse.Namespace, out: str) -> None:
@@ -69,7 +70,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        shares = fitted_shares(estimator, X, known, rows.more.get("groups"))
+        shares = fitted_shares(estimator)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions

@@ -16,10 +16,10 @@ from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.estimators.s2oct import S2OCTClassifier
-from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.files import is_special, replacing
 from treewright.report import Facts, facts_html, facts_text
@@ -83,7 +83,7 @@ class TableModel:
 
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
-        labeller = isinstance(self.estimator, TotalsClassifier)
+        labeller = isinstance(self.estimator, PricedModel)
         document = {} if labeller else model_to_dict(self.estimator)
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
@@ -96,7 +96,7 @@ class TableModel:
     @property
     def tree_model(self) -> Any:
         """The estimator that is a tree: that which explains, or the model itself; None if there is none."""
-        return self.explaining if isinstance(self.estimator, TotalsClassifier) else self.estimator
+        return self.explaining if isinstance(self.estimator, PricedModel) else self.estimator
 
     @property
     def words(self) -> dict[int, FeatureWords]:
@@ -147,24 +147,25 @@ class TableModel:
     def prediction_columns(
         self,
         table: Table,
-        X: AnyArray,
+        X: AnyArray | None,
         predicted: AnyArray | None = None,
         shares: AnyArray | None = None,
         carried: str | None = None,
+        leaves: AnyArray | None = None,
     ) -> dict[str, Any]:
         """Return predictions as columns: row, a column that is carried, the target as given, prediction, shares, leaf.
 
-        `predicted` and `shares` take the place of what the estimator predicts for each row.
+        `predicted`, `shares` and `leaves` take the place of what the estimator says of each row.
         """
         estimator = self.estimator
         shares = estimator.predict_proba(X) if shares is None else shares
-        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + len(X))}
+        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + table.n_rows)}
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
         if self.tree_model is not None and not self.several_trees:
-            made["leaf"] = self.tree_model.apply(X)
+            made["leaf"] = self.tree_model.apply(X) if leaves is None else leaves
         for given in dict.fromkeys((carried, self.target)):
             if given is not None and given in table.columns:
                 name = given
@@ -192,7 +193,7 @@ class TableModel:
             yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
 
 
-def _explaining(labeller: TotalsClassifier, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
+def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
     """The tree beside a labeller."""
     if document.get("tree") is None:
         return None

@@ -146,7 +146,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--estimator",
         choices=["auto", "boosting", "extra-trees", "forest", "logistic"],
-        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out)",
+        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out), or the "
+        "ensemble of c2rf (forest, the default, or extra-trees)",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(

@@ -154,7 +154,7 @@ def bad_dates(table: Table, name: str, form: str) -> str:
 # ---------------------------------------------------------------------- text
 
 
-def why_text(table: Table, name: str) -> str:
+def why_text(table: Table, name: str, levels: pl.DataFrame | None = None) -> str:
     """Say why a column that looks like numbers or dates is text; say nothing if there is nothing to say.
 
     Parameters
@@ -163,6 +163,8 @@ def why_text(table: Table, name: str) -> str:
         The table.
     name : str
         A column.
+    levels : polars DataFrame or None
+        Its levels, as :func:`level_counts` has them, if they are known.
 
     Returns
     -------
@@ -177,7 +179,7 @@ def why_text(table: Table, name: str) -> str:
     column = table.series(name)
     if column.dtype != pl.String:
         return ""
-    found = level_counts(column)
+    found = level_counts(column) if levels is None else levels
     values, times = found.get_column("level"), found.get_column("rows")
     total = times.sum()
 

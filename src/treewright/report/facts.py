@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
-from treewright.data._checks import AnyArray, as_column, missing_mask
+from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.trees import Explanation, TreeFacts, fitted_trees
@@ -289,19 +289,31 @@ def _fit_lines(record: FitRecord) -> list[str]:
     ]
 
 
+def _coded(groups: Any) -> Coded | None:
+    """A column of groups as numbers of their names, -1 where there is none; None for several columns."""
+    if isinstance(groups, Coded):
+        return groups
+    column = np.asarray(groups, dtype=object)
+    if column.ndim != 1:
+        return None
+    here = ~missing_mask(column)
+    names = list(dict.fromkeys(column[here].tolist()))
+    number = {name: g for g, name in enumerate(names)}
+    numbers = np.full(len(column), -1)
+    numbers[here] = [number[name] for name in column[here].tolist()]
+    return Coded(names, numbers)
+
+
 def _group_facts(groups: Any, known: AnyArray, doubt: AnyArray | None) -> GroupFacts | None:
     """Rows by group; None without groups, and where several columns of them cross."""
-    column = None if groups is None else np.asarray(groups, dtype=object)
-    if column is None or column.shape != known.shape:
+    column = None if groups is None else _coded(groups)
+    if column is None or len(column.numbers) != len(known):
         return None
-    lost = missing_mask(column)
-    names = list(dict.fromkeys(column[~lost].tolist()))
-    number = {name: g for g, name in enumerate(names)}
-    place = np.array([number[name] for name in column[~lost].tolist()], dtype=np.int64)
-    seen, n = known[~lost], len(names)
+    here = column.numbers >= 0
+    place, seen, names, n = column.numbers[here], known[here], column.names, len(column.names)
     return GroupFacts(
         names=[str(name) for name in names],
         labelled=np.bincount(place[seen], minlength=n).tolist(),
         hidden=np.bincount(place[~seen], minlength=n).tolist(),
-        doubt=None if doubt is None else np.bincount(place[~seen], doubt[~lost][~seen], n).tolist(),
+        doubt=None if doubt is None else np.bincount(place[~seen], doubt[here][~seen], n).tolist(),
     )

@@ -127,7 +127,7 @@ def split_pieces(
     --------
     >>> tree = Tree.stump(weights=[-2.0, 1.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.0]])
     >>> split_pieces(tree, ["age", "income"])
-    [['-age', '+ 0.5*income <= 1.5'], [], []]
+    [['0.5*income', '- age <= 1.5'], [], []]
     """
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
     writer = _Writer(tree, feature_names, None, category_names, precision, shown, 0, words=words)
@@ -311,8 +311,9 @@ class _Writer:
 
     def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
         weights, threshold = self._tree.weights[node], float(self._tree.threshold[node])
-        order = sorted((int(j) for j in used), key=lambda j: (-abs(weights[j]), j))
-        scale = abs(float(weights[order[0]])) if order else 1.0
+        # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
+        order = sorted((int(j) for j in used), key=lambda j: (weights[j] < 0, -abs(weights[j]), j))
+        scale = float(np.abs(weights).max()) if order else 1.0
         if not math.isfinite(_divide(threshold, scale)):
             scale = 1.0
         pieces = [self._term(j, float(weights[j]) / scale, first=position == 0) for position, j in enumerate(order)]
