@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class FitRows:
     used: AnyArray
     """Whether rows take part: those without a label in semi-supervised models alone."""
     more: dict[str, Any]
-    """Weights, totals and groups, as ``fit`` takes them."""
+    """Weights, totals and groups, protected groups, as ``fit`` takes them."""
 
     @property
     def known(self) -> AnyArray:
@@ -95,6 +96,8 @@ def read_rows(args: argparse.Namespace) -> FitRows:
     more = {"sample_weight": _weights(table, args.weight, used, counted)}
     if totals is not None:
         more |= {"totals": totals, "groups": groups} | totals_rules(args)
+    if args.protected is not None:
+        more["protected"] = _protected(table, args.protected, used)
     return FitRows(estimator, tree, table, encoder, X, names, y, used, more)
 
 
@@ -124,6 +127,8 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
         kinds = {**SHORT_NAMES, **LABELLERS}
         able = ", ".join(other for other, kind in sorted(kinds.items()) if knows_totals(kind))
         raise InvalidInputError(f"--totals: {name} does not know totals; models that do: {able}")
+    if args.protected is not None and "protected" not in signature(estimator.fit).parameters:
+        raise InvalidInputError(f"--protected: {name} does not know protected groups; fair-oct does")
     return estimator, tree
 
 
@@ -205,7 +210,7 @@ def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None
 
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     aside = [name for name in (args.target, args.weight, args.id) if name is not None]
-    groups = [name for name in (args.groups,) if name is not None]
+    groups = [name for name in (args.groups, args.protected) if name is not None]
     unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
     if unknown:
         raise InvalidInputError(
@@ -346,6 +351,17 @@ def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) 
         row = int(np.argmax(bad))
         raise InvalidInputError(f"weight {name!r} is {table[name][row]:g} in row {row + 1}; expected 0 or more")
     return table[name][used]
+
+
+def _protected(table: Table, name: str, used: AnyArray) -> AnyArray:
+    """Protected groups of the rows of a fit, as text."""
+    groups = table.as_text(name)
+    lost = used & missing_mask(groups)
+    if lost.any():
+        raise InvalidInputError(
+            f"--protected: column {name!r} is empty in row {np.argmax(lost) + 1}; each row with a label needs a group"
+        )
+    return groups[used]
 
 
 def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: AnyArray | None) -> list[Any]:

@@ -105,19 +105,20 @@ def missing_mask(column: AnyArray) -> BoolArray:
 
 
 def numbered_groups(
-    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError]
+    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError], name: str = "groups"
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the groups in order, and the number of that of each row.
 
-    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it.
+    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it;
+    `name` is that of the argument.
     """
-    column = as_column(groups, "groups")
+    column = as_column(groups, name)
     if len(column) != n_rows:
-        raise error(f"groups has {len(column)} entries, {others}")
+        raise error(f"{name} has {len(column)} entries, {others}")
     gone = missing_mask(column)
     if gone.any():
         raise error(f"{np.count_nonzero(gone)} of {missing.format(np.argmax(gone))}")
-    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+    names, number = np.unique(uniform(column, name), return_inverse=True)
     return names.tolist(), number.astype(np.int64)
 
 

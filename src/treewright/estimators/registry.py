@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from treewright.estimators.binoct import BinOCTClassifier
 from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
@@ -20,6 +22,8 @@ from treewright.tree.json_files import read_json
 __all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
+    "binoct": BinOCTClassifier,
+    "fair-oct": FairOCTClassifier,
     "laptao": LapTAOClassifier,
     "oct-h": OCTHClassifier,
     "octsvm": OCTSVMClassifier,

@@ -66,6 +66,7 @@ class Given:
     groups: ArrayLike | None = None
     rules: TotalsRules | None = None
     graph: Any = None
+    protected: ArrayLike | None = None
     handed: bool = False
     noted: dict[str, Any] = field(default_factory=dict)
 
