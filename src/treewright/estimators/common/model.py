@@ -67,6 +67,7 @@ class Given:
     rules: TotalsRules | None = None
     graph: Any = None
     n_asked: int = 0
+    protected: ArrayLike | None = None
     handed: bool = False
     noted: dict[str, Any] = field(default_factory=dict)
 
