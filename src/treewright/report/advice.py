@@ -108,7 +108,7 @@ def _ending(facts: Facts) -> Iterator[Advice]:
         yield Advice(f"The fit was interrupted{gap}: run it to its end for a better tree, or for a proof of this one.")
     else:
         yield Advice(
-            f"The fit stopped at its time limit after {record.seconds:.0f} seconds{gap}. A longer one "
+            f"The fit stopped at its time limit after {record.seconds:.1f} seconds{gap}. A longer one "
             f"({_option(facts, 'time_limit')}) may find a better tree, or prove that there is none."
         )
 
@@ -245,7 +245,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
 
 def _rows(facts: Facts) -> Iterator[Advice]:
     if facts.n_hidden and not facts.uses_hidden:
-        how = "fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
+        how = "A fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
         yield Advice(
             f"{facts.n_hidden} rows without a label had no part in the fit: {facts.model} is supervised. {how} makes "
             "use of them, and of totals."
