@@ -7,14 +7,14 @@ on units, and no two values are too near to each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data.reduction import sorted_distinct_rows
+from treewright.data.reduction import EXACT_CELLS, distinct_rows, sorted_distinct_rows
 from treewright.formulations.base import LabelledPoints
 from treewright.splits.points import Points
 from treewright.splits.thresholds import Cuts, best_feature
@@ -52,7 +52,7 @@ class AxisPoints(LabelledPoints):
     @cached_property
     def group(self) -> IntArray:
         """Group of each point: equal points go the same way."""
-        return sorted_distinct_rows(self.X)[1]
+        return (sorted_distinct_rows if self.X.size <= EXACT_CELLS else distinct_rows)(self.X)[1]
 
     @cached_property
     def values(self) -> list[FloatArray]:
@@ -113,6 +113,14 @@ class AxisPoints(LabelledPoints):
             omega[b, feature[b]], gamma[b] = 1.0, thresholds[min(cut[b], len(thresholds) - 1)]
         tree = Planes(omega, gamma, labels).to_tree(self.n_classes, feature >= 0)
         return counted(tree, self.X, self.y, self.weight)
+
+    def from_ranks(self, tree: Tree) -> Tree:
+        """The tree that does with points what a tree with splits of single features does with their value numbers."""
+        threshold = tree.threshold.copy()
+        for node in tree.branches.tolist():
+            thresholds = self._thresholds[int(np.argmax(tree.weights[node] != 0))]
+            threshold[node] = thresholds[min(max(0, int(np.floor(tree.threshold[node])) + 1), len(thresholds) - 1)]
+        return replace(tree, threshold=threshold)
 
 
 def straightened(tree: Tree, X: FloatArray, depth: int) -> Tree:

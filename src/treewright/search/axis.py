@@ -46,6 +46,7 @@ def search_axis(
     by_class = np.zeros((len(model.X), model.n_classes))
     by_class[np.arange(len(model.X)), model.y] = model.weight
     rng, labels = np.random.default_rng(seed), model.y[:, None].astype(np.float64)
+    ranks = model.rank[model.group].astype(np.float64)  # CART has single precision, which not all values can be told by
 
     def improve(tree: Tree) -> None:
         best.offer(tree)
@@ -59,7 +60,7 @@ def search_axis(
         if best.proven or budget.over:
             return
         weight = model.weight * rng.exponential(size=len(model.X)) if attempt else model.weight
-        grown = cart_start(model.X, labels, weight, model.depth, True, seed, budget)
+        grown = cart_start(ranks, labels, weight, model.depth, True, seed, budget)
         if grown is None:
             return
-        improve(grown)
+        improve(model.from_ranks(grown))
