@@ -60,6 +60,7 @@ def job(tmp_path_factory, short_searches_of_module):
     folder = tmp_path_factory.mktemp("job")
     register(folder)
     files = ["--predictions", str(folder / "p.csv"), "--report", str(folder / "r.txt")]
+    files += ["--report", str(folder / "r.html")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
         patch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
@@ -92,7 +93,7 @@ def test_every_total_is_met_and_given_labels_are_kept(job):
             inside = ~asked & (columns["area"] == area)
             assert np.count_nonzero(written["prediction"][inside] == label) == total
             assert written[f"share_{label}"][inside].sum() == pytest.approx(total, abs=1e-6)
-    assert document["files"].keys() == {"model", "predictions", "report"}
+    assert document["files"].keys() == {"model", "predictions", "report", "html_report"}
     assert [row["deviation"] for row in document["totals"]] == [0] * 4
 
 
@@ -127,9 +128,13 @@ def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, agai
     assert "labels that the fit has seen are found again nearly always" in report
     assert "teacher='auto' (it was: labels)" in report
     assert "training" not in report and "accuracy 100" not in report
-    parts = ["Asked and reached", "How accurate", "A tree that explains", "parameters: "]
+    parts = ["Asked and reached", "How accurate", "A tree that explains", "What to do next", "Parameters"]
     places = [report.index(part) for part in parts]
     assert places == sorted(places)
+    command = f"treewright predict {folder / 'm.zip'} NEW_ROWS.csv --totals NEW_TOTALS.csv --groups area --out"
+    for text in (report, (folder / "r.html").read_text()):
+        assert command in text and f"{estimate.low:.1%} to {estimate.high:.1%}" in text
+        assert not re.search(r"time_limit=\d+\.\d{3}", text)
 
 
 def read_y(folder):

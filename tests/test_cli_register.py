@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from treewright.cli import main, reading
+from treewright.cli import labelling, main, reading
 from treewright.cli import register as cli_register
 from treewright.data import _table_files, _table_large
 from treewright.data.table import FileTable, open_table, read_table
@@ -56,6 +56,7 @@ def folder(tmp_path):
 
 def in_parts(monkeypatch, part_rows, in_file):
     """Registers of more than ten rows come in parts, and stay in their file or not."""
+    monkeypatch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
     monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)
     monkeypatch.setattr(reading, "_PART_ROWS", part_rows)
     for module in (_table_files, _table_large):
@@ -120,6 +121,7 @@ def test_the_whole_job_in_parts(folder, monkeypatch, capsys):
     same = classes[written["leaf"].astype(int)] == written["prediction"]
     assert document["tree"]["agreement"] == pytest.approx(np.mean(same[~asked]), abs=1e-12)
     assert "labels have the largest sum of scores within the totals" in report
+    assert "learned from 15 of 24 rows with a label and" in report
 
 
 def load(path):

@@ -13,6 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import treewright
+from tests.clock import within
 from tests.contracts import measures
 from tests.contracts.brute_force import (
     best_c2rf,
@@ -38,7 +39,6 @@ from tests.contracts.estimators import (
     tao_measure,
     unlabelled,
     weights,
-    within,
 )
 from tests.contracts.inside import PointTotals
 from tests.kept_fits import Stump

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from tests.clock import within
 from tests.contracts import measures
-from tests.contracts.estimators import s2oct_measure, unlabelled, within
+from tests.contracts.estimators import s2oct_measure, unlabelled
 from tests.contracts.inside import (
     Budget,
     GapPoints,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treewright.budget import Budget
 from treewright.cli.console import Console, finite
-from treewright.cli.files import TableModel, write_text
+from treewright.cli.files import TableModel, write_reports
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
@@ -19,8 +20,9 @@ from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
-from treewright.report.labels import Explanation, accuracy_words, labels_report, totals_words
+from treewright.report import Explanation, labels_facts
 from treewright.report.text import totals_table
+from treewright.report.words import accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
@@ -54,11 +56,21 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     explanation = write_labels(rows, found, model, args)
     if args.predictions is not None:
         console.written["predictions"] = args.predictions
-    if args.report is not None:
-        title = f"Labels of {os.path.basename(args.data)}"
-        words = {"title": title, "target": args.target, "estimate": estimate, "no_estimate": why}
-        write_text(args.report, labels_report(labeller, rows.y, labels, **words, explanation=explanation))
-        console.written["report"] = args.report
+    if args.report:
+        facts = labels_facts(
+            labeller,
+            rows.y,
+            labels,
+            title=f"Labels of {os.path.basename(args.data)}",
+            target=args.target,
+            estimate=estimate,
+            no_estimate=why,
+            explanation=explanation,
+            groups=rows.more.get("groups"),
+            group_name=args.groups or "",
+            model_file=args.out,
+        )
+        console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
         "\n".join([*_lines(labeller, labels, estimate, why, explanation, agreement), *written_lines(console)]),
@@ -126,6 +138,12 @@ def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
     rows.tree.fit(learned.X, learned.y, **learned.more)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
+    n_known = int(np.count_nonzero(rows.known))
+    words = learned.words(n_known, rows.n_rows - n_known)
+    if words:
+        record = rows.tree.record_
+        rows.tree.record_ = replace(record, reason=f"{record.reason}; {words}" if record.reason else words)
+        rows.tree.reason_ = rows.tree.record_.reason
 
 
 # ---------------------------------------------------------------------- words
@@ -157,7 +175,7 @@ def totals_lines(estimator: Any) -> list[str]:
 
 def written_lines(console: Console) -> list[str]:
     """Files that were written."""
-    return [f"{what} written to {printable(path)}" for what, path in console.written.items()]
+    return [f"{what.replace('_', ' ')} written to {printable(path)}" for what, path in console.written.items()]
 
 
 def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:

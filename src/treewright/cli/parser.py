@@ -186,7 +186,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the model (default: model.json, for labels with or without a tree model.zip)"
     )
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
-    files.add_argument("--report", metavar="FILE", help="report for people, plain text")
+    files.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="report for people: .html is one page with pictures that needs nothing else, all else plain text; may be "
+        "given once for each",
+    )
     files.add_argument(
         "--suspects",
         metavar="FILE",

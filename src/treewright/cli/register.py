@@ -18,7 +18,7 @@ from treewright.data._checks import AnyArray
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
-from treewright.report.labels import Explanation
+from treewright.report import Explanation
 from treewright.tree.routing import route
 
 __all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
@@ -112,7 +112,7 @@ def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argpar
         deque(parts, maxlen=0)
     if rows.tree is None:
         return None
-    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said))
+    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words)
 
 
 def _parts(

@@ -62,7 +62,8 @@ _MICROSECONDS = 86_400e6
 def date_format(text: pl.Series) -> str:
     """How the dates of a column are written, as ``strptime`` has it; empty if not all are dates of one such format.
 
-    Years of two digits, and days that may be months in every row, are no dates.
+    Years of two digits, and days that may be months in every row, are no dates. A column of a type for dates is as if
+    written as ISO 8601 has it.
 
     Examples
     --------
@@ -71,6 +72,8 @@ def date_format(text: pl.Series) -> str:
     >>> date_format(pl.Series(["1/2/2024", "1/31/2024"]))
     '%m/%d/%Y'
     """
+    if text.dtype.is_temporal():
+        return _ISO[0] if text.dtype == pl.Date else _ISO[1]
     known = text.drop_nulls().unique()
     first = known.head(_SAMPLE)
     fitting = [form for form in _FORMATS if len(first) and _all_dates(first, form)]

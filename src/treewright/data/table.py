@@ -431,7 +431,7 @@ def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> Co
     gaps = fill_gaps and column.has_nulls()
     if column.dtype == pl.Float64:
         return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
-    form = "%Y-%m-%d" if counts is None else date_format(counts.get_column("level"))
+    form = date_format(column if counts is None else counts.get_column("level"))
     if form:
         return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
     assert counts is not None
