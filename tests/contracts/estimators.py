@@ -5,10 +5,8 @@ A new estimator joins by a row of `NOT_PROMISED` and an entry or two in `FITS`.
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +80,8 @@ NOT_PROMISED: dict[str, dict[int, str]] = {
         6: "takes the time of its estimator, which has no limit",
     },
 }
-"""Promises that an estimator does not make, each with the reason. All others run in ``test_estimator_promises.py``."""
+"""Promises that an estimator does not make, each with the reason. All others run in
+``test_estimator_promises.py`` and ``test_estimator_changes.py``."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +116,6 @@ def run(fit: Fit, data: dict[str, Any] | None = None, **parameters: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit.make(**parameters).fit(**(fit.data() if data is None else data))
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Fail if the work takes longer, by the clock and by the processor: a machine under load breaks no limit."""
-    clock, processor = time.perf_counter(), time.process_time()
-    yield
-    spent = min(time.perf_counter() - clock, time.process_time() - processor)
-    assert spent <= seconds, f"{spent:.1f} s of {seconds:.1f} s"
 
 
 def numbers(model: Any, y: Any) -> np.ndarray:

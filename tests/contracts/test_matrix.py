@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from tests.clock import within
 from tests.contracts import measures
 from tests.contracts.covering import Row, covering, meetings
 from tests.contracts.estimators import (
@@ -31,7 +32,6 @@ from tests.contracts.estimators import (
     totals_deviation,
     unlabelled,
     weights,
-    within,
 )
 from treewright import (
     C2RFClassifier,

@@ -56,6 +56,7 @@ def test_oct_h():
     assert found.record.status == "optimal" and found.record.trace.dtype.names == ("seconds", "objective", "bound")
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("size", [None, "auto"])
 def test_s2oct_and_its_committee(size):
     settings = S2OCTSettings(max_depth=2, max_split_features=size, n_estimators=3)

@@ -146,7 +146,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--estimator",
         choices=["auto", "boosting", "extra-trees", "forest", "logistic"],
-        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out)",
+        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out), or the "
+        "ensemble of c2rf (forest, the default, or extra-trees)",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
@@ -194,7 +195,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the model (default: model.json, for labels with or without a tree model.zip)"
     )
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
-    files.add_argument("--report", metavar="FILE", help="report for people, plain text")
+    files.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="report for people: .html is one page with pictures that needs nothing else, all else plain text; may be "
+        "given once for each",
+    )
     files.add_argument(
         "--suspects",
         metavar="FILE",
