@@ -18,7 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 from tests.contracts import measures
 from tests.kept_fits import Stump
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
@@ -51,6 +53,8 @@ _NO_START = "takes no warm start"
 
 NOT_PROMISED: dict[str, dict[int, str]] = {
     "OCTHClassifier": {},
+    "BinOCTClassifier": {},
+    "FairOCTClassifier": {},
     "S2OCTClassifier": {},
     "C2RFClassifier": {},
     "SVM1ODTClassifier": {},
@@ -183,6 +187,20 @@ def oct_h_measure(model: Any, data: dict[str, Any]) -> float:
     return measures.oct_h_objective(model.tree_, X, y, weights(data), model.complexity)
 
 
+def binoct_measure(model: Any, data: dict[str, Any]) -> float:
+    X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
+    return float(weights(data) @ (model.tree_.labels[measures.reached_leaves(model.tree_, X)] != y))
+
+
+def fair_measure(model: Any, data: dict[str, Any]) -> float:
+    X, y, prices = (
+        np.asarray(data["X"], dtype=float),
+        numbers(model, data["y"]),
+        (model.complexity, model.fairness_weight),
+    )
+    return measures.fair_objective(model.tree_, X, y, weights(data), *prices, data.get("protected"))
+
+
 def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
     X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
     prices = model.epsilon_, model.alpha_1_, model.alpha_2_
@@ -295,6 +313,10 @@ def _nine_rows() -> dict[str, Any]:
     return {"X": X, "y": y, "sample_weight": np.where(np.arange(9) % 3 == 0, 2.0, 1.0)}
 
 
+def _protected() -> dict[str, Any]:
+    return _nine_rows() | {"protected": np.array(["f", "m"])[np.arange(9) % 2]}
+
+
 def _two_classes() -> dict[str, Any]:
     X, truth, y = semi(14, 2, 2, seed=0, labelled=6)
     return {"X": X, "y": y, "totals": counted(truth, y)}
@@ -392,6 +414,15 @@ FITS = [
         _solved(OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
         _iris,
         oct_h_measure,
+        branches=True,
+    ),
+    Fit("binoct", "BinOCTClassifier", _solved(BinOCTClassifier, max_depth=2), _few_rows, binoct_measure, branches=True),
+    Fit(
+        "fair-oct",
+        "FairOCTClassifier",
+        _solved(FairOCTClassifier, max_depth=2, complexity=0.02, fairness_weight=0.1),
+        _protected,
+        fair_measure,
         branches=True,
     ),
     Fit(

@@ -24,6 +24,7 @@ from tests.contracts.brute_force import (
     best_s2oct_stump_of_one_feature,
     best_svm1odt,
 )
+from tests.contracts.brute_force_axis import best_binoct, best_fair
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
@@ -44,7 +45,9 @@ from tests.contracts.inside import PointTotals
 from tests.contracts.promised import RAN, SOLVED, each, elsewhere, in_other_units, plain
 from tests.kept_fits import Stump
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
@@ -62,7 +65,8 @@ pytestmark = pytest.mark.usefixtures("short_searches")
 # ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
 
 
-SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", "TAO", "OCT", "SVM1", "RESVM"))]
+SUPERVISED = ("BinOCT", "FairOCT", "OCT", "RESVM", "SVM1", "TAO")
+SAYS_ITS_LABELS = [fit for fit in fits_of(1) if not fit.kind.startswith(("LapTAO", *SUPERVISED))]
 """Those with ``transduction_`` from the model itself; LapTAO's is from the graph."""
 
 
@@ -76,7 +80,7 @@ def test_1_labels_of_training_rows_are_those_of_predict_in_any_units(fit):
             assert np.array_equal(model.transduction_[hidden], predicted(model, data)[hidden])
 
 
-@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "TAO", "OCT", "S2OCT", "SVM1", "RESVM"))])
+@each(1, given=[fit for fit in fits_of(1) if fit.kind.startswith(("LapTAO", "S2OCT", *SUPERVISED))])
 def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
     data, model = in_other_units(fit), elsewhere(fit)
     assert model.objective_ == pytest.approx(fit.measure(model, data), rel=1e-6, abs=1e-6)
@@ -85,6 +89,7 @@ def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
 def test_2_formulations_of_all_solved_models_are_among_the_cases():
     prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
     prefixes |= {"SVM1ODTClassifier": "svm1odt", "OCTSVMClassifier": "octsvm", "RESVMClassifier": "re-svm"}
+    prefixes |= {"BinOCTClassifier": "binoct", "FairOCTClassifier": "fair-oct"}
     for kind, prefix in prefixes.items():
         assert any(case.name.startswith(prefix) for case in CASES)
         RAN[2].add(kind)
@@ -143,7 +148,7 @@ def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
     assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
 
 
-@each(4, "oct-h-priced", "s2oct-hard", "s2oct-few", "svm1odt", "octsvm", "octsvm-priced", "resvm")
+@each(4, "oct-h-priced", "binoct", "fair-oct", "s2oct-hard", "s2oct-few", "svm1odt", "octsvm", "octsvm-priced", "resvm")
 @pytest.mark.parametrize("seconds", [0.01, 20.0])
 def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     """The start is the optimum, which a search without time would not find."""
@@ -238,6 +243,22 @@ def test_5_oct_h_is_as_good_as_the_brute_force_optimum(seed):
     )
     problem.min_leaf, problem.complexity = 1.0, 0.02
     enclosed(model, best_oct_h(problem))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("kind", [BinOCTClassifier, FairOCTClassifier])
+def test_5_trees_of_single_features_are_as_good_as_the_brute_force_optimum(kind, seed):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.integers(0, 4, (8, 2)).astype(float), rng.integers(1, 4, 8) / 4.0
+    data = {"X": X, "y": np.arange(8) % 3, "sample_weight": weight}
+    problem = SimpleNamespace(X=X, y=data["y"], weight=weight, n_classes=3, depth=2)
+    if kind is BinOCTClassifier:
+        enclosed(run_solved(kind(random_state=0), data), best_binoct(problem))
+        return
+    group = rng.permutation(np.arange(8) % 2)
+    problem.protected, problem.complexity, problem.fairness_weight = np.eye(2)[group] * weight[:, None], 0.01, 0.2
+    model = run_solved(kind(complexity=0.01, fairness_weight=0.2, random_state=0), data | {"protected": group})
+    enclosed(model, best_fair(problem))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -341,8 +362,9 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     if solver == "gurobi":
         n, p = (30, 3) if kind == "OCTSVMClassifier" else (60, 3)
     X, y = rng.normal(size=(n, p)), rng.integers(0, 3 if kind == "S2OCTClassifier" else 2, n)
-    if kind in ("OCTHClassifier", "SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"):
-        return {"X": X[: n // 2], "y": y[: n // 2]}
+    if kind.startswith(SUPERVISED):
+        half = {"X": X[: n // 2], "y": y[: n // 2]}
+        return half | {"protected": np.arange(n // 2) % 3} if kind == "FairOCTClassifier" else half
     y[n // 2 :] = -1
     groups = np.arange(n) % 2
     totals = {g: {0: (n // 16, n // 14)} for g in (0, 1)}
@@ -353,7 +375,18 @@ TIMED = [
     fit
     for fit in FITS
     if fit.name
-    in ("oct-h-priced", "svm1odt", "octsvm", "resvm", "s2oct", "s2oct-taught", "s2oct-everywhere", "c2rf-paper")
+    in (
+        "oct-h-priced",
+        "binoct",
+        "fair-oct",
+        "svm1odt",
+        "octsvm",
+        "resvm",
+        "s2oct",
+        "s2oct-taught",
+        "s2oct-everywhere",
+        "c2rf-paper",
+    )
 ]
 
 

@@ -14,8 +14,10 @@ from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.graph import GraphSettings
 from treewright.solvers import get_solver
+from treewright.training.binoct import BinOCTSettings
 from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.conduct import Conduct
+from treewright.training.fair import FairOCTSettings
 from treewright.training.lap_svm import LapSVMSettings, train_lap_svm
 from treewright.training.laptao import LapTAOSettings, train_laptao
 from treewright.training.oct_h import OCTHSettings, train_oct_h
@@ -130,6 +132,8 @@ def test_ssct():
 
 SETTINGS = {
     OCTHSettings: tw.OCTHClassifier,
+    BinOCTSettings: tw.BinOCTClassifier,
+    FairOCTSettings: tw.FairOCTClassifier,
     S2OCTSettings: tw.S2OCTClassifier,
     C2RFSettings: tw.C2RFClassifier,
     TAOSettings: tw.TAORegressor,
@@ -152,6 +156,8 @@ def test_settings_are_parameters_with_the_same_defaults(kind, estimator):
 
 MODELS = [
     tw.OCTHClassifier(max_depth=1),
+    tw.BinOCTClassifier(max_depth=1),
+    tw.FairOCTClassifier(max_depth=1),
     tw.S2OCTClassifier(max_depth=1, time_limit=5),
     tw.C2RFClassifier(time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
@@ -180,7 +186,10 @@ def test_attributes_are_those_of_the_record(model):
     assert model.trace_.dtype.names[0] == "seconds"
     for name in ("objective", "bound", "gap"):
         assert getattr(model, f"{name}_", None) == getattr(record, name)
-    solved = isinstance(model, tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier)
+    solved = isinstance(
+        model,
+        tw.BinOCTClassifier | tw.FairOCTClassifier | tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier,
+    )
     assert solved == (record.bound is not None) == (record.gap_asked is not None)
     if "objective" in model.trace_.dtype.names and solved:
         assert model.trace_["objective"][-1] == record.objective

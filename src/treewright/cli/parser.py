@@ -158,6 +158,12 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
     fit.add_argument(
+        "--protected",
+        metavar="COLUMN",
+        help="column with the groups that fair-oct is to treat alike (--set fairness_weight=...); no feature unless "
+        "--features names it",
+    )
+    fit.add_argument(
         "--totals-of",
         default="unlabeled",
         choices=["unlabeled", "all"],
@@ -177,7 +183,10 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups, id)"
+        "--features",
+        type=_names,
+        metavar="A,B",
+        help="columns to use (default: all but target, weight, groups, protected, id)",
     )
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class FitRows:
     used: AnyArray
     """Whether rows take part: those without a label in semi-supervised models alone."""
     more: dict[str, Any]
-    """Weights, totals and groups, as ``fit`` takes them."""
+    """Weights, totals and groups, protected groups, as ``fit`` takes them."""
     large: bool = False
     """Whether rows are encoded and labelled part by part."""
 
@@ -144,6 +145,8 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     more = {"sample_weight": _weights(table, args.weight, used, counted)}
     if totals is not None:
         more |= {"totals": totals, "groups": groups} | totals_rules(args)
+    if args.protected is not None:
+        more["protected"] = _protected(table, args.protected, used)
     rows = FitRows(estimator, tree, table, encoder, y, used, more, large)
     if not large:
         _ = rows.X  # what cannot be used is refused here
@@ -176,6 +179,8 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
         kinds = {**SHORT_NAMES, **LABELLERS}
         able = ", ".join(other for other, kind in sorted(kinds.items()) if knows_totals(kind))
         raise InvalidInputError(f"--totals: {name} does not know totals; models that do: {able}")
+    if args.protected is not None and "protected" not in signature(estimator.fit).parameters:
+        raise InvalidInputError(f"--protected: {name} does not know protected groups; fair-oct does")
     return estimator, tree
 
 
@@ -268,7 +273,7 @@ def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None
 
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     aside = [name for name in (args.target, args.weight, args.id) if name is not None]
-    groups = [name for name in (args.groups,) if name is not None]
+    groups = [name for name in (args.groups, args.protected) if name is not None]
     unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
     if unknown:
         raise InvalidInputError(
@@ -413,6 +418,17 @@ def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) 
         row = int(np.argmax(bad))
         raise InvalidInputError(f"weight {name!r} is {table[name][row]:g} in row {row + 1}; expected 0 or more")
     return table[name][used]
+
+
+def _protected(table: Table, name: str, used: AnyArray) -> AnyArray:
+    """Protected groups of the rows of a fit, as text."""
+    groups = table.as_text(name)
+    lost = used & missing_mask(groups)
+    if lost.any():
+        raise InvalidInputError(
+            f"--protected: column {name!r} is empty in row {np.argmax(lost) + 1}; each row with a label needs a group"
+        )
+    return groups[used]
 
 
 def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: Any) -> list[Any]:

@@ -146,21 +146,22 @@ def missing_mask(column: AnyArray) -> BoolArray:
 
 
 def numbered_groups(
-    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError]
+    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError], name: str = "groups"
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the groups in order, and the number of that of each row.
 
-    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it.
+    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it;
+    `name` is that of the argument.
     """
-    column = groups if isinstance(groups, Coded) else as_column(groups, "groups")
+    column = groups if isinstance(groups, Coded) else as_column(groups, name)
     if len(column) != n_rows:
-        raise error(f"groups has {len(column)} entries, {others}")
+        raise error(f"{name} has {len(column)} entries, {others}")
     gone = column.numbers < 0 if isinstance(column, Coded) else missing_mask(column)
     if gone.any():
         raise error(f"{np.count_nonzero(gone)} of {missing.format(np.argmax(gone))}")
     if isinstance(column, Coded):
         return column.numbered()
-    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+    names, number = np.unique(uniform(column, name), return_inverse=True)
     return names.tolist(), number.astype(np.int64)
 
 

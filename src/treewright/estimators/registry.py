@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from treewright.estimators.binoct import BinOCTClassifier
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct_h import OCTHClassifier
@@ -21,6 +23,8 @@ from treewright.tree.json_files import read_json
 __all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
+    "binoct": BinOCTClassifier,
+    "fair-oct": FairOCTClassifier,
     "laptao": LapTAOClassifier,
     "oct-h": OCTHClassifier,
     "octsvm": OCTSVMClassifier,
