@@ -36,9 +36,9 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
 
     over the trees of a depth whose splits compare one feature with a threshold: the share of misclassified rows, a
     price for each split, and a price for the index of disparate impact, by how much the predictions of the protected
-    groups a differ from those of all rows (Aghaei, Azizi and Vayanos 2019). Without ``fairness_weight`` it is the model
-    that papers compare with as "Fair". The group of a row is not a feature unless it is a column of X, too, and
-    `predict` does not need it. Units of the features do not matter; thresholds lie midway between values.
+    groups a differ from those of all rows (Aghaei, Azizi and Vayanos 2019). Without ``fairness_weight`` it is a plain
+    optimal tree. The group of a row is not a feature unless it is a column of X, too, and `predict` does not need it.
+    Units of the features do not matter; thresholds lie midway between values.
 
     A search (CART, alternating optimization, restarts; labels of the leaves for errors and groups together) finds a
     good tree first. If that tree meets a bound that the data alone gives, it is optimal without a solve; otherwise the
