@@ -24,6 +24,7 @@ from treewright import (
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -52,6 +53,7 @@ _HEURISTIC = "is a heuristic that proves nothing: no bound_"
 _NO_START = "takes no warm start"
 
 NOT_PROMISED: dict[str, dict[int, str]] = {
+    "OCTClassifier": {},
     "OCTHClassifier": {},
     "S2OCTClassifier": {},
     "C2RFClassifier": {},
@@ -191,6 +193,11 @@ def s2oct_measure(model: Any, data: dict[str, Any]) -> float:
 def oct_h_measure(model: Any, data: dict[str, Any]) -> float:
     X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
     return measures.oct_h_objective(model.tree_, X, y, weights(data), model.complexity)
+
+
+def oct_measure(model: Any, data: dict[str, Any]) -> float:
+    """Of trees whose splits have one feature each, so that a price of features is one of splits."""
+    return oct_h_measure(model, data)
 
 
 def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
@@ -402,6 +409,15 @@ FITS = [
         _solved(OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
         _iris,
         oct_h_measure,
+        branches=True,
+    ),
+    Fit("oct", "OCTClassifier", _solved(OCTClassifier, max_depth=2, complexity=0.02), _classes, oct_measure),
+    Fit(
+        "oct-mip",
+        "OCTClassifier",
+        _solved(OCTClassifier, max_depth=2, min_samples_leaf=2, complexity=0.05, method="mip"),
+        _nine_rows,
+        oct_measure,
         branches=True,
     ),
     Fit(

@@ -22,6 +22,7 @@ from tests.contracts.brute_force import (
     best_s2oct_stump_of_one_feature,
     best_svm1odt,
 )
+from tests.contracts.brute_force_oct import best_oct
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
@@ -45,6 +46,7 @@ from tests.kept_fits import Stump
 from treewright import (
     C2RFClassifier,
     LapSVMClassifier,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -61,7 +63,7 @@ RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
 """Estimators for which a promise has a test."""
 
 SOLVED = (
-    *("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier"),
+    *("OCTClassifier", "OCTHClassifier", "S2OCTClassifier", "C2RFClassifier"),
     *("SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"),
 )
 
@@ -129,7 +131,12 @@ def test_1_the_objective_is_that_of_the_tree_in_any_units(fit):
 
 def test_2_formulations_of_all_solved_models_are_among_the_cases():
     prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
-    prefixes |= {"SVM1ODTClassifier": "svm1odt", "OCTSVMClassifier": "octsvm", "RESVMClassifier": "re-svm"}
+    prefixes |= {
+        "OCTClassifier": "oct-mixed",
+        "SVM1ODTClassifier": "svm1odt",
+        "OCTSVMClassifier": "octsvm",
+        "RESVMClassifier": "re-svm",
+    }
     for kind, prefix in prefixes.items():
         assert any(case.name.startswith(prefix) for case in CASES)
         RAN[2].add(kind)
@@ -188,7 +195,7 @@ def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
     assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
 
 
-@each(4, "oct-h-priced", "s2oct-hard", "s2oct-few", "svm1odt", "octsvm", "octsvm-priced", "resvm")
+@each(4, "oct-mip", "oct-h-priced", "s2oct-hard", "s2oct-few", "svm1odt", "octsvm", "octsvm-priced", "resvm")
 @pytest.mark.parametrize("seconds", [0.01, 20.0])
 def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     """The start is the optimum, which a search without time would not find."""
@@ -269,6 +276,18 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
         return
     enclosed(model, best_s2oct_stump_of_one_feature(problem))
     assert np.count_nonzero(model.tree_.weights, axis=1).max() <= 1
+
+
+@pytest.mark.parametrize("method", ["search", "mip"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_5_oct_is_as_good_as_the_brute_force_optimum(method, seed):
+    rng = np.random.default_rng(seed)
+    X, y, weight = rng.integers(0, 6, (8, 2)) / 5.0, np.arange(8) % 3, rng.integers(1, 4, 8).astype(float)
+    model = OCTClassifier(complexity=0.02, min_samples_leaf=2, method=method, random_state=0)
+    data = {"X": X, "y": y, "sample_weight": weight}
+    problem = SimpleNamespace(X=X, y=y, weight=weight, size=None, n_classes=3, n_levels=None, depth=2)
+    problem.min_leaf, problem.complexity = 2.0, 0.02
+    enclosed(run_solved(model, data), best_oct(problem))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -386,7 +405,7 @@ def noise(kind: str, solver: str) -> dict[str, Any]:
     if solver == "gurobi":
         n, p = (30, 3) if kind == "OCTSVMClassifier" else (60, 3)
     X, y = rng.normal(size=(n, p)), rng.integers(0, 3 if kind == "S2OCTClassifier" else 2, n)
-    if kind in ("OCTHClassifier", "SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"):
+    if kind in ("OCTClassifier", "OCTHClassifier", "SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"):
         return {"X": X[: n // 2], "y": y[: n // 2]}
     y[n // 2 :] = -1
     groups = np.arange(n) % 2
@@ -398,7 +417,17 @@ TIMED = [
     fit
     for fit in FITS
     if fit.name
-    in ("oct-h-priced", "svm1odt", "octsvm", "resvm", "s2oct", "s2oct-taught", "s2oct-everywhere", "c2rf-paper")
+    in (
+        "oct-mip",
+        "oct-h-priced",
+        "svm1odt",
+        "octsvm",
+        "resvm",
+        "s2oct",
+        "s2oct-taught",
+        "s2oct-everywhere",
+        "c2rf-paper",
+    )
 ]
 
 
@@ -515,7 +544,7 @@ def test_8_names_of_features_and_classes_do_not_matter(fit):
     assert predicted(named, renamed).tolist() == [names.get(k, k) for k in predicted(before, data).tolist()]
 
 
-@each(8, "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few", "c2rf-paper")
+@each(8, "oct", "oct-mip", "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few", "c2rf-paper")
 def test_8_the_order_of_classes_does_not_matter_to_a_proven_objective(fit):
     data = fit.data()
     turn = {-1: -1, 0: 2, 1: 1, 2: 0} if 2 in data["y"] else {-1: -1, 0: 1, 1: 0}
@@ -570,7 +599,7 @@ def test_8_a_shift_of_features_does_not_matter(fit):
     assert np.array_equal(other.transduction_, before.transduction_)
 
 
-@each(8, "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few")
+@each(8, "oct", "oct-mip", "oct-h", "oct-h-priced", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few")
 def test_8_the_order_of_features_does_not_matter_to_a_proven_objective(fit):
     data = fit.data()
     before, turned = plain(fit), run(fit, data | {"X": data["X"][:, ::-1]})

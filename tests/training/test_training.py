@@ -18,6 +18,7 @@ from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.conduct import Conduct
 from treewright.training.lap_svm import LapSVMSettings, train_lap_svm
 from treewright.training.laptao import LapTAOSettings, train_laptao
+from treewright.training.oct import OCTSettings, train_oct
 from treewright.training.oct_h import OCTHSettings, train_oct_h
 from treewright.training.optimize import Solving
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
@@ -45,6 +46,12 @@ def solving():
 
 def problem(y=FEW, **more):
     return make_problem(X, y, supervised=np.all(y >= 0), **more)
+
+
+def test_oct():
+    found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), solving(), Budget(20))
+    model = tw.OCTClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
+    assert found.tree == model.tree_ and found.record.objective == model.objective_
 
 
 def test_oct_h():
@@ -128,6 +135,7 @@ def test_ssct():
 
 
 SETTINGS = {
+    OCTSettings: tw.OCTClassifier,
     OCTHSettings: tw.OCTHClassifier,
     S2OCTSettings: tw.S2OCTClassifier,
     C2RFSettings: tw.C2RFClassifier,
@@ -150,6 +158,7 @@ def test_settings_are_parameters_with_the_same_defaults(kind, estimator):
 
 
 MODELS = [
+    tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
     tw.S2OCTClassifier(max_depth=1, time_limit=5),
     tw.C2RFClassifier(time_limit=5),
@@ -179,7 +188,7 @@ def test_attributes_are_those_of_the_record(model):
     assert model.trace_.dtype.names[0] == "seconds"
     for name in ("objective", "bound", "gap"):
         assert getattr(model, f"{name}_", None) == getattr(record, name)
-    solved = isinstance(model, tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier)
+    solved = isinstance(model, tw.OCTClassifier | tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier)
     assert solved == (record.bound is not None) == (record.gap_asked is not None)
     if "objective" in model.trace_.dtype.names and solved:
         assert model.trace_["objective"][-1] == record.objective

@@ -8,6 +8,7 @@ from typing import Any
 from treewright.estimators.common.files import model_from_dict
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
+from treewright.estimators.oct import OCTClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
@@ -21,6 +22,7 @@ __all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
     "laptao": LapTAOClassifier,
+    "oct": OCTClassifier,
     "oct-h": OCTHClassifier,
     "octsvm": OCTSVMClassifier,
     "resvm": RESVMClassifier,
