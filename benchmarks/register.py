@@ -32,12 +32,13 @@ NUMBERS = ("age", "income", "hours", "rooms", "distance", "children", "savings",
 GAPS = {"income": 0.1, "hours": 0.05, "savings": 0.2, "education": 0.03, "sector": 0.15, "moved": 0.25}
 
 
-def register_batches(n_rows: int, seed: int = 0, batch: int = BATCH) -> Iterator[tuple[pl.DataFrame, np.ndarray]]:
+def register_batches(n_rows: int, seed: int = 0, batch: int | None = None) -> Iterator[tuple[pl.DataFrame, np.ndarray]]:
     """Parts of a made register, and the true class of each row."""
     effects = np.random.default_rng(seed)
     effect = {name: effects.normal(size=(levels, 3)) * 0.7 for name, levels in LEVELS.items()}
     effect["area"] = effects.normal(size=(N_AREAS, 3)) * 0.4
     slope = effects.normal(size=(len(NUMBERS), 3)) * 0.6
+    batch = batch or BATCH
     for start in range(0, n_rows, batch):
         yield _batch(start, min(batch, n_rows - start), np.random.default_rng([seed, start]), effect, slope)
 

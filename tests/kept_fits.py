@@ -39,6 +39,7 @@ from treewright import (
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -230,6 +231,19 @@ def s2oct_printed_program() -> Any:
 def s2oct_committee() -> Any:
     X, truth, y = survey(70, 3, seed=4, labelled=12)
     return s2oct(n_estimators=7).fit(X, y, totals=totals_of(truth, y))
+
+
+# ---------------------------------------------------------------------- OCT
+
+
+@kept
+def oct_exact_wine() -> Any:
+    return OCTClassifier(2, time_limit=LIMIT).fit(*load_wine(return_X_y=True))
+
+
+@kept
+def oct_exact_iris() -> Any:
+    return OCTClassifier(3, time_limit=LIMIT).fit(*load_iris(return_X_y=True))
 
 
 # ---------------------------------------------------------------------- OCT-H

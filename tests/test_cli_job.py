@@ -155,7 +155,10 @@ def test_next_year_is_cut_as_by_the_model_in_python(job, again, tmp_path):
     assert written["prediction"].tolist() == again[0].transduce(X, totals, columns["area"]).tolist()
     assert "leaf" in written.columns
     assert main(predict) == 0
-    assert read_table(tmp_path / "p.csv")["prediction"].tolist() == again[0].predict(X).tolist()
+    written = read_table(tmp_path / "p.csv")
+    assert written["prediction"].tolist() == again[0].predict(X).tolist()
+    shares = np.column_stack([written["share_no"], written["share_yes"]])
+    np.testing.assert_allclose(shares, again[0].predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_show_and_load(job, again, capsys):

@@ -121,6 +121,7 @@ def test_the_whole_job_in_parts(folder, monkeypatch, capsys):
     same = classes[written["leaf"].astype(int)] == written["prediction"]
     assert document["tree"]["agreement"] == pytest.approx(np.mean(same[~asked]), abs=1e-12)
     assert "labels have the largest sum of scores within the totals" in report
+    assert "learned from 15 of 24 rows with a label and" in report
 
 
 def load(path):

@@ -38,6 +38,7 @@ def test_every_estimator_has_a_kept_fit_and_nothing_else_is_recorded():
         "LapSVMClassifier": "lap_svm",
         "LapTAOClassifier": "laptao_classifier",
         "LapTAORegressor": "laptao_regressor",
+        "OCTClassifier": "oct_exact",
         "OCTHClassifier": "oct_h",
         "OCTSVMClassifier": "octsvm",
         "RESVMClassifier": "resvm",

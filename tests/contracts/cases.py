@@ -10,7 +10,9 @@ import numpy as np
 
 from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_s2oct_stump_of_one_feature, best_svm1odt
 from tests.contracts.brute_force_axis import best_binoct, best_fair
+from tests.contracts.brute_force_oct import best_oct
 from tests.contracts.brute_force_octsvm import best_octsvm
+from tests.contracts.oct import oct_model, random_oct_tree
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
@@ -198,6 +200,10 @@ def weights_case(name: str, tiny: Any, small: Any) -> Case:
     return Case(name, tiny, small, best_c2rf, random_weights, signs_agree)
 
 
+def oct_case(name: str, tiny: Any, small: Any) -> Case:
+    return Case(name, tiny, small, best_oct, random_oct_tree, leaves_agree)
+
+
 CASES = [
     tree_case("oct-h", _oct_h(6, 2, 2, depth=2, margin=0.05), _oct_h(14, 2, 3, depth=2), best_oct_h),
     tree_case(
@@ -227,6 +233,13 @@ CASES = [
         _fair(7, 2, 2, 3, depth=2, complexity=0.02, fairness_weight=0.1),
         best_fair,
     ),
+    oct_case("oct", oct_model(8, 2, 3), oct_model(12, 2, 2)),
+    oct_case(
+        "oct-priced",
+        oct_model(7, 2, 2, complexity=0.11, min_leaf=4.0),
+        oct_model(10, 2, 3, complexity=0.05, min_leaf=3.0),
+    ),
+    oct_case("oct-mixed", oct_model(8, 1, 2, levels=(4,), gaps=0.15), oct_model(9, 1, 2, levels=(8,), gaps=0.1)),
     tree_case("s2oct-stump", _s2oct(6, 6, depth=1), _s2oct(12, 12, depth=1), best_s2oct),
     tree_case(
         "s2oct-few",

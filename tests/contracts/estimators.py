@@ -24,6 +24,7 @@ from treewright import (
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -52,6 +53,7 @@ _HEURISTIC = "is a heuristic that proves nothing: no bound_"
 _NO_START = "takes no warm start"
 
 NOT_PROMISED: dict[str, dict[int, str]] = {
+    "OCTClassifier": {},
     "OCTHClassifier": {},
     "BinOCTClassifier": {},
     "FairOCTClassifier": {},
@@ -199,6 +201,11 @@ def fair_measure(model: Any, data: dict[str, Any]) -> float:
         (model.complexity, model.fairness_weight),
     )
     return measures.fair_objective(model.tree_, X, y, weights(data), *prices, data.get("protected"))
+
+
+def oct_measure(model: Any, data: dict[str, Any]) -> float:
+    """Of trees whose splits have one feature each, so that a price of features is one of splits."""
+    return oct_h_measure(model, data)
 
 
 def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
@@ -423,6 +430,15 @@ FITS = [
         _solved(FairOCTClassifier, max_depth=2, complexity=0.02, fairness_weight=0.1),
         _protected,
         fair_measure,
+        branches=True,
+    ),
+    Fit("oct", "OCTClassifier", _solved(OCTClassifier, max_depth=2, complexity=0.02), _classes, oct_measure),
+    Fit(
+        "oct-mip",
+        "OCTClassifier",
+        _solved(OCTClassifier, max_depth=2, min_samples_leaf=2, complexity=0.05, method="mip"),
+        _nine_rows,
+        oct_measure,
         branches=True,
     ),
     Fit(

@@ -16,7 +16,7 @@ RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
 SOLVED = (
     *("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier"),
     *("SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"),
-    *("BinOCTClassifier", "FairOCTClassifier"),
+    *("OCTClassifier", "BinOCTClassifier", "FairOCTClassifier"),
 )
 
 

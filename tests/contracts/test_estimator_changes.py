@@ -99,7 +99,18 @@ def test_8_names_of_features_and_classes_do_not_matter(fit):
 
 
 @each(
-    8, "oct-h", "oct-h-priced", "binoct", "fair-oct", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few", "c2rf-paper"
+    8,
+    "oct-h",
+    "oct-h-priced",
+    "oct",
+    "oct-mip",
+    "binoct",
+    "fair-oct",
+    "s2oct",
+    "s2oct-groups",
+    "s2oct-hard",
+    "s2oct-few",
+    "c2rf-paper",
 )
 def test_8_the_order_of_classes_does_not_matter_to_a_proven_objective(fit):
     data = fit.data()
@@ -155,7 +166,19 @@ def test_8_a_shift_of_features_does_not_matter(fit):
     assert np.array_equal(other.transduction_, before.transduction_)
 
 
-@each(8, "oct-h", "oct-h-priced", "binoct", "fair-oct", "s2oct", "s2oct-groups", "s2oct-hard", "s2oct-few")
+@each(
+    8,
+    "oct-h",
+    "oct-h-priced",
+    "oct",
+    "oct-mip",
+    "binoct",
+    "fair-oct",
+    "s2oct",
+    "s2oct-groups",
+    "s2oct-hard",
+    "s2oct-few",
+)
 def test_8_the_order_of_features_does_not_matter_to_a_proven_objective(fit):
     data = fit.data()
     before, turned = plain(fit), run(fit, data | {"X": data["X"][:, ::-1]})

@@ -25,6 +25,7 @@ from tests.contracts.brute_force import (
     best_svm1odt,
 )
 from tests.contracts.brute_force_axis import best_binoct, best_fair
+from tests.contracts.brute_force_oct import best_oct
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.cases import CASES, SOLVERS
 from tests.contracts.estimators import (
@@ -49,6 +50,7 @@ from treewright import (
     C2RFClassifier,
     FairOCTClassifier,
     LapSVMClassifier,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -90,6 +92,7 @@ def test_2_formulations_of_all_solved_models_are_among_the_cases():
     prefixes = {"OCTHClassifier": "oct-h", "S2OCTClassifier": "s2oct", "C2RFClassifier": "c2rf"}
     prefixes |= {"SVM1ODTClassifier": "svm1odt", "OCTSVMClassifier": "octsvm", "RESVMClassifier": "re-svm"}
     prefixes |= {"BinOCTClassifier": "binoct", "FairOCTClassifier": "fair-oct"}
+    prefixes |= {"OCTClassifier": "oct-mixed"}
     for kind, prefix in prefixes.items():
         assert any(case.name.startswith(prefix) for case in CASES)
         RAN[2].add(kind)
@@ -148,7 +151,10 @@ def test_4_rounds_along_the_graph_end_with_the_best_one(fit):
     assert again.objective_ <= again.trace_[0][1] * (1 + 1e-9)
 
 
-@each(4, "oct-h-priced", "binoct", "fair-oct", "s2oct-hard", "s2oct-few", "svm1odt", "octsvm", "octsvm-priced", "resvm")
+@each(
+    *(4, "oct-mip", "oct-h-priced", "binoct", "fair-oct", "s2oct-hard", "s2oct-few"),
+    *("svm1odt", "octsvm", "octsvm-priced", "resvm"),
+)
 @pytest.mark.parametrize("seconds", [0.01, 20.0])
 def test_4_a_tree_to_start_from_is_never_made_worse(fit, seconds):
     """The start is the optimum, which a search without time would not find."""
@@ -229,6 +235,18 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
         return
     enclosed(model, best_s2oct_stump_of_one_feature(problem))
     assert np.count_nonzero(model.tree_.weights, axis=1).max() <= 1
+
+
+@pytest.mark.parametrize("method", ["search", "mip"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_5_oct_is_as_good_as_the_brute_force_optimum(method, seed):
+    rng = np.random.default_rng(seed)
+    X, y, weight = rng.integers(0, 6, (8, 2)) / 5.0, np.arange(8) % 3, rng.integers(1, 4, 8).astype(float)
+    model = OCTClassifier(complexity=0.02, min_samples_leaf=2, method=method, random_state=0)
+    data = {"X": X, "y": y, "sample_weight": weight}
+    problem = SimpleNamespace(X=X, y=y, weight=weight, size=None, n_classes=3, n_levels=None, depth=2)
+    problem.min_leaf, problem.complexity = 2.0, 0.02
+    enclosed(run_solved(model, data), best_oct(problem))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -376,6 +394,7 @@ TIMED = [
     for fit in FITS
     if fit.name
     in (
+        "oct-mip",
         "oct-h-priced",
         "binoct",
         "fair-oct",

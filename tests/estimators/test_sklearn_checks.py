@@ -20,6 +20,7 @@ from treewright import (
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -86,6 +87,7 @@ def with_checks(*first, again=()):
     SVM1ODTClassifier(time_limit=1),
     OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
     RESVMClassifier(time_limit=1, gap=0.9),
+    OCTClassifier(),
     again=[
         OCTSVMClassifier(0, n_estimators=5, time_limit=1, gap=0.9),
         OCTHClassifier(2, time_limit=1, solver="scip"),

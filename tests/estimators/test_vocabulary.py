@@ -16,6 +16,7 @@ import treewright as tw
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 ESTIMATORS = [getattr(tw, name) for name in tw.__all__ if name.endswith(("Classifier", "Regressor"))]
 FITS = [
+    tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
     tw.BinOCTClassifier(max_depth=1),
     tw.FairOCTClassifier(max_depth=1),

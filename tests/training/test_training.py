@@ -20,6 +20,7 @@ from treewright.training.conduct import Conduct
 from treewright.training.fair import FairOCTSettings
 from treewright.training.lap_svm import LapSVMSettings, train_lap_svm
 from treewright.training.laptao import LapTAOSettings, train_laptao
+from treewright.training.oct import OCTSettings, train_oct
 from treewright.training.oct_h import OCTHSettings, train_oct_h
 from treewright.training.optimize import Solving
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
@@ -47,6 +48,12 @@ def solving():
 
 def problem(y=FEW, **more):
     return make_problem(X, y, supervised=np.all(y >= 0), **more)
+
+
+def test_oct():
+    found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), solving(), Budget(20))
+    model = tw.OCTClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
+    assert found.tree == model.tree_ and found.record.objective == model.objective_
 
 
 def test_oct_h():
@@ -131,6 +138,7 @@ def test_ssct():
 
 
 SETTINGS = {
+    OCTSettings: tw.OCTClassifier,
     OCTHSettings: tw.OCTHClassifier,
     BinOCTSettings: tw.BinOCTClassifier,
     FairOCTSettings: tw.FairOCTClassifier,
@@ -155,6 +163,7 @@ def test_settings_are_parameters_with_the_same_defaults(kind, estimator):
 
 
 MODELS = [
+    tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
     tw.BinOCTClassifier(max_depth=1),
     tw.FairOCTClassifier(max_depth=1),
@@ -186,10 +195,8 @@ def test_attributes_are_those_of_the_record(model):
     assert model.trace_.dtype.names[0] == "seconds"
     for name in ("objective", "bound", "gap"):
         assert getattr(model, f"{name}_", None) == getattr(record, name)
-    solved = isinstance(
-        model,
-        tw.BinOCTClassifier | tw.FairOCTClassifier | tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier,
-    )
+    exact = tw.OCTClassifier | tw.BinOCTClassifier | tw.FairOCTClassifier | tw.OCTHClassifier
+    solved = isinstance(model, exact | tw.S2OCTClassifier | tw.C2RFClassifier)
     assert solved == (record.bound is not None) == (record.gap_asked is not None)
     if "objective" in model.trace_.dtype.names and solved:
         assert model.trace_["objective"][-1] == record.objective

@@ -147,7 +147,7 @@ class TableModel:
     def prediction_columns(
         self,
         table: Table,
-        X: AnyArray | None,
+        X: Any,
         predicted: AnyArray | None = None,
         shares: AnyArray | None = None,
         carried: str | None = None,
@@ -158,6 +158,8 @@ class TableModel:
         `predicted`, `shares` and `leaves` take the place of what the estimator says of each row.
         """
         estimator = self.estimator
+        if shares is None and predicted is None and isinstance(estimator, PricedModel) and estimator.totals_:
+            predicted, shares = estimator.transduce(X, return_proba=True)  # scores each row once
         shares = estimator.predict_proba(X) if shares is None else shares
         columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + table.n_rows)}
         made = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,12 @@ def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
     rows.tree.fit(learned.X, learned.y, **learned.more)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
+    n_known = int(np.count_nonzero(rows.known))
+    words = learned.words(n_known, rows.n_rows - n_known)
+    if words:
+        record = rows.tree.record_
+        rows.tree.record_ = replace(record, reason=f"{record.reason}; {words}" if record.reason else words)
+        rows.tree.reason_ = rows.tree.record_.reason
 
 
 # ---------------------------------------------------------------------- words

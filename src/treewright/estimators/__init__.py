@@ -7,6 +7,7 @@ from treewright.estimators.data_selection import select
 from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
+from treewright.estimators.oct import OCTClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier, SuspectLabel
 from treewright.estimators.registry import MODELS, load_model
@@ -30,6 +31,7 @@ __all__ = [
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
+    "OCTClassifier",
     "OCTHClassifier",
     "OCTSVMClassifier",
     "RESVMClassifier",

@@ -11,6 +11,7 @@ from treewright.estimators.common.files import model_from_dict
 from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
+from treewright.estimators.oct import OCTClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
@@ -26,6 +27,7 @@ SHORT_NAMES: dict[str, type] = {
     "binoct": BinOCTClassifier,
     "fair-oct": FairOCTClassifier,
     "laptao": LapTAOClassifier,
+    "oct": OCTClassifier,
     "oct-h": OCTHClassifier,
     "octsvm": OCTSVMClassifier,
     "resvm": RESVMClassifier,

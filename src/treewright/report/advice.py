@@ -86,14 +86,12 @@ def _totals(facts: Facts) -> Iterator[Advice]:
         asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
         told.append(f"{group}{_named(row['class'])} (asked {asked}, reached {row['reached']}: {difference_words(row)})")
     more = f"; and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
-    if facts.explains:
+    if any("margin" in row for row in missed):
         remedy = "they contradict one another, so no labels meet all: check the totals against each other"
     elif facts.totals_used:
-        remedy = "no tree that was found meets them; " + (
-            "fit without --model labels the rows within the totals, to the row"
-            if facts.model_file
-            else "TotalsClassifier labels the rows within the totals, to the row"
-        )
+        met = "no labels" if facts.explains else "no tree"
+        who = "a fit without --model" if facts.model_file else "TotalsClassifier"
+        remedy = f"{met} of this fit met them; {who} labels the rows within the totals, to the row"
     else:
         remedy = f"{facts.model} does not know totals: TotalsClassifier and S2OCTClassifier do"
     yield Advice(f"Totals are missed: {'; '.join(told)}{more}. {remedy[:1].upper()}{remedy[1:]}.")
@@ -101,15 +99,16 @@ def _totals(facts: Facts) -> Iterator[Advice]:
 
 def _ending(facts: Facts) -> Iterator[Advice]:
     record = facts.record
-    if facts.explains or record.status not in ("time_limit", "interrupted"):
+    if record.status not in ("time_limit", "interrupted"):
         return
+    what = "the labels" if facts.explains else "the tree"
     gap = "" if not record.gap else f" with a gap of {record.gap:.1%}"
     if record.status == "interrupted":
-        yield Advice(f"The fit was interrupted{gap}: run it to its end for a better tree, or for a proof of this one.")
+        yield Advice(f"The fit was interrupted{gap}: run it to its end; {what} may be better then.")
     else:
         yield Advice(
-            f"The fit stopped at its time limit after {record.seconds:.0f} seconds{gap}. A longer one "
-            f"({_option(facts, 'time_limit')}) may find a better tree, or prove that there is none."
+            f"The fit stopped at its time limit after {record.seconds:.1f} seconds{gap}. A longer one "
+            f"({_option(facts, 'time_limit')}) may find better ones, or prove that there are none."
         )
 
 
@@ -245,7 +244,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
 
 def _rows(facts: Facts) -> Iterator[Advice]:
     if facts.n_hidden and not facts.uses_hidden:
-        how = "fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
+        how = "A fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
         yield Advice(
             f"{facts.n_hidden} rows without a label had no part in the fit: {facts.model} is supervised. {how} makes "
             "use of them, and of totals."

@@ -169,7 +169,7 @@ class _Rows:
             making=[],
             parameters=[(name, parameter_pairs(estimator))],
             divides=hasattr(estimator, "transduce"),
-            uses_hidden=hasattr(estimator, "transduction_"),
+            uses_hidden=explains or hasattr(estimator, "transduction_"),
             trees=[],
             recall=[None] * k,
         )

@@ -136,7 +136,9 @@ def _scroll(content: str, label: str, kind: str = "") -> str:
 
 def _cards(facts: Facts) -> str:
     """The three figures that matter."""
-    cards = [(_count(facts.n_hidden), f"rows without a label, of {_count(facts.n_rows)}")]
+    cards = [(_count(facts.n_rows), "rows, all with a label")]
+    if facts.n_hidden:
+        cards = [(_count(facts.n_hidden), f"rows without a label, of {_count(facts.n_rows)}")]
     if facts.totals:
         met = sum(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
         cards.append((f"{_count(met)} of {_count(len(facts.totals))}", "totals are met"))
@@ -209,7 +211,8 @@ def _reached_totals(facts: Facts) -> str:
     words = totals_words(facts.totals)
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
-    summary += "Totals are about the rows without a label.</p>\n"
+    summary += "Totals are about the rows without a label. A bar is as long as the share of the class among the rows"
+    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}.</p>\n"
     legend = (
         '<ul class="legend" aria-hidden="true">'
         f"<li>{total_bar(60, 60, 60, 100)}reached, and a mark where it was asked</li>"
@@ -266,11 +269,10 @@ def _group_totals(facts: Facts, rows: list[dict[str, Any]], more: str) -> str:
     what = _name(facts.group_name) if facts.group_name else "group"
     head = "".join(f'<th scope="col">{_name(name)}</th>' for name in facts.classes)
     wide = _COLUMN * (len(facts.classes) + 1)
-    note = "<p>A bar is as long as the share of the class among the rows of its group.</p>\n"
     caption = f"Totals asked and reached{more}"
     head = f'<thead><tr><th scope="col">{what}</th>{head}</tr></thead>'
     table = f'<table class="matrix" style="min-width:{wide}px"><caption>{caption}</caption>{head}'
-    return note + _scroll(f"{table}<tbody>{''.join(lines)}</tbody></table>", "Totals by group")
+    return _scroll(f"{table}<tbody>{''.join(lines)}</tbody></table>", "Totals by group")
 
 
 def _total_cell(row: dict[str, Any], size: int) -> str:
@@ -330,7 +332,7 @@ def _seen(facts: Facts) -> str:
     rows = [[_name(name), *map(_count, row)] for name, row in zip(facts.classes, counts.tolist(), strict=True)]
     return (
         f"<p>{_count(right)} of {_count(facts.n_labelled)} rows with a label are predicted as they are labelled "
-        f"({right / facts.n_labelled:.1%}). {_text(SEEN)} How many, labels tell that are left out of a fit.</p>\n"
+        f"({right / facts.n_labelled:.1%}). {_text(SEEN)}</p>\n"
     ) + _table(
         ["", *map(_name, facts.classes)],
         rows,

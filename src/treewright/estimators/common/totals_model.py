@@ -36,6 +36,7 @@ class TotalsModel(Model):
     """
 
     classes_: np.ndarray
+    totals_: list[dict[str, Any]]
     unlabeled: Any
     _crossing: ClassVar[bool] = False
     """Whether totals may be of several margins, whose groups cross."""

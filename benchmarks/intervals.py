@@ -1,7 +1,7 @@
 """Whether the estimated accuracy covers the truth, and probabilities that sum to totals are better than others.
 
-    python benchmarks/coverage.py --samples 50 --rows 20000 --estimator logistic
-    python benchmarks/coverage.py --data adult.csv --target income --groups race --samples 50 --rows 20000
+    python benchmarks/intervals.py --samples 50 --rows 20000 --estimator logistic
+    python benchmarks/intervals.py --data adult.csv --target income --groups race --samples 50 --rows 20000
 
 Of a table with a class in every row, 2 % are labelled, those of rarer classes more often; the totals of the others are
 known by group. Without `--data` each sample is a made register (see register.py). For each sample: the accuracy of the
