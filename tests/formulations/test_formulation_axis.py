@@ -222,3 +222,14 @@ def test_the_search_finds_most_optima_of_small_tables(seed):
     best = Incumbent(model)
     search_axis(best, model, [], Budget(20.0))
     assert best_binoct(model) <= best.objective <= best_binoct(model) + 1
+
+
+def test_the_search_finds_trees_whose_splits_are_no_good_alone():
+    """Two equal classes that only the comparison of two features tells apart, among others that tell nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (64, 8)).astype(float)
+    X[:, :2] = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (16, 1))
+    model = binoct(X, (X[:, 0] != X[:, 1]).astype(int))
+    best = Incumbent(model)
+    search_axis(best, model, [], Budget(60.0))
+    assert best.objective == 0.0
