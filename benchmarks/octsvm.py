@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -506,7 +506,7 @@ SPECIFICATIONS = (
     SHAPE_SETS.with_quick(
         data=SHAPE_SETS.data[:1], samples=(Sample("20 %", noisy_shape, {"share": 20}),), time_limit=1.0
     ),
-    LABELS.with_quick(data=(ONE,), samples=LABEL_SAMPLES[:1], methods=FINDERS[:1]),
+    LABELS.with_quick(data=(ONE,), samples=(replace(LABEL_SAMPLES[0], draws=1),), methods=FINDERS[:1]),
     PROOFS.with_quick(samples=PROOFS.samples[:1], time_limit=1.0),
 )
 

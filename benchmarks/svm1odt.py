@@ -360,7 +360,8 @@ SPECIFICATIONS = (
     GRID_SETS.with_quick(**SMALL, samples=ONE, methods=GRID_SETS.methods[:2]),
     LARGE_SETS.with_quick(**SMALL, methods=LARGE_METHODS[:5]),
     SEARCH.with_quick(
-        **SMALL, methods=tuple(replace(m, parameters={**m.parameters, "time_limit": 1.0}) for m in SEARCH.methods)
+        **SMALL,
+        methods=tuple(replace(m, parameters={**m.parameters, "time_limit": TIME_LIMIT}) for m in SEARCH.methods),
     ),
 )
 

@@ -32,7 +32,9 @@ def test_every_estimator_has_a_kept_fit_and_nothing_else_is_recorded():
     assert set(KEPT["fits"]) == set(FITS)
     assert {"commit", "date"} <= set(KEPT["recorded"])
     prefixes = {
+        "BinOCTClassifier": "binoct",
         "C2RFClassifier": "c2rf",
+        "FairOCTClassifier": "fair_oct",
         "LapSVMClassifier": "lap_svm",
         "LapTAOClassifier": "laptao_classifier",
         "LapTAORegressor": "laptao_regressor",

@@ -8,7 +8,9 @@ from treewright._version import __version__
 
 if TYPE_CHECKING:
     from treewright.estimators import (
+        BinOCTClassifier,
         C2RFClassifier,
+        FairOCTClassifier,
         LabeledKFold,
         LapSVMClassifier,
         LapTAOClassifier,
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
     from treewright.tree import Tree
 
 __all__ = [
+    "BinOCTClassifier",
     "C2RFClassifier",
+    "FairOCTClassifier",
     "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_s2oct_stump_of_one_feature, best_svm1odt
+from tests.contracts.brute_force_axis import best_binoct, best_fair
 from tests.contracts.brute_force_oct import best_oct
 from tests.contracts.brute_force_octsvm import best_octsvm
 from tests.contracts.oct import oct_model, random_oct_tree
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
-from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, Formulation
+from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, BinOCT, FairOCT, Formulation
 from treewright.tree import Tree, route
 
 SOLVERS = ["highs", "scip", "gurobi"]
@@ -97,6 +98,32 @@ def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any)
         weight = rng.integers(1, 4, n).astype(float)
         size = rng.integers(1, 5, n).astype(float) if sized else None
         return OCTH(X, y, weight, n_classes=n_classes, size=size, **settings)
+
+    return make
+
+
+def _on_a_grid(n: int, p: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points of which some are equal, the values of a feature being 0, 1, 4, 9, ..., classes, weights."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 5, (n, p)) ** 2.0, rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def _binoct(n: int, p: int, n_classes: int, depth: int) -> Callable[[int], BinOCT]:
+    return lambda seed: BinOCT(*_on_a_grid(n, p, n_classes, seed), n_classes, depth)
+
+
+def _fair(n: int, p: int, n_classes: int, n_protected: int = 1, **settings: Any) -> Callable[[int], FairOCT]:
+    """Points whose weight belongs to several protected groups."""
+
+    def make(seed: int) -> FairOCT:
+        X, y, weight = _on_a_grid(n, p, n_classes, seed)
+        protected = np.random.default_rng(seed + 100).multinomial(1, np.full(n_protected, 1 / n_protected), n)
+        protected[:n_protected] = np.eye(n_protected)
+        protected = protected * weight[:, None]
+        protected[-1] += 1.0  # one of all groups
+        return FairOCT(X, y, protected.sum(axis=1), n_classes, protected=protected, **settings)
 
     return make
 
@@ -192,6 +219,20 @@ CASES = [
         best_oct_h,
     ),
     tree_case("oct-h-stump", _oct_h(8, 2, 3, depth=1, margin=0.05), _oct_h(20, 3, 2, depth=1), best_oct_h),
+    tree_case("binoct", _binoct(6, 2, 3, 2), _binoct(7, 2, 2, 2), best_binoct),
+    tree_case("binoct-stump", _binoct(7, 2, 3, 1), _binoct(10, 3, 3, 1), best_binoct),
+    tree_case(
+        "fair-oct-priced",
+        _fair(6, 2, 2, depth=2, complexity=0.04),
+        _fair(9, 2, 2, depth=2, complexity=0.03),
+        best_fair,
+    ),
+    tree_case(
+        "fair-oct-groups",
+        _fair(5, 2, 3, 2, depth=2, fairness_weight=0.15),
+        _fair(7, 2, 2, 3, depth=2, complexity=0.02, fairness_weight=0.1),
+        best_fair,
+    ),
     oct_case("oct", oct_model(8, 2, 3), oct_model(12, 2, 2)),
     oct_case(
         "oct-priced",

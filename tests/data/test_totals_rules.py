@@ -279,8 +279,9 @@ def test_labelled_rows_count_by_class():
 def test_margins_are_lists_of_totals_with_columns_of_groups():
     y, region, sex = ["a", "b", None, None, None], list("nsnns"), list("mmfmf")
     totals = [{"n": {"a": 1}, "s": {"a": 1}}, {"f": {"a": 2}, "m": {"a": 0}}]
-    frame = pd.DataFrame({"region": region, "sex": sex})
-    for groups in ([region, sex], (pd.Series(region), np.array(sex)), frame, pl.from_pandas(frame), frame.to_numpy()):
+    columns = {"region": region, "sex": sex}
+    frame = pd.DataFrame(columns)
+    for groups in ([region, sex], (pd.Series(region), np.array(sex)), frame, pl.DataFrame(columns), frame.to_numpy()):
         found = problem(y, totals=totals, groups=groups)
         assert found.totals is None and [m.groups for m in found.margins] == [("n", "s"), ("f", "m")]
         assert [m.low[:, 0].tolist() for m in found.margins] == [[1, 1], [2, 0]]

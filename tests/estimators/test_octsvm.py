@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
-from tests.contracts.estimators import within
+from tests.clock import within
 from tests.contracts.measures import octsvm_objective
 
 from treewright import OCTSVMClassifier, RESVMClassifier, find_wrong_labels, load_model

@@ -21,6 +21,8 @@ from treewright.search.laptao.soft import SOFT_WEIGHTS, left_out_losses
 from treewright.training.taught import imagined_points
 from treewright.training.teaching import GivenTeaching
 
+pytestmark = pytest.mark.usefixtures("shortest_searches")
+
 BOTH = (TAOClassifier, LapTAOClassifier)
 QUICK = {"max_depth": 2, "random_state": 0}
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tree_strategies import random_points, random_tree, slow_path
 
+from treewright.budget import Budget
 from treewright.tree import Tree, route
 from treewright.tree.rounding import rounded_tree, shortest_between
 
@@ -101,6 +102,16 @@ def test_splits_are_rounded_one_after_the_other_on_the_rows_that_get_there():
     found = rounded_tree(tree, X)
     assert np.array_equal(route(found, X), route(tree, X))
     assert found.threshold[found.branches].tolist() == [0.5, 0.2, 0.8]
+
+
+def test_splits_stay_as_they_are_once_time_is_over():
+    weights, labels = np.array([[1.0, 0], [0, 1.0], [0, 1.0]]), np.arange(7) % 2
+    tree = Tree.from_heap(np.ones(3), weights, np.array([0.513, 0.231, 0.777]), np.ones((7, 2)), labels)
+    X = np.array([[0.0, 0.0], [0.0, 0.4], [1.0, 0.6], [1.0, 1.0]])
+    budget = Budget()
+    found = rounded_tree(tree, X, lambda found: budget.stop() is None, budget)
+    assert found.threshold[found.branches].tolist() == [0.5, 0.231, 0.777]
+    assert rounded_tree(tree, X, budget=budget) == tree
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 2)), np.zeros((3, 2)), np.full((3, 2), np.nan)])

@@ -1,8 +1,10 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
+from treewright.estimators.binoct import BinOCTClassifier
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.data_selection import select
+from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
 from treewright.estimators.oct import OCTClassifier
@@ -22,7 +24,9 @@ from treewright.training.ensemble import paper_forest
 __all__ = [
     "MODELS",
     "AccuracyEstimate",
+    "BinOCTClassifier",
     "C2RFClassifier",
+    "FairOCTClassifier",
     "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",

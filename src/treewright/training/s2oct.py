@@ -41,7 +41,10 @@ from treewright.tree.rounding import rounded_tree
 __all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
 
 _GRACE = 0.2
-"""Seconds in which numbers are rounded, whatever the time limit."""
+"""Seconds in which numbers are rounded where less than that is left."""
+_CHANCE, _MEMBER_FEATURES = 0.4, (3, 5, None)
+"""Committees: how far variations of the teacher go, and features of a split, in turn. Variations that go all the
+way label worse than the tree on some tables by ten points and more."""
 _SAMPLES = 6
 """Optimal trees among which one is chosen, where that takes several."""
 
@@ -173,7 +176,7 @@ def _sparse(
     path = [measured(survey, tree, taught, None) for tree in starts]
     path += sized_trees(survey, taught, solving.seed, budget)
     best = all_right(survey, chosen_size(path), taught, solving.seed, budget)
-    trees = [best, *_varied(survey, teacher, best, settings.n_estimators - 1, solving.seed, budget)]
+    trees = _members(survey, teacher, best, path, settings.n_estimators, solving.seed, budget)
     labels = [predict_labels(step.tree, survey.hidden) for step in trees]
     pool = Pool(0.0, [step.tree for step in trees], labels, teacher, taught)
     guess = committee(pool, model, list(range(len(trees))))
@@ -188,16 +191,20 @@ def _sparse(
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
 
-def _varied(
-    survey: Survey, teacher: Teacher, best: SizedTree, n_trees: int, seed: int, budget: Budget
+def _members(
+    survey: Survey, teacher: Teacher, best: SizedTree, path: list[SizedTree], n_trees: int, seed: int, budget: Budget
 ) -> list[SizedTree]:
-    """Further trees of the same size for a committee, taught by variations of what the teacher says."""
-    rng, found = np.random.default_rng(seed), list[SizedTree]()
-    most = None if best.most is None else max(best.most, 2)
-    for number in range(n_trees):
+    """The best tree, then the other ones of the path, then more that variations of what the teacher says have taught.
+
+    Only the first is there to be read, so the others may have any size.
+    """
+    others = sorted((step for step in path if step.missed <= best.missed), key=lambda step: -step.learned)
+    found = [best, *(step for step in others if step.tree is not best.tree)][:n_trees]
+    rng = np.random.default_rng(seed)
+    for number in range(n_trees - len(found)):
         if budget.over:
             break
-        taught = teacher.varied(rng)
+        taught, most = teacher.varied(rng, _CHANCE), _MEMBER_FEATURES[number % len(_MEMBER_FEATURES)]
         planes = taught_planes(survey, taught, Manner(most, 3.0, 1.0), seed + 1 + number, budget)
         step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
         if step.missed <= best.missed:
@@ -234,7 +241,8 @@ def _readable(
     tree, most = outcome.solution, outcome.record.objective
     assert most is not None and tree.labels is not None
     claimed, limit = outcome.record.status != FitStatus.LOCAL, most + 1e-9 * max(1.0, abs(most))
-    grace = Budget(_GRACE)  # also for fits that used up their time, as most do that end without a proof
+    # Also for fits that used up their time, as most do that end without a proof. Without a limit no clock decides.
+    grace = budget if budget.remaining > _GRACE else Budget(_GRACE)
 
     def on_points(found: Tree) -> Tree:
         points = reduction.apply_tree(found)
@@ -244,14 +252,14 @@ def _readable(
 
     def as_good(found: Tree) -> bool:
         # Without a claim to be optimal sides alone matter: any digit less changes by how much a wrong label is wrong.
-        if not claimed or grace.over:
-            return not grace.over
+        if not claimed:
+            return True
         points = on_points(found)
         return model.keeps_margins(points) and model.objective(points) <= limit
 
     if budget.interrupted:
         return outcome
-    rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good))
+    rounded = on_points(rounded_tree(reduction.invert_tree(tree), problem.X, as_good, grace))
     if claimed and (not model.keeps_margins(rounded) or model.objective(rounded) > limit):
         return outcome
     return Outcome(rounded, outcome.record.with_objective(model.objective(rounded)))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from treewright.arrays import FloatArray
+from treewright.budget import Budget
 from treewright.tree.routing import passing
 from treewright.tree.structure import Tree
 
@@ -19,7 +20,12 @@ _CLEAR = 1e-9
 """Least gap between the sides of a rounded split, of the largest sum of products: more than rounding errors."""
 
 
-def rounded_tree(tree: Tree, X: FloatArray, accept: Callable[[Tree], bool] = lambda tree: True) -> Tree:
+def rounded_tree(
+    tree: Tree,
+    X: FloatArray,
+    accept: Callable[[Tree], bool] = lambda tree: True,
+    budget: Budget | None = None,
+) -> Tree:
     """The tree with shorter numbers in its hyperplanes, split by split.
 
     Weights are divided by the largest one, rounded to as few significant digits as leave each row at the split on its
@@ -34,6 +40,8 @@ def rounded_tree(tree: Tree, X: FloatArray, accept: Callable[[Tree], bool] = lam
         Rows whose sides stay.
     accept : callable
         Told the tree with one more split rounded; if it says no, more digits are tried.
+    budget : Budget, optional
+        Once it is over, splits that are not rounded stay as they are.
 
     Examples
     --------
@@ -49,6 +57,8 @@ def rounded_tree(tree: Tree, X: FloatArray, accept: Callable[[Tree], bool] = lam
         if not len(rows) or not np.all(np.isfinite(rows[:, tree.weights[branch] != 0])):
             continue
         for digits in _DIGITS:
+            if budget is not None and budget.over:
+                return tree
             found = _rounded_split(tree, int(branch), rows, digits)
             if found is not None and accept(found):
                 tree = found

@@ -31,6 +31,7 @@ from treewright.budget import Budget
 from treewright.formulations import S2OCT
 from treewright.search.grow.cart import cart_tree
 from treewright.search.incumbent import Incumbent
+from treewright.search.s2oct.axis import axis_trees
 from treewright.search.s2oct.choice import Pool
 from treewright.search.s2oct.moves import Moves, shrunk
 from treewright.search.s2oct.right import right_planes, widened
@@ -69,6 +70,9 @@ _SMALL_CELLS = 5000
 """Non-zeros up to which branch and bound is soon through, so that a search should not keep it waiting."""
 _IDLE_ATTEMPTS, _IDLE_LARGE = 10, 30
 """Attempts without improvement after which the search ends, for such programs and for others."""
+_ALL_SHARE = (0.6, 0.1)
+"""Share of the time in which all trees of two levels with one feature a split may be looked at, where trees have two
+levels and where they have more."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
 
@@ -127,7 +131,8 @@ def search_s2oct(
             given, rng = survey.stretched(survey.completed(tree)), np.random.default_rng(seed)
             offers.add_planes(right_planes(survey, given, offers.pool.taught, rng, budget))
         run = _Run(offers, survey, teacher, budget, seed, samples, n_jobs)
-        if model.margin_rule == "tolerance":
+        known = model.max_split_features == 1 and run.one_feature()
+        if model.margin_rule == "tolerance" and not known:
             run.taught()
         if not model.restricted and not (best.proven and model.margin_rule == "tolerance"):
             run.guided(attempts)
@@ -168,6 +173,21 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
+
+    def one_feature(self) -> bool:
+        """Look at all trees of two levels with one feature a split; whether nothing is left to be found."""
+        survey, offers = self.survey, self.offers
+        assert offers.pool.taught is not None
+        all_depths = survey.model.depth <= 2
+        found = axis_trees(survey, offers.pool.taught, self.budget.share(_ALL_SHARE[not all_depths]))
+        if found is None:
+            return False
+        if found.none and all_depths:
+            weight = survey.weight[survey.weight > 0]
+            offers.best.raise_floor(float(min(weight.min(initial=np.inf), survey.model.penalty)))
+        if found.tree is not None:
+            offers.add(found.tree)
+        return all_depths and found.tree is not None and offers.best.proven and self.samples == 1
 
     def taught(self) -> None:
         """Teach trees until more of them are no better: objective first, then agreement with the teacher."""

@@ -167,10 +167,11 @@ class Teacher:
         """The most likely labels within the totals."""
         return self.lesson.labels(self.scores)
 
-    def varied(self, rng: np.random.Generator) -> IntArray:
-        """Labels from a random mixture of the scores, for variety."""
+    def varied(self, rng: np.random.Generator, chance: float = 1.0) -> IntArray:
+        """Labels from a random mixture of the scores, for variety; of it `chance` is random and the rest as it is."""
         tables = [self.scores, *self.parts]
-        share = rng.dirichlet(np.ones(len(tables)))
+        share = chance * rng.dirichlet(np.ones(len(tables)))
+        share[0] += 1.0 - chance
         mixed: Any = sum(s * table for s, table in zip(share, tables, strict=True))
         return self.lesson.labels(mixed + _NOISE * rng.normal(size=self.scores.shape))
 
