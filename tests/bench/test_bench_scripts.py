@@ -94,6 +94,7 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 5 * 5 * 4},
+    "oct": {"oct": 20 * 3 * 8},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
         "octsvm-grid": 7 * 16,

@@ -30,7 +30,8 @@ from treewright.search.oct.kernels import (
 __all__ = ["Answer", "Branching", "Plan"]
 
 _LIMIT = 2e7
-"""Points that compiled code looks at before it returns, so that time and Ctrl-C are seen: hundredths of a second."""
+"""Points that compiled code looks at before it returns, so that time and Ctrl-C are seen: hundredths of a second. The
+general sweep takes longer and gets fewer."""
 
 _SPARE = 0.3
 """How far beyond the best cost the cost of a cut is found out, as a share of the weight from it to the farther end of
@@ -138,7 +139,8 @@ class Branching:
         """The last two levels, compiled."""
         sweeps = sweeps_for(len(free), below)
         todo = np.lexsort((free, best.bounds))
-        while not solve_two(block, self.rules, free, best.bounds, todo, sweeps, _LIMIT):
+        limit = _LIMIT if self.rules.n_classes == 2 and self.rules.min_leaf <= 1 else _LIMIT / 8
+        while not solve_two(block, self.rules, free, best.bounds, todo, sweeps, limit):
             if self.budget.over:
                 break
         root, cut, left, right = (int(number) for number in sweeps.best)
