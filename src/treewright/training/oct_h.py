@@ -10,7 +10,7 @@ from treewright.budget import Budget
 from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
-from treewright.search import search_oct_h
+from treewright.search.oct_h.attempts import search_oct_h, start_oct_h
 from treewright.training.optimize import SolvedTree, Solving, optimize, solved_tree
 from treewright.tree import Tree
 
@@ -28,6 +28,7 @@ class OCTHSettings:
     complexity: float = 0.0
     min_samples_leaf: float = 1
     margin: float | None = None
+    formulation: str = "tight"
 
     def least_rows(self, n_rows: int) -> float:
         """Fewest rows of a leaf, of so many."""
@@ -63,7 +64,9 @@ def train_oct_h(
         min_leaf=settings.least_rows(int(points.size.sum())),
         margin=settings.margin_of(len(points)),
         size=points.size,
+        formulation=settings.formulation,  # type: ignore[arg-type]
     )
     starts = [] if start is None else [reduction.apply_tree(start)]
-    outcome = optimize(model, lambda best, time: search_oct_h(best, model, starts, time, solving.seed), solving, budget)
+    search = start_oct_h if model.printed else search_oct_h
+    outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
     return solved_tree(problem, reduction, outcome)
