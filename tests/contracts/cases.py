@@ -219,6 +219,18 @@ CASES = [
         best_oct_h,
     ),
     tree_case("oct-h-stump", _oct_h(8, 2, 3, depth=1, margin=0.05), _oct_h(20, 3, 2, depth=1), best_oct_h),
+    tree_case(
+        "oct-h-printed",
+        _oct_h(6, 2, 2, depth=2, margin=0.05, formulation="paper"),
+        _oct_h(9, 2, 2, depth=2, formulation="paper"),
+        best_oct_h,
+    ),
+    tree_case(
+        "oct-h-printed-priced",
+        _oct_h(6, 2, 3, depth=2, complexity=0.11, min_leaf=2.0, margin=0.05, formulation="paper"),
+        _oct_h(8, 2, 3, depth=2, complexity=0.05, min_leaf=3.0, formulation="paper"),
+        best_oct_h,
+    ),
     tree_case("binoct", _binoct(6, 2, 3, 2), _binoct(7, 2, 2, 2), best_binoct),
     tree_case("binoct-stump", _binoct(7, 2, 3, 1), _binoct(10, 3, 3, 1), best_binoct),
     tree_case(

@@ -96,6 +96,17 @@ def test_complexity_makes_splits_sparse():
     assert np.count_nonzero(sparse.tree_.weights) < np.count_nonzero(dense.tree_.weights)
 
 
+def test_the_printed_program_is_solved_without_the_search(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 2)), rng.integers(0, 2, 12)
+    tight = OCTHClassifier(max_depth=1, time_limit=60, random_state=0).fit(X, y)
+    monkeypatch.setattr("treewright.training.oct_h.search_oct_h", lambda *a: pytest.fail("a search was made"))
+    printed = OCTHClassifier(max_depth=1, formulation="paper", time_limit=60, random_state=0).fit(X, y)
+    assert printed.status_ == tight.status_ == "optimal"
+    assert printed.objective_ == pytest.approx(tight.objective_)
+    assert printed.objective_ > 0  # so a solver had to prove it
+
+
 @pytest.mark.parametrize(("asked", "least"), [(20, 20), (0.2, 30)])
 def test_min_samples_leaf_is_kept(asked, least):
     X, y = load_iris(return_X_y=True)

@@ -10,10 +10,9 @@ from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH, TreeFormulation
 from treewright.program import check
-from treewright.search import Incumbent
+from treewright.search import Incumbent, search_oct_h
 from treewright.search.grow.oblique import GapPoints
 from treewright.search.improve.gaps import alternate
-from treewright.search.oct_h import search_oct_h
 from treewright.solvers import get_solver
 from treewright.tree import Tree, route
 
@@ -192,9 +191,92 @@ def test_a_single_leaf_can_always_be_encoded(least, complexity):
     assert wide.lower_bound() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("common", [0, 1, 2])
+@pytest.mark.parametrize("settings", [{}, {"complexity": 0.1}, {"min_leaf": 2.0}])
+def test_trees_whose_last_splits_part_nothing_can_be_encoded(depth, common, settings):
+    """Leaves of a lowest split have different labels in the program; where there is one leaf, its sibling is empty."""
+    X, y = np.arange(6.0)[:, None] / 5, np.array([0, 1, 2, common, common, common])
+    idle = model(X, y, depth=depth, **settings)
+    for tree in (Tree.leaf([1.0, 1.0, 1.0], 1), Tree.stump([1.0], 0.5, np.ones((2, 3)))):
+        found = check(idle.build(), idle.encode(tree))
+        assert found.feasible(1e-6), found.worst_name
+        assert found.objective == pytest.approx(idle.objective(idle.repair(tree)))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_two_classes_without_prices_leave_no_choice_of_labels(depth):
+    """The rows of the labels alone have one solution: 0 on the left, 1 on the right."""
+    program = model([[0.0], [0.4], [1.0]], [0, 1, 0], depth=depth).build()
+    cost, c = np.zeros(program.n_columns), program.variables["c"]
+    for sign in (1.0, -1.0):
+        cost[c[0, 0::2]] = sign
+        x = get_solver("highs").solve(replace(program, cost=cost)).x
+        assert program.value(x, "c").tolist() == [[1.0, 0.0] * 2 ** (depth - 1), [0.0, 1.0] * 2 ** (depth - 1)]
+
+
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_the_size_of_the_program_is_known_before(depth):
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 3)), rng.integers(0, 2, 60)
     large = model(X, y, depth=depth)
     assert 0.5 <= large.program_cells / large.build().matrix.nnz <= 2.0
+
+
+# ---------------------------------------------------------------------- as printed
+
+
+def random_pair(seed, n=10, p=2, k=2, **settings):
+    """A model with the tight program, and the same with the printed one."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 8, (n, p)) / 7.0, rng.integers(0, k, n)
+    X[0], X[1], y[:k] = 0.0, 1.0, np.arange(k)
+    size = rng.integers(1, 4, n).astype(float)
+    tight = OCTH(X, y, rng.integers(1, 4, n).astype(float), k, margin=0.05, size=size, **settings)
+    return tight, replace(tight, formulation="paper")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"depth": 1, "n": 12},
+        {"depth": 1, "n": 12, "k": 3, "min_leaf": 6.0},
+        {"depth": 2, "n": 8, "complexity": 0.07},
+        {"depth": 2, "n": 6, "k": 3, "min_leaf": 3.0, "complexity": 0.02},
+    ],
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_printed_program_has_the_same_optimum(seed, settings):
+    optima = [
+        get_solver(solver).solve(model.build(), time_limit=60.0, gap=1e-6).objective
+        for model, solver in zip(random_pair(seed, **settings) * 2, ("highs", "scip", "scip", "highs"), strict=True)
+    ]
+    assert optima == pytest.approx(optima[:1] * 4, abs=1e-5)
+
+
+def test_the_printed_program_is_as_large_as_it_is_printed():
+    tight, printed = random_pair(0, n=12, p=3, k=3)
+    program, (n, p, leaves, branches, k) = printed.build(), (12, 3, 4, 3, 3)
+    integers = {"z": n * leaves, "l": leaves, "c": k * leaves, "s": branches * p, "d": branches}
+    assert {name: program.variables[name].size for name in integers} == integers
+    assert int(program.integer.sum()) == sum(integers.values())
+    # leaves: one label; points: one leaf, then a row for each leaf and one more for each branch above it; leaf sizes;
+    # N, and N, L >=, L <= of each class; |a| <= s and |a| below its cover, |o| <= d, norm, s <= d, d <= s, parents
+    rows = leaves + n * (1 + leaves + 2 * leaves) + leaves + leaves + 3 * k * leaves
+    rows += branches * (4 * p + 2 + 1 + p + 1) + branches - 1
+    assert len(program.row_lower) == rows
+    assert 0.5 <= printed.program_cells / program.matrix.nnz <= 2.0
+    assert tight.build().matrix.nnz < program.matrix.nnz
+
+
+def test_a_program_of_another_name_is_refused():
+    with pytest.raises(InvalidInputError, match="formulation='printed' is unknown; use 'tight' or 'paper'"):
+        model([[0.0], [1.0]], [0, 1], formulation="printed")
+
+
+def test_a_start_at_the_margin_is_feasible_as_printed_too():
+    X = np.array([[0.0], [0.495], [0.5], [1.0]])
+    printed = model(X, [0, 0, 1, 1], depth=2, formulation="paper")
+    found = check(printed.build(), printed.encode(Tree.stump([1.0], 0.4975, [[2.0, 0.0], [0.0, 2.0]])))
+    assert found.feasible(1e-6), found.worst_name
+    assert found.objective == 0.0

@@ -119,7 +119,7 @@ def test_search_is_reproducible_and_beats_cart():
     found = []
     for _ in range(2):
         best = Incumbent(model)
-        search_oct_h(best, model, [], Budget(None), seed=5, restarts=4)
+        search_oct_h(best, model, [], Budget(None), seed=5, patience=4)
         found.append(best)
     assert found[0].solution == found[1].solution
     cart = model.objective(model.repair(cart_tree(X, y, weight, 3, 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, RealNotInt
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
 from treewright.data import make_problem
@@ -32,8 +32,9 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     :math:`s_{jt}` says whether split t uses feature j (Bertsimas and Dunn 2017). Features are scaled to [0, 1] inside;
     the fitted tree is in the units of the data.
 
-    A search (CART, oblique greedy trees, alternating optimization) finds a good tree first. If that tree meets a bound
-    that the data alone gives, it is optimal without a solve; otherwise the rest of the time goes into branch and bound.
+    A search (CART, oblique greedy trees, alternating optimization, random walks of trees) finds a good tree first. If
+    that tree meets a bound that the data alone gives, it is optimal without a solve; otherwise the rest of the time
+    goes into branch and bound.
 
     Parameters
     ----------
@@ -47,6 +48,9 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
         a solver's tolerances blur it, to 0.5. None takes what n distinct rows leave room for,
         ``max(1e-4, min(0.005, 1 / (2 n)))``; the paper has 0.005, which more than a few hundred rows on a continuous
         scale do not leave anywhere.
+    formulation : {"tight", "paper"}
+        The program for branch and bound; "paper" is the printed one, and then the search is left out: branch and bound
+        starts from the better of CART and the tree that is given.
     solver, time_limit, gap, n_jobs, random_state, verbose, warm_start
 
     Attributes
@@ -70,6 +74,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
         default=1, allowed=[Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 0.5, closed="right")]
     )
     margin: float | None = parameter(default=None, allowed=[Interval(Real, LEAST_MARGIN, 0.5, closed="both"), None])
+    formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:

@@ -135,10 +135,14 @@ def add_leaf_labels(builder: ProgramBuilder, n_classes: int, n_leaves: int, used
     return c
 
 
-def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int) -> None:
-    """Let labels rise by at least `step` from left to right at the lowest splits, which excludes mirror images."""
+def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int, where: IntArray | None = None) -> None:
+    """Let labels rise by at least `step` from left to right at the lowest splits, which excludes mirror images.
+
+    By one more where a binary of the split is 1, if `where` names the columns of these.
+    """
     number = np.arange(1.0, len(c) + 1)
-    builder.add_rows("labels_rise", [(c[:, 0::2].T, number), (c[:, 1::2].T, -number)], upper=-step)
+    terms: list[Term] = [(c[:, 0::2].T, number), (c[:, 1::2].T, -number)]
+    builder.add_rows("labels_rise", terms + ([] if where is None else [(where, 1.0)]), upper=-step)
 
 
 # ---------------------------------------------------------------------- totals

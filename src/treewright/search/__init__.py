@@ -6,6 +6,6 @@ says), and the seed of everything random.
 """
 
 from treewright.search.incumbent import Incumbent
-from treewright.search.oct_h import search_oct_h
+from treewright.search.oct_h.attempts import search_oct_h
 
 __all__ = ["Incumbent", "search_oct_h"]

@@ -10,7 +10,7 @@ from treewright.budget import Budget
 from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
-from treewright.search import search_oct_h
+from treewright.search.oct_h.attempts import search_oct_h, start_oct_h
 from treewright.training.optimize import SolvedTree, Solving, optimize, solved_tree
 from treewright.tree import Tree
 
@@ -45,6 +45,7 @@ class OCTHSettings:
     complexity: float = 0.0
     min_samples_leaf: float = 1
     margin: float | None = None
+    formulation: str = "tight"
 
     def margin_of(self, n_points: int) -> float:
         """Gap between the sides of a split: what so many points leave room for, unless it is set."""
@@ -70,7 +71,9 @@ def train_oct_h(
         min_leaf=least_rows(settings.min_samples_leaf, int(points.size.sum())),
         margin=settings.margin_of(len(points)),
         size=points.size,
+        formulation=settings.formulation,  # type: ignore[arg-type]
     )
     starts = [] if start is None else [reduction.apply_tree(start)]
-    outcome = optimize(model, lambda best, time: search_oct_h(best, model, starts, time, solving.seed), solving, budget)
+    search = start_oct_h if model.printed else search_oct_h
+    outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
     return solved_tree(problem, reduction, outcome)

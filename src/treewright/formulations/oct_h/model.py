@@ -3,27 +3,31 @@ r"""OCT-H: the optimal classification tree with hyperplane splits (Bertsimas and
 .. math:: \min\; \frac{1}{\hat L} \sum_{g,k} W_{gk}\, e_{gk} + \alpha \sum_{b,j} s_{bj}
 
 over splits :math:`a_b^\top x < o_b`, :math:`\lVert a_b \rVert_1 \le d_b`, places :math:`z` of points in leaves and leaf
-labels :math:`c`. It is the printed model with these equivalent, tighter parts:
+labels :math:`c`. It is the printed model (:mod:`~treewright.formulations.oct_h.paper`) with these equivalent, tighter
+parts:
 
 * features are centred, so that the constants of the routing rows are about 1 instead of 2, each its point's own;
 * one routing row a point, branch and side instead of one a leaf;
 * points nearer than the margin :math:`\mu` (which nothing can part) share their places; :math:`g` runs over groups;
 * errors :math:`e_{gk} \ge z_{gt} - c_{kt}` of a group's class instead of the leaf errors with constant n;
 * a leaf's use :math:`l_t` and a split's use :math:`d_b` appear only where leaf size or complexity need them;
-* mirrored trees are excluded: the first group goes right at the root, leaf labels rise at the lowest splits.
+* mirrored trees are excluded: the first group goes right at the root, leaf labels rise at the lowest splits, strictly
+  where these part points: a split between leaves of one label may as well send all points one way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.exceptions import InvalidInputError
 from treewright.formulations.base import LabelledPoints
 from treewright.formulations.fragments import add_leaf_labels, add_rising_labels, add_routing_rows
+from treewright.formulations.oct_h import paper
 from treewright.formulations.oct_h.repair import GAP_TOLERANCE, repaired
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
@@ -50,6 +54,8 @@ class OCTH(LabelledPoints):
         mu, the gap between the two sides of a split.
     size : ndarray of shape (n_points,) or None
         How many rows a point stands for in `min_leaf`; 1 each by default.
+    formulation : {"tight", "paper"}
+        The program to write; "paper" is the printed one.
 
     Examples
     --------
@@ -67,9 +73,19 @@ class OCTH(LabelledPoints):
     min_leaf: float = 1.0
     margin: float = 0.005
     size: FloatArray | None = None
+    formulation: Literal["tight", "paper"] = "tight"
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
+    def __post_init__(self) -> None:
+        if self.formulation not in ("tight", "paper"):
+            raise InvalidInputError(f"formulation={self.formulation!r} is unknown; use 'tight' or 'paper'")
+
     # ------------------------------------------------------------------ data as the program sees it
+
+    @property
+    def printed(self) -> bool:
+        """Whether the program is the printed one."""
+        return self.formulation == "paper"
 
     @cached_property
     def sizes(self) -> FloatArray:
@@ -90,6 +106,8 @@ class OCTH(LabelledPoints):
     @cached_property
     def program_cells(self) -> int:
         """About how many non-zeros the program has, known before it is written."""
+        if self.printed:
+            return paper.cells(self)
         (n, p), n_leaves = self.X.shape, self.tree.n_leaves
         return n * (2 * self.tree.n_branches * (p + 1) + (self.depth + 3) * n_leaves)
 
@@ -97,10 +115,13 @@ class OCTH(LabelledPoints):
 
     @cached_property
     def _program(self) -> Program:
+        if self.printed:
+            return paper.build(self)
         builder, tree = ProgramBuilder(), self.tree
         n_groups = len(self.group_weight)
         z = builder.add_variables("z", (n_groups, tree.n_leaves), upper=1, integer=True)
-        c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, self._add_used_leaves(builder, z))
+        used = self._add_used_leaves(builder, z)
+        c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, used)
         least = 0.0 if self.complexity > 0 else 1.0
         d = builder.add_variables("d", tree.n_branches, least, upper=1, integer=True, priority=20)
         a, o = self._add_splits(builder, d)
@@ -108,10 +129,16 @@ class OCTH(LabelledPoints):
         reach = np.abs(self.X - 0.5).max(axis=1) + 0.5 + self.margin
         add_routing_rows(builder, tree, self.X - 0.5, a, o, z[self.group], (self.margin, 0.0), reach)
         self._add_errors(builder, z, c)
-        # Of a tree and its mirror images keep one.
-        builder.add_rows("first_goes_right", [(z[:1, tree.left_of[0]], 1.0)], upper=0)
-        if self.depth > 1:  # at depth 1 the root is the lowest split and has been dealt with
-            add_rising_labels(builder, c, step=0)
+        # Of a tree and its mirror images keep one: at depth 1 the root is the lowest split.
+        if self.depth > 1:
+            builder.add_rows("first_goes_right", [(z[:1, tree.left_of[0]], 1.0)], upper=0)
+        # Of splits that part nothing only those that have no price and leave a leaf without a size need their labels.
+        if self.complexity > 0:
+            add_rising_labels(builder, c, step=0, where=d[len(d) // 2 :])
+        elif used is not None:
+            add_rising_labels(builder, c, step=0, where=used[0::2])
+        else:
+            add_rising_labels(builder, c, step=1 if self.n_classes > 1 else 0)
         return builder.build()
 
     def _add_splits(self, builder: ProgramBuilder, d: IntArray) -> tuple[IntArray, IntArray]:
@@ -170,27 +197,34 @@ class OCTH(LabelledPoints):
 
     def decode(self, x: FloatArray) -> Tree:
         """Read the tree off a solution: the threshold lies in the middle of the margin."""
+        planes, split = paper.planes_of(self, x) if self.printed else self._planes_of(x)
+        return counted(planes.to_tree(self.n_classes, split > 0.5), self.X, self.y, self.weight)
+
+    def _planes_of(self, x: FloatArray) -> tuple[Planes, FloatArray]:
         value = self.build().value
-        a, split, label = value(x, "a"), value(x, "d") > 0.5, np.argmax(value(x, "c"), axis=0)
+        a, label = value(x, "a"), np.argmax(value(x, "c"), axis=0)
         a = np.where(np.abs(a) > 1e-9, a, 0.0) if self.complexity <= 0 else np.where(value(x, "s") > 0.5, a, 0.0)
-        planes = Planes(a, value(x, "o") - self.margin / 2 + 0.5 * a.sum(axis=1), label)
-        return counted(planes.to_tree(self.n_classes, split), self.X, self.y, self.weight)
+        return Planes(a, value(x, "o") - self.margin / 2 + 0.5 * a.sum(axis=1), label), value(x, "d")
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to."""
         place = np.argmax(self.build().value(x, "z"), axis=1)
-        return np.asarray(place[self.group] + self.tree.n_leaves)
+        return np.asarray((place if self.printed else place[self.group]) + self.tree.n_leaves)
 
     def encode(self, tree: Tree) -> FloatArray:
         """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
-        planes, leaf_of = self._mirrored(self.repair(tree))
+        feasible = self.repair(tree)
+        if self.printed:
+            return self.build().point(paper.point(self, Planes.from_tree(feasible, self.depth, go_left=False)))
+        planes, leaf_of = self._mirrored(feasible)
         n_leaves, label = self.tree.n_leaves, planes.labels
         z = np.zeros((len(self.group_weight), n_leaves))
         z[self.group, leaf_of] = 1.0
         d = np.any(planes.omega != 0.0, axis=1).astype(np.float64)
         o = np.where(d > 0, planes.gamma + self.margin / 2, 0.0)
-        if self.complexity <= 0:  # every node splits in name; one that does not sends all to the right
-            o[d == 0], d[:] = -0.5, 1.0
+        if self.complexity <= 0:  # every node splits in name; one that does not sends all to one side
+            o = np.where(d > 0, o, np.where(planes.gamma > 0, 0.5 + self.margin, -0.5))
+            d[:] = 1.0
         used = z.any(axis=0) if "l" in self.build().variables else np.ones(n_leaves, dtype=bool)
         group, klass = np.nonzero(self.group_weight)
         blocks = {
@@ -211,22 +245,25 @@ class OCTH(LabelledPoints):
         X, planes = self.X - 0.5, Planes.from_tree(tree, self.depth, go_left=False)
         planes = replace(planes, gamma=planes.gamma - 0.5 * planes.omega.sum(axis=1))
         leaf_of = leaves_reached(planes.values(X))
-        if leaf_of[self.group == 0][0] < self.tree.n_leaves // 2:
+        if self.depth > 1 and leaf_of[self.group == 0][0] < self.tree.n_leaves // 2:
             planes = planes.mirrored(0)
             leaf_of = leaves_reached(planes.values(X))
-        planes = replace(planes, labels=self._labels(leaf_of))
-        if self.depth > 1:
-            planes = planes.rising()
+        planes = replace(planes, labels=self._labels(leaf_of)).rising()
         return planes, leaves_reached(planes.values(X))
 
     def _labels(self, leaf_of: IntArray) -> IntArray:
-        """Best label of each leaf; empty leaves take what keeps the labels rising."""
+        """Best label of each leaf; empty leaves take what lets the labels rise."""
         n_leaves = self.tree.n_leaves
         weight = np.zeros((n_leaves, self.n_classes))
         np.add.at(weight, (leaf_of, self.y), self.weight)
         empty = np.bincount(leaf_of, minlength=n_leaves) == 0
-        extreme = np.where(np.arange(n_leaves) % 2 == 0, 0, self.n_classes - 1)
-        return np.where(empty, extreme, np.argmax(weight, axis=1))
+        label, last = np.argmax(weight, axis=1), self.n_classes - 1
+        free = np.where(np.arange(n_leaves) % 2 == 0, 0, last)
+        if self.complexity <= 0 and "l" not in self.build().variables:
+            # An empty leaf has another label than its sibling, which may be on the left of it then.
+            sibling = np.arange(n_leaves) ^ 1
+            free = np.where(empty[sibling], free, np.where(label[sibling] == 0, last, 0))
+        return np.where(empty, free, label)
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
