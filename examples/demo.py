@@ -29,7 +29,7 @@ def demo(folder: Path) -> int:
     command += ["--features", FEATURES, "--estimator", "forest"]
     command += ["--time-limit", str(TIME_LIMIT), "--random-state", "0"]
     command += ["--out", str(folder / "model.zip"), "--predictions", str(folder / "predictions.csv")]
-    command += ["--report", str(folder / "report.txt")]
+    command += ["--report", str(folder / "report.txt"), "--report", str(folder / "report.html")]
     print("$ treewright " + " ".join(command) + "\n", flush=True)
     code = treewright(command)
     if code == 0:
@@ -39,7 +39,7 @@ def demo(folder: Path) -> int:
         print(
             f"\nThis survey is made up, so the truth is known: of the {hidden.sum()} people without an answer "
             f"{right.mean():.1%} are\nlabelled rightly. Totals are counts: that they are reached does not make each "
-            "prediction right."
+            f"prediction right.\n\nThe report to show around is one file for any browser: {folder / 'report.html'}"
         )
     return code
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from treewright.search.s2oct import attempts
+from treewright.search.s2oct import attempts, sparse, taught
 from treewright.search.teachers import auto
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
@@ -20,6 +20,20 @@ def short_searches(monkeypatch):
     A teacher of small forests, and fewer attempts without improvement before a search ends. No clock is in it.
     """
     _shorten(monkeypatch)
+
+
+@pytest.fixture
+def shortest_searches(monkeypatch, short_searches):
+    """Still less: forests of five trees, fewer folds and rounds of the teacher, sizes of trees and starts of each.
+
+    For tests to which it does not matter how good trees are.
+    """
+    for name in ("_TREES", "_FOLD_TREES", "_REFINED_TREES"):
+        monkeypatch.setattr(auto, name, 5)
+    monkeypatch.setattr(auto, "_FOLDS", 2)
+    monkeypatch.setattr(auto, "_ROUNDS", 1)
+    monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 1.0), (2, 1.0), (None, 0.2)))
+    monkeypatch.setattr(taught, "_RANDOM_STARTS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -33,10 +33,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 import treewright
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -230,6 +233,19 @@ def s2oct_committee() -> Any:
     return s2oct(n_estimators=7).fit(X, y, totals=totals_of(truth, y))
 
 
+# ---------------------------------------------------------------------- OCT
+
+
+@kept
+def oct_exact_wine() -> Any:
+    return OCTClassifier(2, time_limit=LIMIT).fit(*load_wine(return_X_y=True))
+
+
+@kept
+def oct_exact_iris() -> Any:
+    return OCTClassifier(3, time_limit=LIMIT).fit(*load_iris(return_X_y=True))
+
+
 # ---------------------------------------------------------------------- OCT-H
 
 
@@ -260,6 +276,29 @@ def oct_h_of_contradicting_rows() -> Any:
     X, y = load_iris(return_X_y=True)
     X = np.round(X[::3, 2:])
     return oct_h(margin=0.01).fit(X, y[::3])
+
+
+# ---------------------------------------------------------------------- BinOCT and Fair
+
+
+@kept
+def binoct_without_error() -> Any:
+    X, y = load_wine(return_X_y=True)
+    return BinOCTClassifier(max_depth=3, time_limit=LIMIT, random_state=0).fit(X[::3], y[::3])
+
+
+@kept
+def binoct_by_branch_and_bound() -> Any:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (12, 2)), rng.integers(0, 3, 12)
+    return BinOCTClassifier(max_depth=2, time_limit=LIMIT, random_state=0).fit(X, y, sample_weight=marks(12, 0))
+
+
+@kept
+def fair_oct_with_prices() -> Any:
+    X, y = load_iris(return_X_y=True)
+    model = FairOCTClassifier(2, complexity=0.02, fairness_weight=0.1, time_limit=LIMIT, random_state=0)
+    return model.fit(X[::6], y[::6], protected=np.arange(25) % 2)
 
 
 # ---------------------------------------------------------------------- C2RF

@@ -15,6 +15,7 @@ from treewright.cli import main
 from treewright.cli.files import TableModel
 from treewright.data.table import read_table, write_table
 from treewright.estimators.registry import SHORT_NAMES
+from treewright.tree.words import FlagWords
 
 
 @pytest.fixture
@@ -54,9 +55,12 @@ def error_line(captured):
 # ---------------------------------------------------------------------- fit
 
 
+WORDS = {1: FlagWords("region is north", "region is south")}
+
+
 def test_fit_writes_and_says_what(survey, tmp_path, capsys):
-    model, predictions, report = tmp_path / "m.json", tmp_path / "p.csv", tmp_path / "r.txt"
-    more = ["--predictions", str(predictions), "--report", str(report)]
+    model, predictions, report, page = (tmp_path / name for name in ("m.json", "p.csv", "r.txt", "r.html"))
+    more = ["--predictions", str(predictions), "--report", str(report), "--report", str(page)]
     assert main(fit_arguments(survey, model, *more)) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -68,12 +72,25 @@ def test_fit_writes_and_says_what(survey, tmp_path, capsys):
         f"left out of the fit: {n_hidden} rows",
     ):
         assert text in captured.out
-    for path in (model, predictions, report):
+    for path in (model, predictions, report, page):
         assert f"written to {path}" in captured.out
     estimator = treewright.load_model(model)
     assert estimator.feature_names_in_.tolist() == ["age", "region=north", "weight"]
-    assert estimator.export_text() in captured.out
+    rules = estimator.export_text(words=WORDS)
+    assert rules in captured.out and "region=north" not in captured.out
     assert "oct-h fitted to survey.csv" in report.read_text()
+    for text in (report.read_text(), page.read_text()):
+        assert "region is south" in text and f"treewright predict {model} NEW_ROWS.csv --out new_labels.csv" in text
+    assert page.read_text().startswith("<!DOCTYPE html>") and "<h1><bdi>oct-h fitted to survey.csv" in page.read_text()
+
+
+def test_a_report_of_each_kind_at_most(survey, tmp_path, capsys):
+    for first, second in (("a.txt", "b.md"), ("a.html", "b.HTM")):
+        more = ["--report", str(tmp_path / first), "--report", str(tmp_path / second)]
+        assert main(fit_arguments(survey, tmp_path / "m.json", *more)) == 2
+        error = capsys.readouterr().err
+        assert f"{first} is" in error and "one of each kind" in error
+    assert list(tmp_path.glob("[ab].*")) == []
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.csv.gz"])
@@ -400,7 +417,7 @@ def test_predict_with_a_model_that_knows_no_table(tmp_path, capsys):
 def test_show(fitted, capsys):
     assert main(["show", str(fitted)]) == 0
     text = capsys.readouterr().out
-    assert treewright.load_model(fitted).export_text() in text
+    assert treewright.load_model(fitted).export_text(words=WORDS) in text
     assert "status: optimal" in text and "max_depth=2" in text and "target: employed" in text
     assert main(["show", str(fitted), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -9,9 +9,10 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io as sio
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from treewright import TotalsClassifier, estimated_accuracy, load_model
+from treewright import C2RFClassifier, TotalsClassifier, estimated_accuracy, load_model
 from treewright.cli import labelling, main
 from treewright.cli.files import TableModel
 from treewright.cli.parser import make_parser
@@ -59,6 +60,7 @@ def job(tmp_path_factory, short_searches_of_module):
     folder = tmp_path_factory.mktemp("job")
     register(folder)
     files = ["--predictions", str(folder / "p.csv"), "--report", str(folder / "r.txt")]
+    files += ["--report", str(folder / "r.html")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
         patch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
@@ -91,7 +93,7 @@ def test_every_total_is_met_and_given_labels_are_kept(job):
             inside = ~asked & (columns["area"] == area)
             assert np.count_nonzero(written["prediction"][inside] == label) == total
             assert written[f"share_{label}"][inside].sum() == pytest.approx(total, abs=1e-6)
-    assert document["files"].keys() == {"model", "predictions", "report"}
+    assert document["files"].keys() == {"model", "predictions", "report", "html_report"}
     assert [row["deviation"] for row in document["totals"]] == [0] * 4
 
 
@@ -126,9 +128,13 @@ def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, agai
     assert "labels that the fit has seen are found again nearly always" in report
     assert "teacher='auto' (it was: labels)" in report
     assert "training" not in report and "accuracy 100" not in report
-    parts = ["Asked and reached", "How accurate", "A tree that explains", "parameters: "]
+    parts = ["Asked and reached", "How accurate", "A tree that explains", "What to do next", "Parameters"]
     places = [report.index(part) for part in parts]
     assert places == sorted(places)
+    command = f"treewright predict {folder / 'm.zip'} NEW_ROWS.csv --totals NEW_TOTALS.csv --groups area --out"
+    for text in (report, (folder / "r.html").read_text()):
+        assert command in text and f"{estimate.low:.1%} to {estimate.high:.1%}" in text
+        assert not re.search(r"time_limit=\d+\.\d{3}", text)
 
 
 def read_y(folder):
@@ -149,7 +155,10 @@ def test_next_year_is_cut_as_by_the_model_in_python(job, again, tmp_path):
     assert written["prediction"].tolist() == again[0].transduce(X, totals, columns["area"]).tolist()
     assert "leaf" in written.columns
     assert main(predict) == 0
-    assert read_table(tmp_path / "p.csv")["prediction"].tolist() == again[0].predict(X).tolist()
+    written = read_table(tmp_path / "p.csv")
+    assert written["prediction"].tolist() == again[0].predict(X).tolist()
+    shares = np.column_stack([written["share_no"], written["share_yes"]])
+    np.testing.assert_allclose(shares, again[0].predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_show_and_load(job, again, capsys):
@@ -294,6 +303,43 @@ def test_totals_alone_have_no_tree(tmp_path, capsys):
     assert "A tree" not in report and "scores: Pipeline" in report
 
 
+@pytest.mark.parametrize("kind", ["forest", "extra-trees"])
+def test_forests_weighted_by_totals(kind, tmp_path, monkeypatch, capsys):
+    """Groups, a text column, gaps, the file and next year."""
+    columns, truth, asked = register(tmp_path)
+    columns["x"] = np.where(np.arange(N) % 9, columns["x"], np.nan)
+    write_table(tmp_path / "register.csv", {**columns, "z": np.where(asked, truth, None)})
+    monkeypatch.setitem(ESTIMATORS, kind, lambda: SMALL[kind](15))
+    files = ["--predictions", str(tmp_path / "p.csv"), "--report", str(tmp_path / "r.txt")]
+    options = ["--model", "c2rf", "--estimator", kind, "--time-limit", "10"]
+    assert main(command(tmp_path, *options, *files, "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["estimator"] == "C2RFClassifier" and document["tree"] is None
+    assert [row["deviation"] for row in document["totals"]] == [0] * 4
+    written, counts = read_table(tmp_path / "p.csv"), totals_of(columns, truth, ~asked)
+    for label in ("yes", "no"):
+        for area, total in zip(AREAS, counts[label], strict=True):
+            inside = ~asked & (columns["area"] == area)
+            assert np.count_nonzero(written["prediction"][inside] == label) == total
+            assert written[f"share_{label}"][inside].sum() == pytest.approx(total, abs=1e-6)
+    assert "How accurate" in (tmp_path / "r.txt").read_text()
+    model = load_model(tmp_path / "m.zip")
+    assert isinstance(model, C2RFClassifier) and not hasattr(model, "transduction_")
+    X = TableModel.read(str(tmp_path / "m.zip")).features_of(read_table(tmp_path / "register.csv"))
+    predict = ["predict", str(tmp_path / "m.zip"), str(tmp_path / "register.csv"), "--out", str(tmp_path / "n.csv")]
+    assert main([*predict, "--totals", str(tmp_path / "next.csv"), "--groups", "area"]) == 2
+    write_table(tmp_path / "next.csv", totals_of(columns, truth, np.ones(N, dtype=bool)))
+    assert main([*predict, "--totals", str(tmp_path / "next.csv"), "--groups", "area"]) == 0
+    counts = totals_of(columns, truth, np.ones(N, dtype=bool))
+    totals = {a: {k: counts[k][g] for k in ("yes", "no")} for g, a in enumerate(AREAS)}
+    assert read_table(tmp_path / "n.csv")["prediction"].tolist() == model.transduce(X, totals, columns["area"]).tolist()
+    assert main(["show", str(tmp_path / "m.zip")]) == 0
+    assert "C2RFClassifier" in capsys.readouterr().out
+
+
+SMALL = {"forest": RandomForestClassifier, "extra-trees": ExtraTreesClassifier}
+
+
 @pytest.mark.usefixtures("short_searches")
 def test_rows_without_a_label_make_it_the_job_and_none_the_tree(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -327,6 +373,10 @@ def test_too_few_labels_to_leave_some_out(tmp_path, capsys):
     ("more", "says"),
     [
         (["--model", "s2oct", "--estimator", "forest"], "--estimator: s2oct has none; it is for --model totals"),
+        (
+            ["--model", "c2rf", "--estimator", "logistic"],
+            "c2rf weighs the members of an ensemble",
+        ),
         (["--estimator", "oak"], "invalid choice"),
         (["--model", "totals", "--max-depth", "3"], "totals has no parameter 'max_depth'"),
         (["--set", "complexity=1"], "s2oct has no parameter 'complexity' (without --model the tree"),

@@ -118,7 +118,7 @@ def test_the_column_of_groups_is_a_feature_if_listed(register, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "more", "says"),
     [
-        ("t.csv", "yes\n5\n", ["--model", "oct-h"], "oct-h does not know totals; models that do: s2oct"),
+        ("t.csv", "yes\n5\n", ["--model", "oct-h"], "oct-h does not know totals; models that do: c2rf, s2oct"),
         ("t.csv", "area,yes\nnorth,1\nsouth,2\n", [], "has 2 rows, expected one; .* --groups"),
         ("t.csv", "area,yes\n", ["--groups", "area"], "has no rows"),
         ("t.csv", "area,yes\nNorth,1\n", ["--groups", "area"], "group 'North', which no row has; did you mean 'north'"),

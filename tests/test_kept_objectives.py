@@ -32,10 +32,13 @@ def test_every_estimator_has_a_kept_fit_and_nothing_else_is_recorded():
     assert set(KEPT["fits"]) == set(FITS)
     assert {"commit", "date"} <= set(KEPT["recorded"])
     prefixes = {
+        "BinOCTClassifier": "binoct",
         "C2RFClassifier": "c2rf",
+        "FairOCTClassifier": "fair_oct",
         "LapSVMClassifier": "lap_svm",
         "LapTAOClassifier": "laptao_classifier",
         "LapTAORegressor": "laptao_regressor",
+        "OCTClassifier": "oct_exact",
         "OCTHClassifier": "oct_h",
         "OCTSVMClassifier": "octsvm",
         "RESVMClassifier": "resvm",

@@ -8,11 +8,14 @@ from treewright._version import __version__
 
 if TYPE_CHECKING:
     from treewright.estimators import (
+        BinOCTClassifier,
         C2RFClassifier,
+        FairOCTClassifier,
         LabeledKFold,
         LapSVMClassifier,
         LapTAOClassifier,
         LapTAORegressor,
+        OCTClassifier,
         OCTHClassifier,
         OCTSVMClassifier,
         RESVMClassifier,
@@ -33,11 +36,14 @@ if TYPE_CHECKING:
     from treewright.tree import Tree
 
 __all__ = [
+    "BinOCTClassifier",
     "C2RFClassifier",
+    "FairOCTClassifier",
     "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
+    "OCTClassifier",
     "OCTHClassifier",
     "OCTSVMClassifier",
     "RESVMClassifier",

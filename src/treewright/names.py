@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["printable"]
+__all__ = ["printable", "shortened"]
 
 
 def printable(name: object) -> str:
@@ -30,3 +30,25 @@ def printable(name: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shortened(name: object, limit: int = 60) -> str:
+    """Printable text of a name, its middle left out if it is long: both ends may tell names apart.
+
+    Parameters
+    ----------
+    name : object
+        A name.
+    limit : int
+        Most characters, at least 3.
+
+    Examples
+    --------
+    >>> shortened("region"), shortened("a very long name of a region", limit=11)
+    ('region', 'a ver…egion')
+    """
+    text = printable(name)
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 2
+    return f"{text[: limit - 1 - tail]}…{text[-tail:]}"

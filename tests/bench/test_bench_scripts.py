@@ -79,6 +79,7 @@ def script(name, monkeypatch):
 
 # Rows of the whole experiments on 31 tables, 7 of them C2RF's, counted by hand.
 ROWS = {
+    "axis": {"axis": 16 * 3 * 4},
     "s2oct": {"s2oct": 12 * 31 + 6 * 20, "s2oct-simple": 11 * 31 + 5 * 20},
     "s2oct_more": {"s2oct-more": 5},
     "c2rf": {"c2rf": 3 * 2 * 5 * 7 + 7, "c2rf-ablation": 5 * 7},
@@ -93,6 +94,7 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 5 * 5 * 4},
+    "oct": {"oct": 20 * 3 * 8},
     "oct_h": {"oct_h": 3 * 5, "oct_h-more": 3 * 5},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
@@ -122,7 +124,7 @@ def test_every_comparison_is_there(name, folder, monkeypatch):
 def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)
     options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
-    limit = ["--time-limit", "0.1"] if name.startswith(("s2oct", "c2rf", "svm1odt", "oct")) else []
+    limit = ["--time-limit", "0.1"] if name.startswith(("axis", "s2oct", "c2rf", "svm1odt", "octsvm", "oct_h")) else []
     code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit])
     rows = Store(tmp_path / "rows.jsonl").rows()
     assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0

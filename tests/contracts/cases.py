@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from tests.contracts.brute_force import best_c2rf, best_oct_h, best_s2oct, best_s2oct_stump_of_one_feature, best_svm1odt
+from tests.contracts.brute_force_axis import best_binoct, best_fair
+from tests.contracts.brute_force_oct import best_oct
 from tests.contracts.brute_force_octsvm import best_octsvm
+from tests.contracts.oct import oct_model, random_oct_tree
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
-from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, Formulation
+from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, BinOCT, FairOCT, Formulation
 from treewright.tree import Tree, route
 
 SOLVERS = ["highs", "scip", "gurobi"]
@@ -99,6 +102,32 @@ def _oct_h(n: int, p: int, n_classes: int, sized: bool = False, **settings: Any)
     return make
 
 
+def _on_a_grid(n: int, p: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points of which some are equal, the values of a feature being 0, 1, 4, 9, ..., classes, weights."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 5, (n, p)) ** 2.0, rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def _binoct(n: int, p: int, n_classes: int, depth: int) -> Callable[[int], BinOCT]:
+    return lambda seed: BinOCT(*_on_a_grid(n, p, n_classes, seed), n_classes, depth)
+
+
+def _fair(n: int, p: int, n_classes: int, n_protected: int = 1, **settings: Any) -> Callable[[int], FairOCT]:
+    """Points whose weight belongs to several protected groups."""
+
+    def make(seed: int) -> FairOCT:
+        X, y, weight = _on_a_grid(n, p, n_classes, seed)
+        protected = np.random.default_rng(seed + 100).multinomial(1, np.full(n_protected, 1 / n_protected), n)
+        protected[:n_protected] = np.eye(n_protected)
+        protected = protected * weight[:, None]
+        protected[-1] += 1.0  # one of all groups
+        return FairOCT(X, y, protected.sum(axis=1), n_classes, protected=protected, **settings)
+
+    return make
+
+
 def _s2oct(
     n_labelled: int,
     n_unlabelled: int,
@@ -171,6 +200,10 @@ def weights_case(name: str, tiny: Any, small: Any) -> Case:
     return Case(name, tiny, small, best_c2rf, random_weights, signs_agree)
 
 
+def oct_case(name: str, tiny: Any, small: Any) -> Case:
+    return Case(name, tiny, small, best_oct, random_oct_tree, leaves_agree)
+
+
 CASES = [
     tree_case("oct-h", _oct_h(6, 2, 2, depth=2, margin=0.05), _oct_h(14, 2, 3, depth=2), best_oct_h),
     tree_case(
@@ -198,6 +231,27 @@ CASES = [
         _oct_h(8, 2, 3, depth=2, complexity=0.05, min_leaf=3.0, formulation="paper"),
         best_oct_h,
     ),
+    tree_case("binoct", _binoct(6, 2, 3, 2), _binoct(7, 2, 2, 2), best_binoct),
+    tree_case("binoct-stump", _binoct(7, 2, 3, 1), _binoct(10, 3, 3, 1), best_binoct),
+    tree_case(
+        "fair-oct-priced",
+        _fair(6, 2, 2, depth=2, complexity=0.04),
+        _fair(9, 2, 2, depth=2, complexity=0.03),
+        best_fair,
+    ),
+    tree_case(
+        "fair-oct-groups",
+        _fair(5, 2, 3, 2, depth=2, fairness_weight=0.15),
+        _fair(7, 2, 2, 3, depth=2, complexity=0.02, fairness_weight=0.1),
+        best_fair,
+    ),
+    oct_case("oct", oct_model(8, 2, 3), oct_model(12, 2, 2)),
+    oct_case(
+        "oct-priced",
+        oct_model(7, 2, 2, complexity=0.11, min_leaf=4.0),
+        oct_model(10, 2, 3, complexity=0.05, min_leaf=3.0),
+    ),
+    oct_case("oct-mixed", oct_model(8, 1, 2, levels=(4,), gaps=0.15), oct_model(9, 1, 2, levels=(8,), gaps=0.1)),
     tree_case("s2oct-stump", _s2oct(6, 6, depth=1), _s2oct(12, 12, depth=1), best_s2oct),
     tree_case(
         "s2oct-few",

@@ -18,10 +18,13 @@ from sklearn.naive_bayes import GaussianNB
 from tests.contracts import measures
 from tests.kept_fits import Stump
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -50,7 +53,10 @@ _HEURISTIC = "is a heuristic that proves nothing: no bound_"
 _NO_START = "takes no warm start"
 
 NOT_PROMISED: dict[str, dict[int, str]] = {
+    "OCTClassifier": {},
     "OCTHClassifier": {},
+    "BinOCTClassifier": {},
+    "FairOCTClassifier": {},
     "S2OCTClassifier": {},
     "C2RFClassifier": {},
     "SVM1ODTClassifier": {},
@@ -76,7 +82,8 @@ NOT_PROMISED: dict[str, dict[int, str]] = {
         6: "takes the time of its estimator, which has no limit",
     },
 }
-"""Promises that an estimator does not make, each with the reason. All others run in ``test_estimator_promises.py``."""
+"""Promises that an estimator does not make, each with the reason. All others run in
+``test_estimator_promises.py`` and ``test_estimator_changes.py``."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,25 @@ def s2oct_measure(model: Any, data: dict[str, Any]) -> float:
 def oct_h_measure(model: Any, data: dict[str, Any]) -> float:
     X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
     return measures.oct_h_objective(model.tree_, X, y, weights(data), model.complexity)
+
+
+def binoct_measure(model: Any, data: dict[str, Any]) -> float:
+    X, y = np.asarray(data["X"], dtype=float), numbers(model, data["y"])
+    return float(weights(data) @ (model.tree_.labels[measures.reached_leaves(model.tree_, X)] != y))
+
+
+def fair_measure(model: Any, data: dict[str, Any]) -> float:
+    X, y, prices = (
+        np.asarray(data["X"], dtype=float),
+        numbers(model, data["y"]),
+        (model.complexity, model.fairness_weight),
+    )
+    return measures.fair_objective(model.tree_, X, y, weights(data), *prices, data.get("protected"))
+
+
+def oct_measure(model: Any, data: dict[str, Any]) -> float:
+    """Of trees whose splits have one feature each, so that a price of features is one of splits."""
+    return oct_h_measure(model, data)
 
 
 def svm1odt_measure(model: Any, data: dict[str, Any]) -> float:
@@ -294,6 +320,10 @@ def _nine_rows() -> dict[str, Any]:
     return {"X": X, "y": y, "sample_weight": np.where(np.arange(9) % 3 == 0, 2.0, 1.0)}
 
 
+def _protected() -> dict[str, Any]:
+    return _nine_rows() | {"protected": np.array(["f", "m"])[np.arange(9) % 2]}
+
+
 def _two_classes() -> dict[str, Any]:
     X, truth, y = semi(14, 2, 2, seed=0, labelled=6)
     return {"X": X, "y": y, "totals": counted(truth, y)}
@@ -391,6 +421,24 @@ FITS = [
         _solved(OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
         _iris,
         oct_h_measure,
+        branches=True,
+    ),
+    Fit("binoct", "BinOCTClassifier", _solved(BinOCTClassifier, max_depth=2), _few_rows, binoct_measure, branches=True),
+    Fit(
+        "fair-oct",
+        "FairOCTClassifier",
+        _solved(FairOCTClassifier, max_depth=2, complexity=0.02, fairness_weight=0.1),
+        _protected,
+        fair_measure,
+        branches=True,
+    ),
+    Fit("oct", "OCTClassifier", _solved(OCTClassifier, max_depth=2, complexity=0.02), _classes, oct_measure),
+    Fit(
+        "oct-mip",
+        "OCTClassifier",
+        _solved(OCTClassifier, max_depth=2, min_samples_leaf=2, complexity=0.05, method="mip"),
+        _nine_rows,
+        oct_measure,
         branches=True,
     ),
     Fit(

@@ -105,6 +105,20 @@ def oct_h_objective(tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray,
     return float(wrong / (weight.sum() - majority) + complexity * np.count_nonzero(tree.weights[tree.left >= 0]))
 
 
+def fair_objective(
+    tree: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, complexity: float, fairness: float, protected: Any
+) -> float:
+    """Share of misclassified weight, a price a split, and a price for shares of predictions that differ by group."""
+    label = tree.labels[reached_leaves(tree, X)]
+    value = weight @ (label != y) / weight.sum() + complexity * np.count_nonzero(tree.left >= 0)
+    for k in range(tree.values.shape[1]) if fairness else ():
+        of_all = weight @ (label == k) / weight.sum()
+        for g in set(np.asarray(protected)[weight > 0].tolist()):
+            here = weight * (np.asarray(protected) == g)
+            value += fairness * abs(here @ (label == k) / here.sum() - of_all)
+    return float(value)
+
+
 def split_price(tree: Any, X: np.ndarray) -> float:
     """Sum over splits of the 1-norm over the 2-norm of the normal, for features scaled to [0, 1]."""
     normals = tree.weights[tree.left >= 0] * np.ptp(X, axis=0)

@@ -20,6 +20,8 @@ from tests.clock import within
 from tests.contracts import measures
 from tests.contracts.covering import Row, covering, meetings
 from tests.contracts.estimators import (
+    binoct_measure,
+    fair_measure,
     lap_svm_measure,
     laptao_measure,
     limits,
@@ -34,7 +36,9 @@ from tests.contracts.estimators import (
     weights,
 )
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     OCTHClassifier,
@@ -264,6 +268,26 @@ def test_oct_h(row):
     check_proof(model)
     check_probabilities(model, data)
     assert model.objective_ == pytest.approx(oct_h_measure(model, without_weightless_rows(data)), rel=1e-9, abs=1e-9)
+
+
+@crossed(WITHOUT_TOTALS | {"limit": [0.05, 0.3]})
+def test_binoct(row):
+    data = supervised(table(row))
+    model = fitted(BinOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0), data)
+    check_proof(model)
+    check_probabilities(model, data)
+    assert model.objective_ == pytest.approx(binoct_measure(model, data), rel=1e-9, abs=1e-9)
+
+
+@crossed(WITHOUT_TOTALS | {"limit": [0.05, 0.3], "price": [0.0, 0.1], "protected": [1, 3]})
+def test_fair_oct(row):
+    data = supervised(table(row))
+    data["protected"] = np.arange(len(data["y"])) % row["protected"]
+    prices = {"complexity": 0.01, "fairness_weight": row["price"]}
+    model = fitted(FairOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0, **prices), data)
+    check_proof(model)
+    check_probabilities(model, data)
+    assert model.objective_ == pytest.approx(fair_measure(model, data), rel=1e-9, abs=1e-9)
 
 
 @crossed(WITHOUT_TOTALS | {"limit": [0.05, 10.0], "stretch": [0.0, 0.25]})

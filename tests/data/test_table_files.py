@@ -168,7 +168,7 @@ def test_numbers_are_those_of_python(tmp_path, text):
 
 
 def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("treewright.data._table_files._LOOK", 3)
+    monkeypatch.setattr("treewright.data._table_files.LOOK", 3)
     rows = [f"{i},{i},{i},{i},007" for i in range(9)]
     rows[7] = "x,NA, 7 ,9007199254740993,8"
     table = read_table(write(tmp_path / "a.csv", "text,gap,blank,large,id\n" + "\n".join(rows)), text=["id"])
@@ -186,7 +186,7 @@ def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch
 
 
 def test_the_first_look_can_end_the_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr("treewright.data._table_files._LOOK", 2)
+    monkeypatch.setattr("treewright.data._table_files.LOOK", 2)
     seen = []
 
     def look(first):

@@ -10,7 +10,9 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
@@ -55,6 +57,8 @@ CLASSIFIERS = [
     LapSVMClassifier(),
     LapTAOClassifier(max_depth=2),
     OCTHClassifier(max_depth=1),
+    BinOCTClassifier(max_depth=1),
+    FairOCTClassifier(max_depth=1),
     S2OCTClassifier(max_depth=1, time_limit=2),
     SSCTClassifier(),
     TAOClassifier(max_depth=2),

@@ -44,7 +44,7 @@ def recomputed(model, X, y, totals, weight=None, penalty=1.0):
 def fit(X, y, totals, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        settings = {"time_limit": 0.4, "random_state": 0, "max_split_features": None} | parameters
+        settings = {"time_limit": 0.2, "random_state": 0, "max_split_features": None} | parameters
         return S2OCTClassifier(**settings).fit(X, y, totals=totals, allow_new_classes=True)
 
 
@@ -67,20 +67,20 @@ def test_a_second_chance_stays_in_the_tree():
     assert model.predict(X).tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("size", [None, "auto", 1])
 @pytest.mark.parametrize("part", range(5))
 def test_the_objective_is_that_of_the_tree(part, size):
     """A hundred instances; most get no time to search, and their trees are far from optimal."""
     for seed in range(20 * part, 20 * part + 20):
         X, y, totals = tiny(seed)
-        limit = 0.01 if seed >= 20 or (size == 1 and seed >= 10) else 0.4
+        limit = 0.01 if seed >= 20 or (size == 1 and seed >= 10) else 0.15
         model = fit(X, y, totals, max_depth=1 + seed % 2, time_limit=limit, max_split_features=size)
         assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7), seed
         assert model.bound_ <= model.objective_
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("margin", ["reached", "paper"])
 def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
     for seed in (1, 2, 3, 4, 6, 7):
@@ -89,6 +89,7 @@ def test_the_objective_is_that_of_the_tree_with_margins_of_one(margin):
         assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7), seed
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("size", [None, "auto"])
 def test_of_a_committee_and_of_a_fit_without_time(size):
     X, y, totals = tiny(8)

@@ -42,7 +42,7 @@ def counted(truth, y, among=True):
     return {int(k): int(np.sum((y < 0) & (truth == k) & among)) for k in np.unique(truth)}
 
 
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 
 def fit(X, y, totals=None, groups=None, weight=None, new=False, **parameters):
@@ -105,7 +105,8 @@ def test_an_objective_of_zero_is_true(size):
         assert size is not None and (model.status_ != "optimal" or model.bound_ > 0)
 
 
-def test_trees_are_short_numbers():
+def test_trees_are_short_numbers(monkeypatch):
+    monkeypatch.setattr("treewright.training.s2oct._GRACE", 60.0)  # after the limit, on a slow machine too
     X, truth, y = survey(noise=0.6)
     X = np.round(X, 1)
     for size in ("auto", 2):
@@ -163,8 +164,8 @@ def test_the_same_fit_twice_and_in_another_order():
     order = np.random.default_rng(1).permutation(len(y))
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     totals = counted(truth, y)
-    first, second = (fit(X, y, totals=totals, weight=weight) for _ in range(2))
-    third = fit(X[order], y[order], totals=totals, weight=weight[order])
+    first, second = (fit(X, y, totals=totals, weight=weight, time_limit=None) for _ in range(2))
+    third = fit(X[order], y[order], totals=totals, weight=weight[order], time_limit=None)
     assert first.tree_ == second.tree_ and np.array_equal(first.transduction_, second.transduction_)
     assert first.tree_ == third.tree_ and np.array_equal(first.transduction_[order], third.transduction_)
 
@@ -173,8 +174,8 @@ def test_repeated_rows_are_weights():
     X, truth, y = survey(noise=0.8, n=60)
     times = np.where(y >= 0, 1 + np.arange(60) % 3, 1)
     totals = counted(truth, y)
-    weighted = fit(X, y, totals=totals, weight=times)
-    repeated = fit(X.repeat(times, axis=0), y.repeat(times), totals=totals)
+    weighted = fit(X, y, totals=totals, weight=times, time_limit=None)
+    repeated = fit(X.repeat(times, axis=0), y.repeat(times), totals=totals, time_limit=None)
     assert np.array_equal(weighted.predict(X), repeated.predict(X))
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
 
@@ -254,12 +255,12 @@ TEACHERS = {
 def test_any_estimator_can_teach(teacher, n_classes):
     X, truth, y = survey(n=60, n_classes=n_classes, labelled=24)
     weight = np.ones(len(y))
-    model = fit(X, y, totals=counted(truth, y), teacher=teacher, weight=weight)
+    model = fit(X, y, totals=counted(truth, y), teacher=teacher, weight=weight, time_limit=None)
     assert model.teacher_.name == type(teacher).__name__
     assert np.mean(model.transduction_[y < 0] == truth[y < 0]) > 0.5  # a third by chance
     assert not hasattr(teacher, "n_features_in_")  # a clone was fitted
     if "random_state" in teacher.get_params():  # that of the model is handed on where it has none
-        again = fit(X, y, totals=counted(truth, y), teacher=clone(teacher), weight=weight)
+        again = fit(X, y, totals=counted(truth, y), teacher=clone(teacher), weight=weight, time_limit=None)
         assert model.tree_ == again.tree_
 
 
@@ -336,3 +337,39 @@ def test_what_the_teacher_was_is_said():
     assert 0.0 < record.score <= 1.0 and str(record).startswith("auto: ")
     printed = fit(X[:20], y[:20], totals={1: 2}, formulation="paper", margin_rule="paper", max_depth=1, time_limit=1)
     assert printed.teacher_ is None
+
+
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("n_estimators", [1, 3])
+@pytest.mark.parametrize("kind", ["groups", "interval", "alone", "none"])
+def test_probabilities_of_the_rows_sum_to_the_totals(kind, n_estimators):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    truth = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    area, known = np.arange(60) % 2, np.arange(60) < 24
+    y = np.where(known, truth, -1)
+    counts = {g: {k: int(np.sum((truth == k) & ~known & (area == g))) for k in range(3)} for g in (0, 1)}
+    totals, groups, slack = counts, area, 0
+    if kind == "interval":
+        totals, slack = {g: {k: (max(0, n - 2), n + 2) for k, n in asked.items()} for g, asked in counts.items()}, 2
+    if kind == "alone":
+        totals, groups = {k: counts[0][k] + counts[1][k] for k in range(3)}, None
+    given = {} if kind == "none" else {"totals": totals, "groups": groups}
+    model = S2OCTClassifier(max_depth=2, n_estimators=n_estimators, time_limit=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, **given)
+    shares = model.transduction_proba_
+    assert np.array_equal(shares[known], np.eye(3)[truth[known]])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+    if kind == "none":
+        plain = np.maximum(model.predict_proba(X[~known]), 1e-6)
+        np.testing.assert_allclose(shares[~known], plain / plain.sum(axis=1, keepdims=True), atol=1e-12)
+        return
+    for g in (0, 1):
+        inside = ~known & ((area == g) | (kind == "alone"))
+        for k in range(3):
+            asked = counts[g][k] if kind != "alone" else totals[k]
+            assert abs(shares[inside, k].sum() - asked) <= slack + 1e-6
+    new = {"totals": totals, "groups": None if groups is None else groups[~known]}
+    np.testing.assert_allclose(shares[~known], model.transduce(X[~known], **new, return_proba=True)[1], atol=1e-9)

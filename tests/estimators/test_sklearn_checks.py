@@ -14,10 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
+    OCTClassifier,
     OCTHClassifier,
     OCTSVMClassifier,
     RESVMClassifier,
@@ -78,10 +81,13 @@ def with_checks(*first, again=()):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @with_checks(
     OCTHClassifier(2, time_limit=1),
+    BinOCTClassifier(2, time_limit=1),
+    FairOCTClassifier(2, time_limit=1),
     S2OCTClassifier(time_limit=1),
     SVM1ODTClassifier(time_limit=1),
     OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
     RESVMClassifier(time_limit=1, gap=0.9),
+    OCTClassifier(),
     again=[
         OCTSVMClassifier(0, n_estimators=5, time_limit=1, gap=0.9),
         OCTHClassifier(2, time_limit=1, solver="scip"),

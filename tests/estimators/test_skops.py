@@ -45,9 +45,11 @@ def read_back(model):
 MODELS = {
     "totals": TotalsClassifier(LogisticRegression(), random_state=0),
     "totals auto": TotalsClassifier(random_state=0),
-    "totals forest": TotalsClassifier(RandomForestClassifier(10), random_state=0),
-    "c2rf": C2RFClassifier(ExtraTreesClassifier(20), random_state=0),
-    "c2rf without threshold": C2RFClassifier(paper_forest(0), class_prices=False, random_state=0, time_limit=5),
+    "totals forest": TotalsClassifier(RandomForestClassifier(3), random_state=0),
+    "c2rf": C2RFClassifier(ExtraTreesClassifier(5), random_state=0),
+    "c2rf without threshold": C2RFClassifier(
+        paper_forest(0).set_params(n_estimators=6), class_prices=False, random_state=0, time_limit=1
+    ),
 }
 GROUPS = {
     "none": None,
@@ -61,6 +63,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS.keys())
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
@@ -87,6 +90,7 @@ def test_models_with_prices_are_read_back(model, groups):
         assert np.array_equal(again.predict_proba(new, groups=some), model.predict_proba(new, groups=some))
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("estimator", [LogisticRegression(), "auto"], ids=["given", "auto"])
 def test_a_class_without_labels_is_read_back(estimator):
     y = np.where(KNOWN & (TRUTH < 2), TRUTH, -1)

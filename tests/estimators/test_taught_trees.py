@@ -18,8 +18,11 @@ from treewright.data import Sample
 from treewright.exceptions import InvalidInputError
 from treewright.search.laptao.rounds import GraphTask
 from treewright.search.laptao.soft import SOFT_WEIGHTS, left_out_losses
+from treewright.training import taught
 from treewright.training.taught import imagined_points
 from treewright.training.teaching import GivenTeaching
+
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 BOTH = (TAOClassifier, LapTAOClassifier)
 QUICK = {"max_depth": 2, "random_state": 0}
@@ -313,6 +316,14 @@ def test_imagined_points_lie_between_neighbours():
     there = numbers[~np.isnan(numbers)]
     assert there.min() >= 0 and there.max() <= 11
     np.testing.assert_array_equal(imagined, imagined_points(points, None, seed=0))
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_large_tables_need_no_imagined_points(kind, iris, monkeypatch):
+    monkeypatch.setattr(taught, "_ENOUGH_ROWS", 0)
+    X, y, known, given = iris
+    model = kind(teacher="auto", **QUICK).fit(X, given)
+    assert np.mean(model.predict(X)[~known] == y[~known]) > 0.8
 
 
 def test_who_was_given_is_asked_for_no_others():

@@ -179,6 +179,7 @@ def test_the_default_is_a_teacher_that_totals_improve():
 # ---------------------------------------------------------------------- ties
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize(
     "estimator", ["auto", DecisionTreeClassifier(max_depth=2), DummyClassifier(), LogisticRegression()]
 )

@@ -16,7 +16,10 @@ import treewright as tw
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 ESTIMATORS = [getattr(tw, name) for name in tw.__all__ if name.endswith(("Classifier", "Regressor"))]
 FITS = [
+    tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
+    tw.BinOCTClassifier(max_depth=1),
+    tw.FairOCTClassifier(max_depth=1),
     tw.S2OCTClassifier(max_depth=1, time_limit=5),
     tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
@@ -60,7 +63,7 @@ def test_the_page_lists_each_parameter_once():
 
 
 def test_the_page_lists_each_fitted_attribute_once():
-    found = {"feature_names_in_", "feature_importances_"}
+    found = {"feature_names_in_", "feature_importances_", "discrimination_"}
     for model in FITS:
         found |= {name for name in dir(fit_of(model)) if name.endswith("_") and name[0] != "_" and hasattr(model, name)}
     names = listed("Fitted attributes")

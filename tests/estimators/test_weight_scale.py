@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.ensemble import AdaBoostClassifier
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
@@ -150,11 +150,11 @@ def noise(seed, n=14):
 
 
 def s2oct(points, y, weight=None, size=None):
-    model = S2OCTClassifier(1, max_split_features=size, prefer="first", random_state=0, time_limit=3)
+    model = S2OCTClassifier(1, max_split_features=size, prefer="first", random_state=0, time_limit=60)
     return model.fit(points, y, sample_weight=weight, totals={1: 2})
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct(seed, weights):
@@ -172,7 +172,7 @@ def test_s2oct(seed, weights):
         assert np.array_equal(other.transduction_, model.transduction_)
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct_taught(weights):
     points, y = noise(2, n=40)
@@ -186,7 +186,7 @@ def test_s2oct_taught(weights):
         assert np.array_equal(other.transduction_, model.transduction_)
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
     points, y = noise(0, n=40)
     times = np.where(y >= 0, 1 + np.arange(40) % 3, 1)
@@ -197,7 +197,7 @@ def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
     assert np.array_equal(weighted.predict(points), repeated.predict(points))
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 def test_s2oct_on_repeated_rows_and_whole_weights():
     points, y = noise(0)
     times = np.where(y >= 0, 1 + np.arange(14) % 3, 1)
@@ -206,6 +206,7 @@ def test_s2oct_on_repeated_rows_and_whole_weights():
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-4)
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("factor", [2.0**-36, 2.0**27])
 def test_others(factor):  # powers of two: forests of scikit-learn feel the last digit
     points, y = noise(1, n=60)
@@ -216,7 +217,7 @@ def test_others(factor):  # powers of two: forests of scikit-learn feel the last
         for model, labels, given in (
             (OCTHClassifier(1, random_state=0, time_limit=20), np.abs(y), {}),
             (TotalsClassifier(random_state=0), partly, {"totals": {1: 11}}),
-            (C2RFClassifier(random_state=0), partly, {"totals": {1: 11}}),
+            (C2RFClassifier(RandomForestClassifier(20), random_state=0), partly, {"totals": {1: 11}}),
             (SSCTClassifier(random_state=0), partly, {}),
             (LapSVMClassifier(random_state=0), partly, {}),
         ):

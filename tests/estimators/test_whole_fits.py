@@ -9,7 +9,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
     LapTAORegressor,
@@ -30,6 +32,8 @@ NOISE = rng.integers(0, 2, 60)
 
 CASES = {
     "oct-h": (OCTHClassifier(time_limit=NO_TIME), {}),
+    "binoct": (BinOCTClassifier(time_limit=NO_TIME), {}),
+    "fair-oct": (FairOCTClassifier(time_limit=NO_TIME, fairness_weight=0.1), {"protected": NOISE}),
     "s2oct": (S2OCTClassifier(time_limit=NO_TIME), {"totals": 20}),
     "committee": (S2OCTClassifier(n_estimators=3, time_limit=NO_TIME), {}),
     "c2rf": (C2RFClassifier(paper_forest(0), class_prices=False, time_limit=NO_TIME), {"totals": 17}),
@@ -46,8 +50,11 @@ CASES = {
 """Estimators whose fits end with a warning, or whose wrapped estimators warn."""
 
 
+TREES = (BinOCTClassifier, FairOCTClassifier, OCTHClassifier, TAOClassifier, TAORegressor)
+
+
 def targets(model, names, numbers=NOISE):
-    supervised = isinstance(model, OCTHClassifier | TAOClassifier | TAORegressor)
+    supervised = isinstance(model, TREES)
     known = np.arange(60) < (60 if supervised else 30)
     if not is_classifier(model):
         return np.where(known, X[:, 0] + numbers + len(names[0]), np.nan)

@@ -135,7 +135,7 @@ def test_refitting_what_changed_is_refitting_all():
 def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):
     X, Y, weight = table()
     X = X.astype(np.float32).astype(float)
-    start = random_tree(form(X), 4, np.random.default_rng(0), most)
+    start = random_tree(form(X), 3, np.random.default_rng(0), most)
     objectives = []
     for passes in range(4):
         leaves = LinearLeaves(form(X), Y, weight, ridge)

@@ -123,7 +123,7 @@ def test_no_step_makes_a_tree_dearer_or_its_normals_too_long(norm):
 def test_the_search_finds_the_optima_of_tiny_data(seed, given):
     model = bounded(6, 1, seed, 1, c3=0.2, **given)
     best = Incumbent(model, floor=0.0)
-    search_octsvm(best, model, [], Budget(20.0), seed=seed, patience=100)
+    search_octsvm(best, model, [], Budget(), seed=seed, patience=100)
     optimum = best_octsvm(model)
     assert best.objective >= optimum - 1e-6
     assert best.objective <= optimum + 1e-4 * max(1.0, optimum)
@@ -133,7 +133,7 @@ def test_the_search_of_a_machine_finds_the_optimum():
     X, y, weight = points(8, 2, 3)
     model = RESVM(X, y, weight, c1=2.0, c2=1.5)
     best = Incumbent(model, floor=0.0)
-    search_octsvm(best, model, [], Budget(20.0), patience=30)
+    search_octsvm(best, model, [], Budget(), patience=30)
     assert best.objective == pytest.approx(best_octsvm(model), rel=1e-4)
 
 
@@ -143,7 +143,7 @@ def test_a_start_is_never_made_worse_and_the_seed_decides():
     found = []
     for _ in range(2):
         best = Incumbent(model, floor=0.0)
-        search_octsvm(best, model, [start], Budget(30.0), seed=4, patience=2)
+        search_octsvm(best, model, [start], Budget(), seed=4, patience=2)
         assert best.objective <= model.objective(start) + 1e-9
         assert best.objective == pytest.approx(model.objective(best.solution))
         found.append(best.objective)
@@ -162,7 +162,7 @@ def test_more_points_than_are_looked_at(monkeypatch):
     monkeypatch.setattr("treewright.search.octsvm.attempts._MANY", 100)
     model = bounded(300, 2, 0, 1)
     best = Incumbent(model, floor=0.0)
-    search_octsvm(best, model, [], Budget(20.0), patience=1)
+    search_octsvm(best, model, [], Budget(), patience=1)
     assert best.objective < 0.8 * model.leaf_objective
 
 

@@ -155,3 +155,21 @@ def test_margins_that_contradict_one_another_are_missed_by_as_little_as_can_be()
     found = cell_counts(np.zeros((4, 2)), np.arange(4), margins)
     assert found.missed == 2  # one row too few of a class, and one too many of the other
     assert found.counts.sum() == 4
+
+
+def test_sums_that_rounding_keeps_from_the_totals_end_the_search(monkeypatch):
+    """Sums of many rows are rounded; where they cannot come nearer, sweeps end and do not use up their number."""
+    rng, asked = np.random.default_rng(0), []
+    scores = rng.normal(size=(400, 3))
+    low = np.array([[100, 250, 50]])
+    unsettled = shift._unsettled
+
+    def counted(*given):
+        asked.append(unsettled(*given))
+        return max(asked[-1], 1e-10)  # as if rounded
+
+    monkeypatch.setattr(shift, "_unsettled", counted)
+    monkeypatch.setattr(shift, "_enough", lambda n_rows: 1e-11)
+    (found,) = shift.rake(scores, [shift.Margin(np.zeros(400, dtype=int), low, low)])
+    assert len(asked) < 10
+    assert np.abs(shift.shifted(scores, found[0]).sum(axis=0) - low[0]).max() < 1e-6

@@ -123,14 +123,14 @@ CASES = [
 
 @pytest.mark.parametrize(("most", "task", "init", "kind"), CASES)
 def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
-    X, Y, y, weight = table()
+    X, Y, y, weight = table(160)
     points = X if kind == "dense" else sparse.csr_array(X)
     targets = {"y": y} if task == "classes" else {"Y": Y}
     if init == "cart":
         column = y[:, None].astype(float) if task == "classes" else Y
-        start = cart_start(points, column, weight, 4, task == "classes", 0, Budget())
+        start = cart_start(points, column, weight, 3, task == "classes", 0, Budget())
     else:
-        start = random_tree(points, 4, np.random.default_rng(0), most)
+        start = random_tree(points, 3, np.random.default_rng(0), most)
     objectives = []
     for passes in range(5):
         leaves = ClassLeaves(y, weight, 3) if task == "classes" else MeanLeaves(Y, weight)
@@ -145,7 +145,7 @@ def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
 
 @pytest.mark.parametrize("most", [None, 1, 2, 3])
 def test_sparse_points_give_the_tree_of_dense_ones(most):
-    X, Y, _, weight = table()
+    X, Y, _, weight = table(160)
     start = random_tree(X, 3, np.random.default_rng(1), most)
     dense = alternate_nodes(start, X, MeanLeaves(Y, weight), 0.5, max_split_features=most)
     thin = alternate_nodes(start, sparse.csr_array(X), MeanLeaves(Y, weight), 0.5, max_split_features=most)

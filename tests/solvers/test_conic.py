@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
+from tests.clock import within
 
 from treewright.exceptions import PackageNotInstalledError
 from treewright.program import Program, ProgramBuilder, check
@@ -133,9 +133,8 @@ def test_the_time_limit_is_kept_and_the_start_not_lost() -> None:
     start = np.zeros(program.n_columns)
     start[60:72] = -program.row_lower
     start[72] = np.linalg.norm(start[60:72])
-    began = time.perf_counter()
-    result = get_solver("highs").solve(program, start=start, time_limit=1.0)
-    assert time.perf_counter() - began < 8
+    with within(8):
+        result = get_solver("highs").solve(program, start=start, time_limit=1.0)
     assert result.status is Status.TIME_LIMIT
     assert result.objective <= start[72] + 1e-9
     assert check(program, result.x).feasible(1e-5)

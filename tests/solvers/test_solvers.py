@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from known_problems import CONIC, LINEAR, big_lp, hard_knapsack, knapsack, long_relaxation, market_split
 from scipy import sparse
+from tests.clock import within
 
 from treewright.exceptions import InvalidInputError, UnsupportedProgramError
 from treewright.program import Program, ProgramBuilder, check
@@ -162,11 +163,11 @@ class TestLimits:
     def test_time_limit(self, solver: Solver) -> None:
         program, _ = market_split()
         began = time.perf_counter()
-        result = solver.solve(program, time_limit=0.5)
-        assert time.perf_counter() - began < 5
+        with within(5):
+            result = solver.solve(program, time_limit=0.5)
+        assert 0.3 < result.seconds <= time.perf_counter() - began
         assert result.status is Status.TIME_LIMIT
         assert result.bound <= result.objective
-        assert 0.3 < result.seconds < 5
         assert result.gap > 1e-4
 
     def test_time_limit_without_solution(self, solver: Solver) -> None:
@@ -185,8 +186,8 @@ class TestStop:
     def test_flag(self, solver: Solver) -> None:
         program, _ = market_split()
         began = time.perf_counter()
-        result = solver.solve(program, time_limit=30, stop=lambda: time.perf_counter() - began > 0.4)
-        assert time.perf_counter() - began < 5
+        with within(5):
+            result = solver.solve(program, time_limit=30, stop=lambda: time.perf_counter() - began > 0.4)
         assert result.status is Status.INTERRUPTED
         assert result.x is not None
         assert check(program, result.x).feasible(1e-5)
@@ -198,9 +199,9 @@ class TestStop:
 
     def test_linear_program(self, solver: Solver) -> None:
         began = time.perf_counter()
-        result = solver.solve(big_lp(), time_limit=60, stop=lambda: time.perf_counter() - began > 0.1)
+        with within(10):
+            result = solver.solve(big_lp(), time_limit=60, stop=lambda: time.perf_counter() - began > 0.1)
         assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
-        assert time.perf_counter() - began < 10
 
     @pytest.mark.parametrize("name", ["highs", "scip"])
     def test_deaf_native_code_is_left_behind(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,26 +220,24 @@ class TestStop:
 
     def test_signals_reach_the_main_thread(self, solver: Solver) -> None:
         program, _ = market_split()
-        asked: list[float] = []
-        before = signal.signal(signal.SIGINT, lambda *_: asked.append(time.perf_counter()))
+        asked: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda *_: asked.append(1))
         killer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         try:
             killer.start()
-            result = solver.solve(program, time_limit=30, stop=lambda: bool(asked))
+            with within(5):
+                result = solver.solve(program, time_limit=30, stop=lambda: bool(asked))
         finally:
             killer.join()
             signal.signal(signal.SIGINT, before)
         assert result.status is Status.INTERRUPTED
-        assert time.perf_counter() - asked[0] < 5
 
     def test_keyboard_interrupt_without_a_handler(self, solver: Solver) -> None:
         program, _ = market_split()
         killer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         killer.start()
-        began = time.perf_counter()
-        with pytest.raises(KeyboardInterrupt):
+        with within(5), pytest.raises(KeyboardInterrupt):
             solver.solve(program, time_limit=30)
-        assert time.perf_counter() - began < 5
 
 
 class TestProgress:
@@ -276,10 +275,8 @@ class TestProgress:
         def fail_at_once() -> None:
             raise LookupError("from the callback")
 
-        began = time.perf_counter()
-        with pytest.raises(LookupError, match="from the callback"):
+        with within(5), pytest.raises(LookupError, match="from the callback"):
             solver.solve(program, time_limit=30, **{where: fail_at_once if where == "suggest" else fail})
-        assert time.perf_counter() - began < 5
         assert solver.solve(knapsack().program).status is Status.OPTIMAL
 
 

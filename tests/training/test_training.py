@@ -14,10 +14,13 @@ from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.graph import GraphSettings
 from treewright.solvers import get_solver
+from treewright.training.binoct import BinOCTSettings
 from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.conduct import Conduct
+from treewright.training.fair import FairOCTSettings
 from treewright.training.lap_svm import LapSVMSettings, train_lap_svm
 from treewright.training.laptao import LapTAOSettings, train_laptao
+from treewright.training.oct import OCTSettings, train_oct
 from treewright.training.oct_h import OCTHSettings, train_oct_h
 from treewright.training.optimize import Solving
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
@@ -47,6 +50,12 @@ def problem(y=FEW, **more):
     return make_problem(X, y, supervised=np.all(y >= 0), **more)
 
 
+def test_oct():
+    found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), solving(), Budget(20))
+    model = tw.OCTClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
+    assert found.tree == model.tree_ and found.record.objective == model.objective_
+
+
 def test_oct_h():
     found = train_oct_h(problem(TRUTH), OCTHSettings(max_depth=1), solving(), Budget(20))
     model = tw.OCTHClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
@@ -54,6 +63,7 @@ def test_oct_h():
     assert found.record.status == "optimal" and found.record.trace.dtype.names == ("seconds", "objective", "bound")
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("size", [None, "auto"])
 def test_s2oct_and_its_committee(size):
     settings = S2OCTSettings(max_depth=2, max_split_features=size, n_estimators=3)
@@ -128,7 +138,10 @@ def test_ssct():
 
 
 SETTINGS = {
+    OCTSettings: tw.OCTClassifier,
     OCTHSettings: tw.OCTHClassifier,
+    BinOCTSettings: tw.BinOCTClassifier,
+    FairOCTSettings: tw.FairOCTClassifier,
     S2OCTSettings: tw.S2OCTClassifier,
     C2RFSettings: tw.C2RFClassifier,
     TAOSettings: tw.TAORegressor,
@@ -150,7 +163,10 @@ def test_settings_are_parameters_with_the_same_defaults(kind, estimator):
 
 
 MODELS = [
+    tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
+    tw.BinOCTClassifier(max_depth=1),
+    tw.FairOCTClassifier(max_depth=1),
     tw.S2OCTClassifier(max_depth=1, time_limit=5),
     tw.C2RFClassifier(time_limit=5),
     tw.TotalsClassifier(LogisticRegression()),
@@ -179,7 +195,8 @@ def test_attributes_are_those_of_the_record(model):
     assert model.trace_.dtype.names[0] == "seconds"
     for name in ("objective", "bound", "gap"):
         assert getattr(model, f"{name}_", None) == getattr(record, name)
-    solved = isinstance(model, tw.OCTHClassifier | tw.S2OCTClassifier | tw.C2RFClassifier)
+    exact = tw.OCTClassifier | tw.BinOCTClassifier | tw.FairOCTClassifier | tw.OCTHClassifier
+    solved = isinstance(model, exact | tw.S2OCTClassifier | tw.C2RFClassifier)
     assert solved == (record.bound is not None) == (record.gap_asked is not None)
     if "objective" in model.trace_.dtype.names and solved:
         assert model.trace_["objective"][-1] == record.objective

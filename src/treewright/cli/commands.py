@@ -12,19 +12,22 @@ from typing import Any
 import numpy as np
 
 from treewright.cli.console import Console, finite
-from treewright.cli.files import TableModel, check_outputs, write_text
+from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
-from treewright.cli.reading import FitRows, read_rows, takes_unlabelled
+from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches, write_table
 from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
-from treewright.report.text import SEEN, STATUS_WORDS, fit_report, parameter_words, proof_words, text_table
+from treewright.report import STATUS_WORDS, fit_facts
+from treewright.report.text import text_table
+from treewright.report.words import SEEN, parameter_words, proof_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -34,17 +37,18 @@ __all__ = ["COMMANDS"]
 def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
-    rows = read_rows(args)
-    labels = isinstance(rows.estimator, TotalsClassifier)
-    if args.out is None:
-        args.out = "model.zip" if labels else "model.json"
-        _check_files(args, args.out)
-    return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
+    with opened_rows(args) as rows:
+        labels = isinstance(rows.estimator, PricedModel)
+        if args.out is None:
+            args.out = "model.zip" if labels else "model.json"
+            _check_files(args, args.out)
+        return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
 
 
 def _check_files(args: argparse.Namespace, out: str) -> None:
     """Refuse files that could not be written."""
-    outputs = {"--out": out, "--predictions": args.predictions, "--report": args.report, "--suspects": args.suspects}
+    reports = {f"--report ({kind})": path for kind, path in report_paths(args.report).items()}
+    outputs = {"--out": out, "--predictions": args.predictions, **reports, "--suspects": args.suspects}
     check_outputs(outputs, args.data)
     for path in (args.predictions, args.suspects):
         if path is not None:
@@ -66,7 +70,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
     if args.predictions is not None:
-        shares = fitted_shares(estimator, X, known, rows.more.get("groups"))
+        shares = fitted_shares(estimator)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
@@ -74,15 +78,24 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
         write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
         console.written["suspects"] = args.suspects
     name = args.model or "oct-h"
-    if args.report is not None:
-        title = f"{name} fitted to {os.path.basename(args.data)}"
-        leaves = None if model.several_trees else estimator.apply(X)
-        write_text(args.report, fit_report(estimator, y, predicted, title=title, target=args.target, leaves=leaves))
-        console.written["report"] = args.report
+    if args.report:
+        facts = fit_facts(
+            estimator,
+            y,
+            predicted,
+            title=f"{name} fitted to {os.path.basename(args.data)}",
+            target=args.target,
+            groups=rows.more.get("groups"),
+            leaves=None if model.several_trees else estimator.apply(X),
+            words=model.words,
+            group_name=args.groups or "",
+            model_file=args.out,
+        )
+        console.written |= write_reports(args.report, facts)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
-    lines = [estimator.export_text(), "", *_status_lines(estimator)]
+    lines = [str(model.rules), "", *_status_lines(estimator)]
     lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label). {SEEN}")
     if hasattr(estimator, "relabeled_"):
         hint = "" if args.suspects is not None else " (--suspects FILE writes which)"
@@ -158,7 +171,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
     model = TableModel.read(args.model)
     estimator = model.estimator
     names = model.feature_names
-    rules = [] if model.tree_model is None else [model.tree_model.export_text(), ""]
+    rules = [] if model.rules is None else [model.rules, ""]
     if model.tree_model is not None and model.tree_model is not estimator:
         rules.insert(0, "tree that explains the labels:")
     lines = [
@@ -252,6 +265,6 @@ def _model_document(model: TableModel) -> dict[str, Any]:
             for name in ("objective", "bound", "gap")
         },
         "seconds": record.seconds,
-        "rules": None if model.tree_model is None else model.tree_model.export_text(),
+        "rules": model.rules,
         "totals": getattr(estimator, "totals_", []),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ import numpy as np
 from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
+from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.estimators.s2oct import S2OCTClassifier
-from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.files import is_special, replacing
+from treewright.report import Facts, facts_html, facts_text
 from treewright.tree.json_files import read_json, write_json
+from treewright.tree.words import FeatureWords
 
-__all__ = ["TableModel", "check_outputs", "write_text"]
+__all__ = ["TableModel", "check_outputs", "report_paths", "write_reports"]
 
 _BATCH_ROWS, _BATCH_CELLS = 200_000, 10_000_000
 """Most rows, and most cells of features, that are predicted at once."""
@@ -80,7 +83,7 @@ class TableModel:
 
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
-        labeller = isinstance(self.estimator, TotalsClassifier)
+        labeller = isinstance(self.estimator, PricedModel)
         document = {} if labeller else model_to_dict(self.estimator)
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
@@ -93,7 +96,17 @@ class TableModel:
     @property
     def tree_model(self) -> Any:
         """The estimator that is a tree: that which explains, or the model itself; None if there is none."""
-        return self.explaining if isinstance(self.estimator, TotalsClassifier) else self.estimator
+        return self.explaining if isinstance(self.estimator, PricedModel) else self.estimator
+
+    @property
+    def words(self) -> dict[int, FeatureWords]:
+        """Words for features that are flags or dates, as far as they are known."""
+        return {} if self.encoder is None else feature_words(self.encoder)
+
+    @property
+    def rules(self) -> str | None:
+        """The tree as text, if there is one."""
+        return None if self.tree_model is None else str(self.tree_model.export_text(words=self.words))
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -134,24 +147,27 @@ class TableModel:
     def prediction_columns(
         self,
         table: Table,
-        X: AnyArray,
+        X: Any,
         predicted: AnyArray | None = None,
         shares: AnyArray | None = None,
         carried: str | None = None,
+        leaves: AnyArray | None = None,
     ) -> dict[str, Any]:
         """Return predictions as columns: row, a column that is carried, the target as given, prediction, shares, leaf.
 
-        `predicted` and `shares` take the place of what the estimator predicts for each row.
+        `predicted`, `shares` and `leaves` take the place of what the estimator says of each row.
         """
         estimator = self.estimator
+        if shares is None and predicted is None and isinstance(estimator, PricedModel) and estimator.totals_:
+            predicted, shares = estimator.transduce(X, return_proba=True)  # scores each row once
         shares = estimator.predict_proba(X) if shares is None else shares
-        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + len(X))}
+        columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + table.n_rows)}
         made = {
             "prediction": estimator.predict(X) if predicted is None else predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
         if self.tree_model is not None and not self.several_trees:
-            made["leaf"] = self.tree_model.apply(X)
+            made["leaf"] = self.tree_model.apply(X) if leaves is None else leaves
         for given in dict.fromkeys((carried, self.target)):
             if given is not None and given in table.columns:
                 name = given
@@ -179,7 +195,7 @@ class TableModel:
             yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
 
 
-def _explaining(labeller: TotalsClassifier, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
+def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
     """The tree beside a labeller."""
     if document.get("tree") is None:
         return None
@@ -191,10 +207,33 @@ def _explaining(labeller: TotalsClassifier, document: dict[str, Any], path: str)
     return tree
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a text file in UTF-8, entirely or not at all."""
-    with replacing(path) as file:
-        file.write(text.encode("utf-8"))
+def report_paths(paths: Sequence[str]) -> dict[str, str]:
+    """Reports that ``--report`` asks for, by what they are called: that with ``.html`` behind is a page.
+
+    Examples
+    --------
+    >>> report_paths(["r.txt", "r.HTML"])
+    {'report': 'r.txt', 'html_report': 'r.HTML'}
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        kind = "html_report" if Path(path).suffix.lower() in (".html", ".htm") else "report"
+        if kind in found:
+            what = "an HTML page" if kind == "html_report" else "plain text"
+            raise InvalidInputError(
+                f"--report {path}: {found[kind]} is {what} already; one of each kind can be asked for"
+            )
+        found[kind] = path
+    return found
+
+
+def write_reports(paths: Sequence[str], facts: Facts) -> dict[str, str]:
+    """Write reports in UTF-8, each entirely or not at all, and return their paths by what they are called."""
+    asked = report_paths(paths)
+    for kind, path in asked.items():
+        with replacing(path) as file:
+            file.write((facts_html if kind == "html_report" else facts_text)(facts).encode("utf-8"))
+    return asked
 
 
 def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:

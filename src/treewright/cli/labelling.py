@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treewright.budget import Budget
 from treewright.cli.console import Console, finite
-from treewright.cli.files import TableModel, write_text
+from treewright.cli.files import TableModel, write_reports
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows
+from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
 from treewright.data._checks import AnyArray
-from treewright.data.table import write_table
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
+from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
-from treewright.report.labels import Explanation, accuracy_words, labels_report, totals_words
+from treewright.report import Explanation, labels_facts
 from treewright.report.text import totals_table
+from treewright.report.words import accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
@@ -29,16 +32,20 @@ _FOLDS, _FEWEST_FOLDS = 10, 3
 """Parts in which labels are left out; fewer where time is short, but never none."""
 _SCORED = 20_000
 """Unlabelled rows that fits without some of the labels are given."""
+_LEFT_OUT = 2000
+"""Labels that are left out; of twice as many, parts until these are reached, which says enough."""
+_LEAST_TREE, _TREE_SHARE = 5.0, 0.25
+"""Seconds of the tree of a register that comes in parts: at least so many, else this share of those of the labels."""
 
 
 def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     """Label the rows, write what was asked for, and say what was reached."""
     budget = Budget(_TIME_LIMIT if args.time_limit is None else args.time_limit)
-    labeller, X, known = rows.estimator, rows.X, rows.known
-    labeller.fit(X, rows.y, **rows.more)
-    labels = labeller.transduction_
-    estimate, why = _estimate(rows, budget)
-    _explain(rows, labels, budget)
+    labeller, known = rows.estimator, rows.known
+    found = labelled(rows, args.n_jobs)
+    labels = found.labels()
+    estimate, why = _estimate(rows, found.learned, budget)
+    _explain(rows, found, _tree_seconds(rows, args, budget))
     for part in (labeller, rows.tree):
         if part is not None:
             part.feature_names_in_ = np.array(rows.names, dtype=object)
@@ -46,16 +53,24 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
     model.write(args.out)
     console.written["model"] = args.out
+    explanation = write_labels(rows, found, model, args)
     if args.predictions is not None:
-        columns = model.prediction_columns(rows.table, X, labels, labeller.transduction_proba_, args.id)
-        write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
-    explanation = None if rows.tree is None else Explanation.of(rows.tree, X)
-    if args.report is not None:
-        title = f"Labels of {os.path.basename(args.data)}"
-        words = {"title": title, "target": args.target, "estimate": estimate, "no_estimate": why}
-        write_text(args.report, labels_report(labeller, rows.y, labels, **words, explanation=explanation))
-        console.written["report"] = args.report
+    if args.report:
+        facts = labels_facts(
+            labeller,
+            rows.y,
+            labels,
+            title=f"Labels of {os.path.basename(args.data)}",
+            target=args.target,
+            estimate=estimate,
+            no_estimate=why,
+            explanation=explanation,
+            groups=rows.more.get("groups"),
+            group_name=args.groups or "",
+            model_file=args.out,
+        )
+        console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
         "\n".join([*_lines(labeller, labels, estimate, why, explanation, agreement), *written_lines(console)]),
@@ -87,30 +102,48 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
 _INTERRUPTED = "it was interrupted"
 
 
-def _estimate(rows: FitRows, budget: Budget) -> tuple[AccuracyEstimate | None, str]:
+def _estimate(rows: FitRows, learned: Learned, budget: Budget) -> tuple[AccuracyEstimate | None, str]:
     """How accurate the labels are likely to be, in half of the time that is left; or why that is not known."""
-    n_hidden, seconds = int(np.count_nonzero(~rows.known)), rows.estimator.solve_time_
-    if not n_hidden:
+    if rows.known.all():
         return None, "there are no rows without a label"
-    fold = seconds * (len(rows.y) - n_hidden + min(n_hidden, _SCORED)) / len(rows.y)
+    n_known = sum(label is not None for label in learned.y)
+    n_hidden = min(len(learned.y) - n_known, _SCORED)
+    fold = rows.estimator.solve_time_ * (n_known + n_hidden) / len(rows.y)
     folds = int(np.clip(budget.remaining / 2 / max(fold, 1e-3), _FEWEST_FOLDS, _FOLDS))
-    how: dict[str, Any] = rows.more | {"n_splits": folds, "max_unlabeled": _SCORED}
+    if n_known > 2 * _LEFT_OUT:
+        folds = int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS))
+    how: dict[str, Any] = learned.more | {"n_splits": folds, "max_unlabeled": _SCORED, "max_labels": _LEFT_OUT}
+    how["n_asked"] = int(np.count_nonzero(~rows.known))
     try:
-        return estimated_accuracy(rows.estimator, rows.X, rows.y, **how), ""
+        return estimated_accuracy(rows.estimator, learned.X, learned.y, **how), ""
     except InvalidInputError as error:  # too few labels to leave some out
         return None, str(error)
     except KeyboardInterrupt:  # the labels are there, and are kept
         return None, _INTERRUPTED
 
 
-def _explain(rows: FitRows, labels: AnyArray, budget: Budget) -> None:
-    """Fit the tree to the labels, in the time that is left."""
+def _tree_seconds(rows: FitRows, args: argparse.Namespace, budget: Budget) -> float:
+    """Time for the tree: what is left or, of a register that comes in parts, a part of that of the labels."""
+    if rows.large and args.time_limit is None:
+        return min(max(_LEAST_TREE, _TREE_SHARE * rows.estimator.solve_time_), _TIME_LIMIT)
+    return max(1.0, budget.remaining)
+
+
+def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
+    """Fit the tree to the labels."""
     if rows.tree is None:
         return
-    rows.tree.set_params(teacher=labels, time_limit=max(1.0, budget.remaining))
-    rows.tree.fit(rows.X, rows.y, **rows.more)
+    learned, labels = lesson_of_tree(rows, found)
+    rows.tree.set_params(teacher=labels, time_limit=seconds)
+    rows.tree.fit(learned.X, learned.y, **learned.more)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
+    n_known = int(np.count_nonzero(rows.known))
+    words = learned.words(n_known, rows.n_rows - n_known)
+    if words:
+        record = rows.tree.record_
+        rows.tree.record_ = replace(record, reason=f"{record.reason}; {words}" if record.reason else words)
+        rows.tree.reason_ = rows.tree.record_.reason
 
 
 # ---------------------------------------------------------------------- words
@@ -142,7 +175,7 @@ def totals_lines(estimator: Any) -> list[str]:
 
 def written_lines(console: Console) -> list[str]:
     """Files that were written."""
-    return [f"{what} written to {printable(path)}" for what, path in console.written.items()]
+    return [f"{what.replace('_', ' ')} written to {printable(path)}" for what, path in console.written.items()]
 
 
 def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:

@@ -146,7 +146,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--estimator",
         choices=["auto", "boosting", "extra-trees", "forest", "logistic"],
-        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out)",
+        help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out), or the "
+        "ensemble of c2rf (forest, the default, or extra-trees)",
     )
     fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     fit.add_argument(
@@ -156,6 +157,12 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "class, low, high), or .json",
     )
     fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
+    fit.add_argument(
+        "--protected",
+        metavar="COLUMN",
+        help="column with the groups that fair-oct is to treat alike (--set fairness_weight=...); no feature unless "
+        "--features names it",
+    )
     fit.add_argument(
         "--totals-of",
         default="unlabeled",
@@ -176,7 +183,10 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--features", type=_names, metavar="A,B", help="columns to use (default: all but target, weight, groups, id)"
+        "--features",
+        type=_names,
+        metavar="A,B",
+        help="columns to use (default: all but target, weight, groups, protected, id)",
     )
     chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
 
@@ -185,7 +195,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the model (default: model.json, for labels with or without a tree model.zip)"
     )
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
-    files.add_argument("--report", metavar="FILE", help="report for people, plain text")
+    files.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="report for people: .html is one page with pictures that needs nothing else, all else plain text; may be "
+        "given once for each",
+    )
     files.add_argument(
         "--suspects",
         metavar="FILE",

@@ -6,9 +6,11 @@ import argparse
 import ast
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,20 @@ from treewright.cli.files import TableModel
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, missing_mask
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import MAX_LEVELS, Surprises, Table, TableEncoder, read_table, why_text
+from treewright.data.table import MAX_LEVELS, Surprises, Table, TableEncoder, level_counts, open_table, why_text
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.registry import LABELLERS, SHORT_NAMES
 from treewright.estimators.tao import TAOClassifier
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
 
-__all__ = ["ESTIMATORS", "FitRows", "read_rows", "takes_unlabelled"]
+__all__ = ["ESTIMATORS", "FitRows", "opened_rows", "takes_unlabelled"]
 
 _OPTIONS = ("max_depth", "time_limit", "solver", "gap", "n_jobs", "random_state")
+_WHOLE_ROWS = 200_000
+"""More rows than these are labelled part by part."""
+_PART_ROWS, _PART_CELLS = 50_000, 4_000_000
+"""Most rows, and most cells of features, of a part."""
 _NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNORECASE)
 
 
@@ -43,49 +50,92 @@ class FitRows:
     """What is to explain its labels; None if it is a tree itself, or was asked for alone."""
     table: Table
     encoder: TableEncoder | MixedEncoder
-    X: AnyArray
-    names: list[str]
-    """Of the features."""
     y: AnyArray
     """Labels of all rows, None where there is none."""
     used: AnyArray
     """Whether rows take part: those without a label in semi-supervised models alone."""
     more: dict[str, Any]
-    """Weights, totals and groups, as ``fit`` takes them."""
+    """Weights, totals and groups, protected groups, as ``fit`` takes them."""
+    large: bool = False
+    """Whether rows are encoded and labelled part by part."""
+
+    @cached_property
+    def X(self) -> AnyArray:
+        """Features of all rows."""
+        return self._encoded(self.table)
 
     @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return self.encoder.feature_names
+
+    @cached_property
     def known(self) -> AnyArray:
         """Whether rows have a label."""
         return ~missing_mask(self.y)
 
+    # ------------------------------------------------------------------ a register that comes in parts
 
-def read_rows(args: argparse.Namespace) -> FitRows:
-    """Read the table of a fit; what can be refused before is refused before.
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    def parts(self) -> Iterator[AnyArray]:
+        """Features of all rows, some at a time."""
+        return (self._encoded(part) for part in self.table.batches(self.encoder.columns, self.part_rows))
+
+    def taken(self, rows: AnyArray) -> AnyArray:
+        """Features of some rows."""
+        return self._encoded(self.table.taken(rows, self.encoder.columns))
+
+    @property
+    def part_rows(self) -> int:
+        """Rows of a part."""
+        return max(1, min(_PART_ROWS, _PART_CELLS // len(self.names)))
+
+    def _encoded(self, table: Table) -> AnyArray:
+        if isinstance(self.encoder, MixedEncoder):
+            return self.encoder.transform(table)[0]
+        return self.encoder.transform(table, Surprises())[0]
+
+
+@contextmanager
+def opened_rows(args: argparse.Namespace) -> Iterator[FitRows]:
+    """Open the table of a fit; what can be refused before is refused before.
 
     Without a model named, what is fitted depends on whether there are rows without a label.
     """
     check_groups_asked(args)
     asked = _planned(args, True) if args.model is not None or args.totals is not None else None
     native = asked is not None and _takes(asked[0], "categorical_features")
-    table = read_table(
+    opened = open_table(
         args.data,
         na=args.na,
         encoding=args.encoding,
         text=[] if args.id is None else [args.id],
         look=lambda first: _check_columns(first, args, native),
     )
-    y = _labels(table, args.target)
-    estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
+    with opened as table:
+        y = _labels(table, args.target)
+        estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
+        # without prices a forest is weighted by the votes of all rows at once
+        priced = isinstance(estimator, PricedModel) and getattr(estimator, "class_prices", True)
+        large = table.n_rows > _WHOLE_ROWS and priced
+        yield _read_rows(args, table if large else table.whole(), y, estimator, tree, large)
+
+
+def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: Any, tree: Any, large: bool) -> FitRows:
+    """What is fitted, to rows that are there or come in parts."""
     semi_supervised = takes_unlabelled(estimator)
     if semi_supervised:
         y = _without_mark(y, estimator, args)
-    totals, groups = _totals(args, table, y)
+    totals, groups = _totals(args, table, y, large)
     features = _feature_columns(table, args)
     _warn_of_row_numbers(table, features)
     encoder = _encoder(estimator, table, features)
-    X, names = encoder.transform(table) if isinstance(encoder, MixedEncoder) else encoder.transform(table, Surprises())
     if args.warm_start is not None:
-        start = _warm_start(args.warm_start, names, _classes(y, totals, groups))
+        start = _warm_start(args.warm_start, encoder.feature_names, _classes(y, totals, groups))
         (estimator if tree is None else tree).set_params(warm_start=start)
     if tree is not None:
         tree.set_params(unlabeled=estimator.unlabeled)
@@ -95,7 +145,12 @@ def read_rows(args: argparse.Namespace) -> FitRows:
     more = {"sample_weight": _weights(table, args.weight, used, counted)}
     if totals is not None:
         more |= {"totals": totals, "groups": groups} | totals_rules(args)
-    return FitRows(estimator, tree, table, encoder, X, names, y, used, more)
+    if args.protected is not None:
+        more["protected"] = _protected(table, args.protected, used)
+    rows = FitRows(estimator, tree, table, encoder, y, used, more, large)
+    if not large:
+        _ = rows.X  # what cannot be used is refused here
+    return rows
 
 
 # ---------------------------------------------------------------------- estimators
@@ -106,7 +161,7 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
     name = args.model or ("totals" if hidden else "oct-h")
     job = args.model is None and hidden
     if args.estimator is not None and name not in LABELLERS:
-        raise InvalidInputError(f"--estimator: {name} has none; it is for --model totals, or for no --model")
+        raise InvalidInputError(f"--estimator: {name} has none; it is for --model totals or c2rf, or for no --model")
     if args.suspects is not None and not hasattr(SHORT_NAMES.get(name), "relabel_table"):
         able = ", ".join(name for name, kind in sorted(SHORT_NAMES.items()) if hasattr(kind, "relabel_table"))
         raise InvalidInputError(f"--suspects: {name} does not look for wrong labels; {able} do")
@@ -124,6 +179,8 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
         kinds = {**SHORT_NAMES, **LABELLERS}
         able = ", ".join(other for other, kind in sorted(kinds.items()) if knows_totals(kind))
         raise InvalidInputError(f"--totals: {name} does not know totals; models that do: {able}")
+    if args.protected is not None and "protected" not in signature(estimator.fit).parameters:
+        raise InvalidInputError(f"--protected: {name} does not know protected groups; fair-oct does")
     return estimator, tree
 
 
@@ -137,8 +194,18 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 """What ``--estimator`` names."""
 
 
-def _wrapped(args: argparse.Namespace) -> Any:
-    return ESTIMATORS[args.estimator or "auto"]()
+_ENSEMBLES = ("extra-trees", "forest")
+"""Those that have members to weigh."""
+
+
+def _wrapped(args: argparse.Namespace, model: str = "totals") -> Any:
+    name = args.estimator or ("auto" if model == "totals" else "forest")
+    if model == "c2rf" and name not in _ENSEMBLES:
+        raise InvalidInputError(
+            f"--estimator {name}: c2rf weighs the members of an ensemble, {' or '.join(_ENSEMBLES)}; --model totals "
+            "takes any estimator"
+        )
+    return ESTIMATORS[name]()
 
 
 def takes_unlabelled(estimator: Any) -> bool:
@@ -155,8 +222,9 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
     accepted = kind().get_params(deep=False)
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     if model in LABELLERS:
-        given["estimator"] = _wrapped(args)
-        given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
+        given["estimator"] = _wrapped(args, model)
+        if "time_limit" not in accepted:
+            given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
     for setting in args.settings:
         name, equals, text = setting.partition("=")
         name = name.strip().replace("-", "_")
@@ -205,7 +273,7 @@ def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None
 
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     aside = [name for name in (args.target, args.weight, args.id) if name is not None]
-    groups = [name for name in (args.groups,) if name is not None]
+    groups = [name for name in (args.groups, args.protected) if name is not None]
     unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
     if unknown:
         raise InvalidInputError(
@@ -242,8 +310,10 @@ def _encoder(estimator: Any, table: Table, columns: list[str]) -> TableEncoder |
 
 
 def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
+    first = table.head(1000)
     for name in columns:
-        if table.is_numeric(name) and table.n_rows > 2 and np.all(np.diff(table[name]) == 1):
+        likely = first.is_numeric(name) and first.n_rows > 2 and np.all(np.diff(first[name]) == 1)
+        if likely and table.is_numeric(name) and np.all(np.diff(table[name]) == 1):
             warnings.warn(
                 f"column {name!r} numbers the rows and is used as a feature; --drop {printable(name)} leaves it out",
                 UserWarning,
@@ -275,7 +345,7 @@ def _labels(table: Table, target: str) -> AnyArray:
 
 def _warn_of_marks(table: Table, target: str) -> None:
     """Warn of classes that are hardly meant as such."""
-    times = Counter(value for value in table[target].tolist() if value is not None)
+    times = dict(level_counts(table.series(target)).rows())
     marks = [value for value in times if _NO_CLASS.fullmatch(value) and not (value == "-" and "+" in times)]
     reason = why_text(table, target)
     if marks:
@@ -291,7 +361,9 @@ def _warn_of_marks(table: Table, target: str) -> None:
 def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
     """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
     mark = estimator.get_params(deep=False)["unlabeled"]
-    marked = np.array([label is not None and str(label) == str(mark) for label in y.tolist()])
+    known = np.flatnonzero(~missing_mask(y))
+    marked = np.zeros(len(y), dtype=bool)
+    marked[known] = [str(label) == str(mark) for label in y[known].tolist()]
     if not marked.any():
         return y
     if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
@@ -308,13 +380,13 @@ def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyA
     return y
 
 
-def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[Any, Any] | None, AnyArray | None]:
+def _totals(args: argparse.Namespace, table: Table, y: AnyArray, large: bool) -> tuple[dict[Any, Any] | None, Any]:
     """Known totals, and the group of each row if they are known by group."""
     if args.totals is None:
         return None, None
-    groups = None if args.groups is None else table.as_text(args.groups)
+    groups = None if args.groups is None else table.coded(args.groups)
     if groups is not None:
-        lost = missing_mask(y) & missing_mask(groups)
+        lost = missing_mask(y) & (groups.numbers < 0)
         if lost.any():
             raise InvalidInputError(
                 f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; each row without a label "
@@ -323,11 +395,11 @@ def _totals(args: argparse.Namespace, table: Table, y: AnyArray) -> tuple[dict[A
     totals = read_totals(
         args.totals,
         groups=args.groups,
-        whole_labels=any(isinstance(label, int) for label in y.tolist()),
+        whole_labels=any(isinstance(label, int) for label in y[~missing_mask(y)].tolist()),
         numeric_groups=args.groups is not None and table.is_numeric(args.groups),
         na=args.na,
     )
-    return totals, groups
+    return totals, groups if large or groups is None else np.asarray(groups)
 
 
 def _check_weight(table: Table, name: str) -> None:
@@ -348,9 +420,20 @@ def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) 
     return table[name][used]
 
 
-def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: AnyArray | None) -> list[Any]:
+def _protected(table: Table, name: str, used: AnyArray) -> AnyArray:
+    """Protected groups of the rows of a fit, as text."""
+    groups = table.as_text(name)
+    lost = used & missing_mask(groups)
+    if lost.any():
+        raise InvalidInputError(
+            f"--protected: column {name!r} is empty in row {np.argmax(lost) + 1}; each row with a label needs a group"
+        )
+    return groups[used]
+
+
+def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: Any) -> list[Any]:
     """Return the classes of rows and those that only totals name."""
-    labels = {label for label in y.tolist() if label is not None}
+    labels = set(y[~missing_mask(y)].tolist())
     parts = [] if totals is None else [totals] if groups is None else totals.values()
     return sorted(labels.union(*parts))
 

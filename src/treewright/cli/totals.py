@@ -65,24 +65,12 @@ def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespa
     return labels, shares
 
 
-def fitted_shares(estimator: Any, X: AnyArray, known: AnyArray, groups: AnyArray | None) -> AnyArray | None:
+def fitted_shares(estimator: Any) -> AnyArray | None:
     """Shares of the classes of all rows after a fit, whose sums over rows without a label are the totals.
 
     None where a model knows no totals, or had none.
     """
-    if hasattr(estimator, "transduction_proba_"):
-        return np.asarray(estimator.transduction_proba_)
-    reached = getattr(estimator, "totals_", [])
-    if not reached or known.all():
-        return None
-    totals: dict[Any, dict[Any, tuple[int, int]]] = {}
-    for row in reached:
-        totals.setdefault(row["group"], {})[row["class"]] = row["low"], row["high"]
-    shares = np.array(estimator.predict_proba(X))
-    column = None if groups is None else groups[~known]
-    asked = totals[None] if groups is None else totals
-    shares[~known] = estimator.transduce(X[~known], asked, column, return_proba=True)[1]
-    return shares
+    return estimator.transduction_proba_ if getattr(estimator, "totals_", []) else None
 
 
 def read_totals(

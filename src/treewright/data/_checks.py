@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import date, time, timedelta
+from itertools import repeat
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +20,7 @@ from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "AnyArray",
+    "Coded",
     "as_column",
     "freeze",
     "is_missing_value",
@@ -76,6 +80,39 @@ def meant(name: object, known: Collection[object]) -> str:
     return f"{hint}There are {listing(known)}" if known else f"{hint}There are none"
 
 
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A long column of few names, as their numbers: millions of strings need not be there.
+
+    Examples
+    --------
+    >>> column = Coded(["north", "south"], np.array([1, 0, -1]))
+    >>> np.asarray(column).tolist(), len(column[[0, 1]])
+    (['south', 'north', None], 2)
+    """
+
+    names: list[str]
+    """Different names, sorted."""
+    numbers: NDArray[np.integer[Any]]
+    """Place of each row's, -1 where it has none."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> Coded:
+        return Coded(self.names, self.numbers[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array([*self.names, None], dtype=object)[self.numbers]
+
+    def numbered(self) -> tuple[list[Any], NDArray[np.int64]]:
+        """The names that rows have, and the number of each row's among these; none may be missing."""
+        present = np.flatnonzero(np.bincount(self.numbers, minlength=len(self.names)))
+        place = np.zeros(len(self.names), dtype=np.int64)
+        place[present] = np.arange(len(present))
+        return [self.names[k] for k in present], place[self.numbers]
+
+
 def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
     """Return a 1-d array from a list, array, or pandas or polars series.
 
@@ -100,24 +137,31 @@ def missing_mask(column: AnyArray) -> BoolArray:
     if kind in "mM":
         return np.isnat(column)
     if kind == "O":
-        return np.asarray(np.frompyfunc(is_missing_value, 1, 1)(column), dtype=bool)
+        # None, which long columns mostly have, is told by a loop that is not Python's
+        mask = np.fromiter(map(is_, column.reshape(-1), repeat(None)), dtype=bool, count=column.size)
+        others = np.flatnonzero(~mask)
+        mask[others] = np.frompyfunc(is_missing_value, 1, 1)(column.reshape(-1)[others])
+        return mask.reshape(column.shape)
     return np.zeros(len(column), dtype=bool)
 
 
 def numbered_groups(
-    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError]
+    groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError], name: str = "groups"
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the groups in order, and the number of that of each row.
 
-    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it.
+    `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it;
+    `name` is that of the argument.
     """
-    column = as_column(groups, "groups")
+    column = groups if isinstance(groups, Coded) else as_column(groups, name)
     if len(column) != n_rows:
-        raise error(f"groups has {len(column)} entries, {others}")
-    gone = missing_mask(column)
+        raise error(f"{name} has {len(column)} entries, {others}")
+    gone = column.numbers < 0 if isinstance(column, Coded) else missing_mask(column)
     if gone.any():
         raise error(f"{np.count_nonzero(gone)} of {missing.format(np.argmax(gone))}")
-    names, number = np.unique(uniform(column, "groups"), return_inverse=True)
+    if isinstance(column, Coded):
+        return column.numbered()
+    names, number = np.unique(uniform(column, name), return_inverse=True)
     return names.tolist(), number.astype(np.int64)
 
 

@@ -62,7 +62,8 @@ _MICROSECONDS = 86_400e6
 def date_format(text: pl.Series) -> str:
     """How the dates of a column are written, as ``strptime`` has it; empty if not all are dates of one such format.
 
-    Years of two digits, and days that may be months in every row, are no dates.
+    Years of two digits, and days that may be months in every row, are no dates. A column of a type for dates is as if
+    written as ISO 8601 has it.
 
     Examples
     --------
@@ -71,6 +72,8 @@ def date_format(text: pl.Series) -> str:
     >>> date_format(pl.Series(["1/2/2024", "1/31/2024"]))
     '%m/%d/%Y'
     """
+    if text.dtype.is_temporal():
+        return _ISO[0] if text.dtype == pl.Date else _ISO[1]
     known = text.drop_nulls().unique()
     first = known.head(_SAMPLE)
     fitting = [form for form in _FORMATS if len(first) and _all_dates(first, form)]
@@ -151,7 +154,7 @@ def bad_dates(table: Table, name: str, form: str) -> str:
 # ---------------------------------------------------------------------- text
 
 
-def why_text(table: Table, name: str) -> str:
+def why_text(table: Table, name: str, levels: pl.DataFrame | None = None) -> str:
     """Say why a column that looks like numbers or dates is text; say nothing if there is nothing to say.
 
     Parameters
@@ -160,6 +163,8 @@ def why_text(table: Table, name: str) -> str:
         The table.
     name : str
         A column.
+    levels : polars DataFrame or None
+        Its levels, as :func:`level_counts` has them, if they are known.
 
     Returns
     -------
@@ -174,7 +179,7 @@ def why_text(table: Table, name: str) -> str:
     column = table.series(name)
     if column.dtype != pl.String:
         return ""
-    found = level_counts(column)
+    found = level_counts(column) if levels is None else levels
     values, times = found.get_column("level"), found.get_column("rows")
     total = times.sum()
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from treewright.arrays import BoolArray
-from treewright.data._checks import AnyArray, listing
+from treewright.arrays import BoolArray, IntArray
+from treewright.data._checks import AnyArray, Coded, listing
 from treewright.data._table_cells import (
     are_plain_numbers,
     as_series,
@@ -30,12 +30,24 @@ from treewright.data._table_cells import (
 from treewright.data._text_files import STRIDE, TextFile, check_names, reading, text_file
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["Table", "read_cells", "read_table", "table_batches", "table_kind"]
+__all__ = [
+    "LOOK",
+    "Table",
+    "first_rows",
+    "opened",
+    "parsing",
+    "read_cells",
+    "read_opened",
+    "read_table",
+    "scanned",
+    "table_batches",
+    "table_kind",
+]
 
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _EXCEL_SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-_LOOK = 10_000
+LOOK = 10_000
 """Rows whose columns of numbers are read as such; if others are not, all are read as text first."""
 _BATCH = 200_000
 
@@ -105,9 +117,34 @@ class Table:
         """Mask of the missing values of a column."""
         return np.asarray(self.series(name).is_null().to_numpy())
 
+    def coded(self, name: str) -> Coded:
+        """Return a column as text, by the numbers of its different values."""
+        text = number_texts(self.series(name))
+        names = text.drop_nulls().unique().sort()
+        codes = text.cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1)
+        return Coded(names.to_list(), codes.to_numpy())
+
     def as_text(self, name: str) -> AnyArray:
         """Return a column as text; whole numbers are written without a decimal point."""
         return np.asarray(number_texts(self.series(name)).to_numpy(), dtype=object)
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Table]:
+        """Some columns, so many rows at a time."""
+        chosen = self.frame.select(columns)
+        for start in range(0, self.n_rows, batch_rows):
+            yield Table(chosen.slice(start, batch_rows), self.first_row + start)
+
+    def taken(self, rows: IntArray, columns: Sequence[str]) -> Table:
+        """Some columns of some rows, whose numbers are sorted."""
+        return Table(self.frame.select(columns)[rows])
+
+    def head(self, n_rows: int) -> Table:
+        """The first rows."""
+        return Table(self.frame.head(n_rows), self.first_row)
+
+    def whole(self) -> Table:
+        """The table in memory, which it is."""
+        return self
 
 
 # ---------------------------------------------------------------------- reading
@@ -165,19 +202,36 @@ def read_table(
     """
     path = Path(path)
     marks = frozenset(value.strip() for value in na)
-    with _opened(path, encoding) as source:
-        with _parsing(path):
-            first = (_scanned(source) if isinstance(source, TextFile) else source).head(_LOOK).collect()
-        if not first.height:
-            raise _without_rows(path)
-        if look is not None:
-            look(_part(source, first, path, marks, text, 1))
-        if first.height < _LOOK:
-            return _part(source, first, path, marks, text, 1)
-        with _parsing(path):
-            if isinstance(source, TextFile):
-                return Table(pl.DataFrame(_text_columns(source, first, marks, text)))
-            return _part(source, source.collect(), path, marks, text, 1)
+    with opened(path, encoding) as source:
+        return read_opened(source, first_rows(source, path), path, marks, text, look)
+
+
+def first_rows(source: TextFile | pl.LazyFrame, path: Path) -> pl.DataFrame:
+    """The first rows of an open file, as they are written."""
+    with parsing(path):
+        first = (scanned(source) if isinstance(source, TextFile) else source).head(LOOK).collect()
+    if not first.height:
+        raise _without_rows(path)
+    return first
+
+
+def read_opened(
+    source: TextFile | pl.LazyFrame,
+    first: pl.DataFrame,
+    path: Path,
+    na: Collection[str],
+    text: Collection[str],
+    look: Callable[[Table], object] | None,
+) -> Table:
+    """Read an open file whose first rows are known; all of it if there are fewer than `LOOK`."""
+    if look is not None:
+        look(_part(source, first, path, na, text, 1))
+    if first.height < LOOK:
+        return _part(source, first, path, na, text, 1)
+    with parsing(path):
+        if isinstance(source, TextFile):
+            return Table(pl.DataFrame(_text_columns(source, first, na, text)))
+        return _part(source, source.collect(), path, na, text, 1)
 
 
 def table_batches(
@@ -218,7 +272,7 @@ def table_batches(
     path = Path(path)
     marks = frozenset(value.strip() for value in na)
     first = 1
-    with _opened(path, encoding) as source:
+    with opened(path, encoding) as source:
         known = source.names if isinstance(source, TextFile) else source.collect_schema().names()
         wanted = known if columns is None else columns(known)
         used = [name for name in known if name in wanted]
@@ -227,7 +281,7 @@ def table_batches(
         else:
             batches = _slices(source, used, batch_rows)
         while True:
-            with _parsing(path):
+            with parsing(path):
                 batch = next(batches, None)
             if batch is None:
                 break
@@ -266,10 +320,10 @@ def read_cells(path: str | os.PathLike[str], encoding: str | None = None) -> tup
     path = Path(path)
     if table_kind(path) != "text":
         raise InvalidInputError(f"{path}: expected a text table, .csv, .tsv or .txt")
-    with text_file(path, encoding) as file, _parsing(path):
+    with text_file(path, encoding) as file, parsing(path):
         if not file.names:
             return [], []
-        frame = _scanned(file).select(pl.all().str.strip_chars().fill_null("")).collect()
+        frame = scanned(file).select(pl.all().str.strip_chars().fill_null("")).collect()
     return [name.strip() for name in file.names], [list(row) for row in frame.rows()]
 
 
@@ -313,7 +367,7 @@ def _without_rows(path: Path) -> InvalidInputError:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame]:
+def opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame]:
     """A file that can be read: text that was looked at, or a frame that is yet to be read."""
     kind = table_kind(path)
     if kind == "text":
@@ -327,7 +381,7 @@ def _opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFram
     if path.is_dir():
         raise InvalidInputError(f"{path}: a folder, expected a file")
     if kind == "parquet":
-        with _parsing(path, "not a parquet file"):
+        with parsing(path, "not a parquet file"):
             lazy = pl.scan_parquet(path, glob=False)
             check_names(lazy.collect_schema().names(), path)
         yield lazy
@@ -336,7 +390,7 @@ def _opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFram
 
 
 @contextlib.contextmanager
-def _parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
+def parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
     """Name the file where polars cannot read it."""
     try:
         with reading(path):
@@ -348,7 +402,7 @@ def _parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
 # ---------------------------------------------------------------------- text
 
 
-def _scanned(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
+def scanned(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
     """The rows of a text file, some columns as numbers."""
     return pl.scan_csv(
         file.path,
@@ -402,12 +456,12 @@ def _text_columns(file: TextFile, first: pl.DataFrame, na: Collection[str], text
     free = [] if any(map(is_number, na)) else [name for name in file.names if name not in text]
     numbers = {name for name in free if are_plain_numbers(first.get_column(name))}
     try:
-        frame = _scanned(file, numbers).collect()
+        frame = scanned(file, numbers).collect()
     except pl.exceptions.ComputeError:  # some row below is no number
-        frame, numbers = _scanned(file).collect(), set()
+        frame, numbers = scanned(file).collect(), set()
     blurred = [name for name in numbers if is_large(frame.get_column(name))]
     if blurred:
-        frame = frame.with_columns(_scanned(file).select(blurred).collect())
+        frame = frame.with_columns(scanned(file).select(blurred).collect())
     done = numbers.difference(blurred)
     columns = []
     for name in file.names:  # one after the other leaves the frame, so that memory holds little twice

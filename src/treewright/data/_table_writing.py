@@ -104,7 +104,7 @@ def _write_parquet(file: IO[bytes], frames: Iterable[pl.DataFrame]) -> None:
         parts = []
         for number, frame in enumerate(frames):
             parts.append(Path(folder) / f"{number}.parquet")
-            frame.write_parquet(parts[-1])
+            frame.write_parquet(parts[-1], compression="lz4")
         whole = pl.concat([pl.scan_parquet(part, glob=False) for part in parts], how="vertical_relaxed")
         whole.sink_parquet(file)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.arrays import BoolArray, IntArray
-from treewright.data._checks import as_column, show
+from treewright.data._checks import Coded, as_column, show
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
@@ -97,4 +97,6 @@ def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntA
 
 def chosen_rows(groups: Any, rows: BoolArray) -> Any:
     """The groups of some rows."""
-    return None if groups is None else as_column(groups, "groups")[rows]
+    if groups is None or isinstance(groups, Coded):
+        return None if groups is None else groups[rows]
+    return as_column(groups, "groups")[rows]

@@ -69,9 +69,7 @@ class MixedEncoder:
         encoder = cls({}, {})
         for name in columns:
             column = table.series(name)
-            form = "%Y-%m-%d" if column.dtype.is_temporal() else ""
-            if column.dtype == pl.String:
-                form = date_format(column)
+            form = date_format(column) if column.dtype == pl.String or column.dtype.is_temporal() else ""
             if form:
                 encoder.formats[name] = form
             encoder.kinds[name] = "date" if form else "number" if table.is_numeric(name) else _kind_of_text(table, name)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import (
     AnyArray,
+    Coded,
     as_column,
     freeze,
     is_text,
@@ -63,6 +64,8 @@ class Problem:
     table : frame, sparse matrix, array or None
         The rows as they were given, where a model hands them through to another estimator; X is then one constant
         feature.
+    n_asked : int
+        Rows that the fitted model will be asked for, where the unlabelled ones are a sample of them; 0 for no others.
 
     See Also
     --------
@@ -84,6 +87,7 @@ class Problem:
     margins: tuple[ClassTotals, ...] = ()
     n_levels: IntArray | None = None
     table: Any = None
+    n_asked: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", freeze(np.ascontiguousarray(self.X, dtype=np.float64)))
@@ -382,7 +386,7 @@ def _check_totals_apply(totals: object, supervised: bool) -> None:
 def _named(totals: object, groups: ArrayLike | None, n_rows: int, classes: AnyArray) -> list[object]:
     """Classes that totals name, whose groups have been looked at."""
     if groups is not None:
-        n_groups = len(as_column(groups, "groups"))
+        n_groups = len(groups) if isinstance(groups, Coded) else len(as_column(groups, "groups"))
         if n_groups != n_rows:
             raise InfeasibleTotalsError(f"groups has {n_groups} entries, X has {n_rows} rows; give one group a row")
     return named_classes(totals, groups is not None, classes)

@@ -49,6 +49,7 @@ __all__ = [
     "distinct_rows",
     "labelled_sample",
     "reduced",
+    "row_keys",
     "sorted_distinct_rows",
 ]
 
@@ -382,7 +383,7 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     >>> len(first), bool(inverse[0] == inverse[2] != inverse[1])
     (2, True)
     """
-    key = _row_keys(X)
+    key = row_keys(X)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     likely = np.flatnonzero(first[inverse] != np.arange(len(X)))  # equal to another row by their keys
@@ -390,7 +391,7 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
     return _told_apart(X, inverse, inverse[wrong]) if len(wrong) else (first, inverse)
 
 
-def _row_keys(X: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
+def row_keys(X: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
     """A number for each row that depends on its content; those of equal rows are equal, others hardly ever."""
     odd = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
     key = np.zeros(len(X), dtype=np.uint64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ import polars as pl
 from treewright.arrays import FloatArray
 from treewright.data._checks import listing
 from treewright.data._table_cells import is_missing, is_number, number_text
+from treewright.data._table_codes import MAX_LEVELS, ColumnCode, checked_code, old_code
 from treewright.data._table_columns import (
     BOOLEAN,
     bad_dates,
@@ -22,13 +22,13 @@ from treewright.data._table_columns import (
     date_format,
     days,
     finite_numbers,
-    is_date_format,
     joined,
     level_codes,
     level_counts,
     why_text,
 )
 from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
+from treewright.data._table_large import FileTable, open_table
 from treewright.data._table_writing import write_batches, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.names import printable
@@ -36,13 +36,16 @@ from treewright.names import printable
 __all__ = [
     "MAX_LEVELS",
     "ColumnCode",
+    "FileTable",
     "Surprises",
     "Table",
     "TableEncoder",
     "finite_numbers",
     "is_missing",
     "is_number",
+    "level_counts",
     "number_text",
+    "open_table",
     "read_cells",
     "read_table",
     "table_batches",
@@ -51,34 +54,6 @@ __all__ = [
     "write_batches",
     "write_table",
 ]
-
-MAX_LEVELS = 50
-"""Most different values of a text column that is used as a feature."""
-
-_KINDS = ("number", "text", "date")
-
-
-@dataclass(frozen=True)
-class ColumnCode:
-    """How one column becomes features."""
-
-    kind: str
-    """"number", "text" or "date"."""
-    levels: tuple[str, ...] = ()
-    """Levels of a text column, sorted."""
-    base: str | None = None
-    """Level without a feature, the most frequent one; None where each level has one, as in older model files."""
-    format: str = ""
-    """How the dates of a text are written."""
-    fill: float | None = None
-    """What stands for a missing number, the median; None where none may be missing."""
-    gaps: bool = False
-    """Whether a feature says where a value is missing."""
-
-    def feature_names(self, name: str) -> list[str]:
-        """Names of the features of a column."""
-        shown = [f"{name}={level}" for level in self.levels if level != self.base] if self.kind == "text" else [name]
-        return [*shown, f"{name} is missing"] if self.gaps else shown
 
 
 @dataclass
@@ -102,6 +77,21 @@ class Surprises:
             warnings.warn(what, UserWarning, stacklevel=3)
         if self.gaps:
             warnings.warn(_filled(encoder, self.gaps), UserWarning, stacklevel=3)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was seen in a column."""
+
+    n_missing: int
+    gaps: str = ""
+    """Why it cannot be used: missing values that are not filled in."""
+    many: str = ""
+    """Why it cannot be used: too many levels."""
+    reason: str = ""
+    """Why it is text, where that may not be meant."""
+    code: ColumnCode | None = None
+    """What becomes of it; None where it cannot be used, or has no value."""
 
 
 @dataclass(frozen=True)
@@ -163,20 +153,23 @@ class TableEncoder:
             Of text that is mostly numbers or looks like dates, of dates that become numbers, of values that are filled
             in.
         """
-        cls.check(table, columns, fill_gaps)
-        empty = [name for name in columns if fill_gaps and table.missing(name).all()]
-        used = [name for name in columns if name not in empty]
+        if not columns:
+            raise InvalidInputError("no column is left to use as a feature")
+        looked = {name: _look(table, name, fill_gaps) for name in columns}  # each column once: it may be in a file
+        _refuse({n: one.gaps for n, one in looked.items()}, {n: one.many for n, one in looked.items()})
+        codes = {name: one.code for name, one in looked.items() if one.code is not None}
+        empty = [name for name in columns if name not in codes]
         if empty:
             _warn(f"columns without any value are left out: {listing(empty)}")
-        if not used:
+        if not codes:
             raise InvalidInputError("no column is left to use as a feature")
-        encoder = cls({name: _code(table, name, fill_gaps) for name in used}, fill_gaps)
+        encoder = cls(codes, fill_gaps)
         if not encoder.feature_names:
-            raise InvalidInputError(f"no column is left to use as a feature: {listing(used)} have one value only")
+            raise InvalidInputError(f"no column is left to use as a feature: {listing(codes)} have one value only")
         twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
         if twice:
             raise InvalidInputError(f"features of the same name: {listing(twice)}; rename a column or a level")
-        encoder._tell(table)
+        encoder._tell(looked)
         return encoder
 
     @staticmethod
@@ -200,23 +193,15 @@ class TableEncoder:
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
         gaps = {} if fill_gaps else _with_gaps(table, columns)
-        many = {name: _too_many(table, name, partial) for name in columns if name not in gaps}
-        many = {name: text for name, text in many.items() if text}
-        if gaps or many:
-            remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
-            raise InvalidInputError(
-                f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
-                f"({_drop(gaps | many)}), or name the columns to use (--features)"
-            )
+        _refuse(gaps, {name: _too_many(table, name, partial) for name in columns if name not in gaps})
 
-    def _tell(self, table: Table) -> None:
+    def _tell(self, looked: dict[str, _Look]) -> None:
         """Warn of what becomes of columns that somebody may have meant otherwise."""
         for name, code in self.codes.items():
-            reason = why_text(table, name) if code.kind == "text" else ""
-            if reason:
-                _warn(f"{reason}; its {len(code.levels)} values become features of their own")
+            if code.kind == "text" and looked[name].reason:
+                _warn(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
         _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
-        gaps = Counter({name: int(table.missing(name).sum()) for name in self.codes})
+        gaps = Counter({name: looked[name].n_missing for name in self.codes})
         if +gaps:
             _warn(_filled(self, +gaps))
 
@@ -341,7 +326,7 @@ class TableEncoder:
         codes: dict[str, ColumnCode] = {}
         for i, entry in enumerate(columns):
             place = f"{where}.columns[{i}]"
-            name, code = _old_code(entry, place) if isinstance(entry, list) else _checked_code(entry, place, fills)
+            name, code = old_code(entry, place) if isinstance(entry, list) else checked_code(entry, place, fills)
             if name in codes:
                 raise ModelFileError(f"{place}: column {name!r} occurs twice")
             codes[name] = code
@@ -390,15 +375,43 @@ def _with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _too_many(table: Table, name: str, partial: bool) -> str:
+def _refuse(gaps: dict[str, str], many: dict[str, str]) -> None:
+    """Refuse columns that cannot be used, all in one error; those without a text can."""
+    gaps, many = ({name: text for name, text in said.items() if text} for said in (gaps, many))
+    if gaps or many:
+        remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
+        raise InvalidInputError(
+            f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
+            f"({_drop(gaps | many)}), or name the columns to use (--features)"
+        )
+
+
+def _look(table: Table, name: str, fill_gaps: bool) -> _Look:
+    """Look at a column of all rows."""
+    column = table.series(name)
+    n_missing = column.null_count()
+    if n_missing and not fill_gaps:
+        return _Look(n_missing, gaps=_with_gaps(table, [name])[name])
+    levels = level_counts(column) if column.dtype == pl.String else None
+    many = _too_many(table, name, False, levels)
+    if many or n_missing == len(column):
+        return _Look(n_missing, many=many)
+    code = _code(column, levels, fill_gaps)
+    return _Look(n_missing, reason=why_text(table, name, levels) if code.kind == "text" else "", code=code)
+
+
+def _too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None = None) -> str:
     """Say that a text column has too many levels; nothing if it has not."""
     column = table.series(name)
-    if column.dtype != pl.String or column.n_unique() - column.has_nulls() <= MAX_LEVELS or date_format(column):
+    if column.dtype != pl.String:
         return ""
-    reason = why_text(table, name)
+    found = level_counts(column) if found is None else found
+    if found.height <= MAX_LEVELS or date_format(found.get_column("level")):
+        return ""
+    reason = why_text(table, name, found)
     if partial and "dates" in reason:  # days and months that the rows below may tell apart
         return ""
-    levels = column.drop_nulls().unique().sort().to_list()
+    levels = found.get_column("level").sort().to_list()
     return (
         f"the text column {name!r} has {len(levels)} different values ({listing(levels, limit=3)}), more than "
         f"{MAX_LEVELS}" + (f" ({reason})" if reason else "")
@@ -413,15 +426,16 @@ def _drop(names: Iterable[str]) -> str:
     return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
 
 
-def _code(table: Table, name: str, fill_gaps: bool) -> ColumnCode:
-    column = table.series(name)
+def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> ColumnCode:
+    """What becomes of a column, of whose text the levels are known."""
     gaps = fill_gaps and column.has_nulls()
     if column.dtype == pl.Float64:
         return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
-    form = "%Y-%m-%d" if column.dtype.is_temporal() else date_format(column)
+    form = date_format(column if counts is None else counts.get_column("level"))
     if form:
         return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
-    found = level_counts(column).sort("rows", "level", descending=[True, False])
+    assert counts is not None
+    found = counts.sort("rows", "level", descending=[True, False])
     levels = found.get_column("level").to_list()
     if {level.lower() for level in levels} <= set(BOOLEAN):
         return ColumnCode("text", BOOLEAN, "false", gaps=gaps)
@@ -451,46 +465,3 @@ def _encode(column: pl.Series, code: ColumnCode, out: FloatArray, surprises: Sur
     feature = np.array([*(shown.index(v) if v != code.base else -1 for v in code.levels), -1])[codes]
     rows = np.flatnonzero(feature >= 0)
     out[rows, feature[rows]] = 1.0
-
-
-# ---------------------------------------------------------------------- from files to codes
-
-
-def _checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCode]:
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
-        raise ModelFileError(f"{place}: expected a name and what becomes of the column")
-    kind, gaps = entry.get("kind"), entry.get("gaps")
-    if kind not in _KINDS or type(gaps) is not bool or (gaps and not fills):
-        raise ModelFileError(f"{place}: expected one of the kinds {', '.join(_KINDS)}, and whether it had gaps")
-    more = {"number": {"fill"}, "date": {"fill", "format"}, "text": {"levels", "base"}}[str(kind)]
-    if set(entry) != {"name", "kind", "gaps"} | more:
-        raise ModelFileError(f"{place}: expected {', '.join(sorted(more))} for the kind {kind}")
-    if kind == "text":
-        levels, base = _checked_levels(entry["levels"], place), entry["base"]
-        if base is not None and base not in levels:
-            raise ModelFileError(f"{place}: the base {base!r} is none of its levels")
-        return entry["name"], ColumnCode("text", levels, base, gaps=gaps)
-    fill, form = entry["fill"], entry.get("format", "")
-    if (fill is None) == fills or not (fill is None or (type(fill) in (int, float) and math.isfinite(fill))):
-        raise ModelFileError(f"{place}: expected a finite number for missing values, or null if they are refused")
-    if kind == "date" and not (isinstance(form, str) and is_date_format(form)):
-        raise ModelFileError(f"{place}: {form!r} is no known way to write dates")
-    return entry["name"], ColumnCode(str(kind), format=form, fill=fill, gaps=gaps)
-
-
-def _old_code(entry: list[Any], place: str) -> tuple[str, ColumnCode]:
-    """What older files have: a name, and the levels, of which each has a feature."""
-    if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
-        raise ModelFileError(f"{place}: expected a name and its levels or null")
-    if entry[1] is None:
-        return entry[0], ColumnCode("number")
-    levels = _checked_levels(entry[1], place)
-    return entry[0], ColumnCode("text", levels, "false" if levels == BOOLEAN else None)
-
-
-def _checked_levels(known: object, place: str) -> tuple[str, ...]:
-    if not isinstance(known, list) or not 0 < len(known) <= MAX_LEVELS or not all(isinstance(v, str) for v in known):
-        raise ModelFileError(f"{place}: levels must be 1 to {MAX_LEVELS} strings")
-    if known != sorted(set(known)):
-        raise ModelFileError(f"{place}: levels must be sorted and different")
-    return tuple(known)

@@ -16,7 +16,7 @@ from treewright.data._totals_input import Asked, plain_totals, read_group
 from treewright.data.point_totals import PointTotals, class_deviations
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, warn_user
 
-__all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "parse_totals"]
+__all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,31 @@ class ClassTotals:
         """Return the totals of points that stand for these rows: unlabelled row i belongs to ``point_of[i]``."""
         return PointTotals.from_parts(point_of, self.group_of, n_points, self.low, self.high)
 
+    def in_proportion(self, rows: IntArray, classes: ArrayLike) -> dict[Any, Any]:
+        """Totals of some of the rows, as users write them: shares where they are exact, else slightly wider intervals.
+
+        Examples
+        --------
+        >>> totals = parse_totals({"yes": 2}, ["no", "yes"], n_unlabelled=8)
+        >>> totals.in_proportion(np.arange(4), ["no", "yes"])
+        {'no': 0.75, 'yes': 0.25}
+        """
+        size = np.bincount(self.group_of[rows], minlength=self.n_groups)
+        labels, found = np.asarray(classes).tolist(), {}
+        for g, name in enumerate(self.groups):
+            if size[g] == 0:
+                continue
+            part = size[g] / self.size[g]
+            if size[g] == self.size[g]:
+                ends = zip(self.low[g].tolist(), self.high[g].tolist(), strict=True)
+                found[name] = dict(zip(labels, ends, strict=True))
+            elif np.array_equal(self.low[g], self.high[g]):
+                found[name] = dict(zip(labels, (self.low[g] / self.size[g]).tolist(), strict=True))
+            else:
+                ends = zip(np.floor(self.low[g] * part), np.ceil(self.high[g] * part), strict=True)
+                found[name] = {label: (int(a), int(b)) for label, (a, b) in zip(labels, ends, strict=True)}
+        return found[None] if self.groups == (None,) and found else found
+
     def deviation(self, counts: ArrayLike) -> IntArray:
         """Fewest rows of each group that would have to change class, see :func:`class_deviations`."""
         return class_deviations(np.asarray(counts, dtype=np.int64), self.low, self.high)
@@ -201,6 +226,28 @@ class ClassTotals:
         None yes 1 1 2 1
         """
         return self.reached(self.count(y_pred), classes)
+
+
+def drawn_rows(group_of: IntArray, most: int, rng: Any) -> IntArray:
+    """Numbers of rows to use, sorted: of each group as many as its share of `most` makes, at least one.
+
+    Examples
+    --------
+    >>> rows = drawn_rows(np.array([0, 0, 0, 0, 1]), 3, np.random.default_rng(0))
+    >>> len(rows), int(rows[-1])
+    (3, 4)
+    """
+    n_rows = len(group_of)
+    order = rng.permutation(n_rows)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    group = group_of[order]
+    size = np.bincount(group)
+    wanted = np.maximum(1, np.rint(size * (most / n_rows))).astype(np.int64)
+    place = np.empty(n_rows, dtype=np.int64)
+    by_group = np.argsort(group, kind="stable")
+    place[by_group] = np.arange(n_rows) - np.repeat(np.cumsum(size) - size, size)
+    return np.sort(order[place < wanted[group]])
 
 
 def parse_totals(

@@ -1,10 +1,13 @@
 """The scikit-learn face of treewright: parameters, validation, delegation, fitted attributes; no mathematics."""
 
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
+from treewright.estimators.binoct import BinOCTClassifier
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.data_selection import select
+from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.lap_svm import LapSVMClassifier
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
+from treewright.estimators.oct import OCTClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier, SuspectLabel
 from treewright.estimators.registry import MODELS, load_model
@@ -21,11 +24,14 @@ from treewright.training.ensemble import paper_forest
 __all__ = [
     "MODELS",
     "AccuracyEstimate",
+    "BinOCTClassifier",
     "C2RFClassifier",
+    "FairOCTClassifier",
     "LabeledKFold",
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
+    "OCTClassifier",
     "OCTHClassifier",
     "OCTSVMClassifier",
     "RESVMClassifier",

@@ -14,9 +14,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import ClassTotals, Problem, TotalsRules, make_problem
+from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data.margins import split_margins
 from treewright.data.rows import is_frame, taken_rows
+from treewright.data.totals import drawn_rows
+from treewright.estimators.common.model import Given
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
 
@@ -54,6 +56,8 @@ class _Task:
     totals: Any
     groups: list[Any] | None
     unlabelled: IntArray
+    n_asked: int
+    """Unlabelled rows of the model itself, which may be another one where it is asked for many."""
 
     def found(self, rows: IntArray, held_out: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Labels of rows that were left out, and of the unlabelled ones, by a model that was fitted to `rows`."""
@@ -61,8 +65,9 @@ class _Task:
         model = clone(self.model)
         more: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[used]}
         if self.totals is not None:
-            more |= {"totals": self.totals, "groups": self._groups(used), "allow_new_classes": True}
-        model.fit(taken_rows(self.X, used), self.y[used], **more)
+            more |= {"totals": self.totals, "groups": self._groups(used)}
+        rules = TotalsRules(allow_new_classes=True)
+        model._fit(Given(taken_rows(self.X, used), self.y[used], **more, rules=rules, n_asked=self.n_asked))
         by_group = self.groups is not None and isinstance(model, PricedModel)
         new = taken_rows(self.X, held_out)
         labels = model.predict(new, groups=self._groups(held_out)) if by_group else model.predict(new)
@@ -89,6 +94,8 @@ def estimated_accuracy(
     n_splits: int = 10,
     level: float = 0.95,
     max_unlabeled: int = 20_000,
+    max_labels: int | None = None,
+    n_asked: int = 0,
     random_state: Any = 0,
 ) -> AccuracyEstimate:
     r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
@@ -115,6 +122,10 @@ def estimated_accuracy(
         How often the interval is to cover the truth.
     max_unlabeled : int, default=20000
         Unlabelled rows that the fits are given, drawn in each group, with totals in proportion.
+    max_labels : int or None, default=None
+        Once so many labels have been left out, no further fold is; None for all of them.
+    n_asked : int, default=0
+        Unlabelled rows that the model labels, where those of X are a sample of them.
     random_state : int, RandomState or None, default=0
         Seed of the folds and of what is drawn.
 
@@ -163,9 +174,9 @@ def estimated_accuracy(
         rules=rules,
         empty_weights=True,
     )
-    task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, rng)
+    task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
-    right, hidden = _left_out(task, problem, labelled, n_splits, rng)
+    labelled, right, hidden = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng)
     strata, sizes = _strata(task, problem, labelled, hidden)
     return _estimate(problem, labelled, right, strata, sizes, level)
 
@@ -183,12 +194,14 @@ def _check(model: Any, n_splits: int, level: float) -> None:
         raise InvalidInputError(f"level is {level}; expected a number between 0 and 1")
 
 
-def _task(model: Any, X: Any, problem: Problem, weighted: bool, totals: Any, groups: Any, most: int, rng: Any) -> _Task:
+def _task(
+    model: Any, X: Any, problem: Problem, weighted: bool, totals: Any, groups: Any, most: int, n_asked: int, rng: Any
+) -> _Task:
     """Rows and totals of the fits: a part of the unlabelled rows, where there are many."""
     margins = problem.margins or (() if problem.totals is None else (problem.totals,))
     hidden = np.flatnonzero(problem.unlabelled)
-    chosen = _drawn(margins, len(hidden), most, rng)
-    parts = [_in_proportion(margin, chosen, problem.classes) for margin in margins]
+    chosen = drawn_rows(margins[0].group_of if margins else np.zeros(len(hidden), dtype=np.int64), most, rng)
+    parts = [margin.in_proportion(chosen, problem.classes) for margin in margins]
     columns = [column for _, column in split_margins(totals, groups)] if margins else None
     if columns is not None and all(column is None for column in columns):
         columns = None
@@ -197,58 +210,28 @@ def _task(model: Any, X: Any, problem: Problem, weighted: bool, totals: Any, gro
     marked[problem.unlabelled] = None
     weight = problem.weight if weighted else None
     asked = None if not parts else parts[0] if len(parts) == 1 else parts
-    return _Task(model, table, marked, weight, asked, columns, hidden[chosen])
-
-
-def _drawn(margins: tuple[ClassTotals, ...], n_hidden: int, most: int, rng: Any) -> IntArray:
-    """Numbers of the unlabelled rows to use, as many of each group as its share makes, at least one."""
-    order = rng.permutation(n_hidden)
-    if n_hidden <= most:
-        return np.arange(n_hidden)
-    group = margins[0].group_of[order] if margins else np.zeros(n_hidden, dtype=np.int64)
-    size = np.bincount(group)
-    wanted = np.maximum(1, np.rint(size * (most / n_hidden))).astype(np.int64)
-    place = np.empty(n_hidden, dtype=np.int64)
-    by_group = np.argsort(group, kind="stable")
-    place[by_group] = np.arange(n_hidden) - np.repeat(np.cumsum(size) - size, size)
-    return np.sort(order[place < wanted[group]])
-
-
-def _in_proportion(totals: ClassTotals, chosen: IntArray, classes: np.ndarray) -> dict[Any, Any]:
-    """The totals of some of the rows: shares where totals are exact, else intervals that are a little wider."""
-    size = np.bincount(totals.group_of[chosen], minlength=totals.n_groups)
-    labels, found = classes.tolist(), {}
-    for g, name in enumerate(totals.groups):
-        if size[g] == 0:
-            continue
-        part = size[g] / totals.size[g]
-        if size[g] == totals.size[g]:
-            ends = zip(totals.low[g].tolist(), totals.high[g].tolist(), strict=True)
-            found[name] = dict(zip(labels, ends, strict=True))
-        elif np.array_equal(totals.low[g], totals.high[g]):
-            found[name] = dict(zip(labels, (totals.low[g] / totals.size[g]).tolist(), strict=True))
-        else:
-            ends = zip(np.floor(totals.low[g] * part), np.ceil(totals.high[g] * part), strict=True)
-            found[name] = {label: (int(a), int(b)) for label, (a, b) in zip(labels, ends, strict=True)}
-    return found[None] if totals.groups == (None,) and found else found
+    return _Task(model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)))
 
 
 def _left_out(
-    task: _Task, problem: Problem, labelled: IntArray, n_splits: int, rng: Any
-) -> tuple[BoolArray, np.ndarray | None]:
-    """Which labels were found when they were left out, and the labels of the unlabelled rows, a row a fit."""
+    task: _Task, problem: Problem, labelled: IntArray, n_splits: int, enough: int, rng: Any
+) -> tuple[IntArray, BoolArray, np.ndarray | None]:
+    """Rows whose labels were left out, which of them were found, and labels of the unlabelled rows, a row a fit."""
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
     folds = StratifiedKFold(min(n_splits, int(np.bincount(y).max())), shuffle=True, random_state=rng)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
+    asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folds without a class, of free groups: said of the fit itself
         for train, test in folds.split(np.zeros(len(y)), y):
             labels, others = task.found(labelled[train], labelled[test])
-            right[test] = labels == problem.classes[y[test]]
+            right[test], asked[test] = labels == problem.classes[y[test]], True
             hidden.append(np.searchsorted(problem.classes, others))
-    return right, np.array(hidden) if task.totals is not None else None
+            if np.count_nonzero(asked) >= enough:
+                break
+    return labelled[asked], right[asked], np.array(hidden) if task.totals is not None else None
 
 
 def _strata(

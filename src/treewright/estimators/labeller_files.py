@@ -1,4 +1,4 @@
-"""Model files of `TotalsClassifier`: a zip with a JSON document of ours and what skops wrote of the classifier.
+"""Model files of `TotalsClassifier` and `C2RFClassifier`: a zip with a JSON document of ours and what skops wrote.
 
 Estimators of scikit-learn have no plain form. skops writes them by name of type and reads back types that are trusted
 alone, without running anything else; pickle would run what a file says.
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from treewright._version import __version__
+from treewright.estimators.c2rf import C2RFClassifier
+from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import ModelFileError
 from treewright.files import replacing
@@ -37,6 +39,7 @@ TRUSTED = frozenset(
         "sklearn.metrics._dist_metrics.EuclideanDistance64",
         "sklearn.neighbors._kd_tree.KDTree",
         "sklearn.tree._tree.Tree",
+        "treewright.estimators.c2rf.C2RFClassifier",
         "treewright.estimators.totals.TotalsClassifier",
         "treewright.search.teachers.classifier.TaughtScores",
         "treewright.search.teachers.classifier.TeacherClassifier",
@@ -48,6 +51,8 @@ TRUSTED = frozenset(
         "treewright.search.teachers.teacher.Voter",
         "treewright.search.totals.scores.ClassScores",
         "treewright.search.totals.scores.Novelty",
+        "treewright.training.ensemble.Member",
+        "treewright.training.ensemble.Members",
         "treewright.training.record.FitRecord",
     }
 )
@@ -71,7 +76,7 @@ def is_labeller_file(path: str | Path) -> bool:
         return False
 
 
-def write_labeller(path: str | Path, labeller: TotalsClassifier, document: dict[str, Any]) -> None:
+def write_labeller(path: str | Path, labeller: PricedModel, document: dict[str, Any]) -> None:
     """Write a fitted classifier, without its training rows, and plain data beside it; entirely or not at all."""
     import skops.io  # half a second, for those who need it
 
@@ -86,7 +91,7 @@ def write_labeller(path: str | Path, labeller: TotalsClassifier, document: dict[
         file.write(packed.getvalue())
 
 
-def read_labeller(path: str | Path) -> tuple[TotalsClassifier, dict[str, Any]]:
+def read_labeller(path: str | Path) -> tuple[PricedModel, dict[str, Any]]:
     """Read what :func:`write_labeller` wrote, or raise ModelFileError; nothing that is not trusted is made."""
     where = os.fspath(path)
     try:
@@ -107,7 +112,7 @@ def read_labeller(path: str | Path) -> tuple[TotalsClassifier, dict[str, Any]]:
     return _trusted(content, f"{where}: {_LABELLER}"), document
 
 
-def _trusted(content: bytes, where: str) -> TotalsClassifier:
+def _trusted(content: bytes, where: str) -> PricedModel:
     """The classifier, once all its types are known; a trial says whether it is whole."""
     import skops.io
 
@@ -121,8 +126,10 @@ def _trusted(content: bytes, where: str) -> TotalsClassifier:
                 f"{where} holds {', '.join(strange)}, which no model of treewright does; it is not read"
             )
         model = skops.io.loads(content, trusted=sorted(TRUSTED))
-        if type(model) is not TotalsClassifier:
-            raise ModelFileError(f"{where} holds a {type(model).__name__}, expected a TotalsClassifier")
+        if type(model) not in (TotalsClassifier, C2RFClassifier):
+            raise ModelFileError(
+                f"{where} holds a {type(model).__name__}, expected a TotalsClassifier or a C2RFClassifier"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             shares = model.predict_proba(np.zeros((2, model.n_features_in_)))

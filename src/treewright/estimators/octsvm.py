@@ -27,6 +27,7 @@ from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 from treewright.tree.text import export_text, path_texts
+from treewright.tree.words import FeatureWords
 
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
 
@@ -275,7 +276,11 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
     # ------------------------------------------------------------------ text and model files
 
     def export_text(
-        self, precision: int = 4, max_depth: int | None = None, leaf_texts: Mapping[int, str] | None = None
+        self,
+        precision: int = 4,
+        max_depth: int | None = None,
+        leaf_texts: Mapping[int, str] | None = None,
+        words: Mapping[int, FeatureWords] | None = None,
     ) -> str:
         """Write the tree as rules, or one a class against all others, in the units of the data.
 
@@ -287,6 +292,8 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             Depth below which the rest is left out.
         leaf_texts : mapping of int to str, or None
             What to write for leaves, by their numbers, if there is one tree.
+        words : mapping of int to FeatureWords, or None
+            Words for features that are flags or dates.
 
         Returns
         -------
@@ -295,15 +302,23 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         """
         check_is_fitted(self)
         if len(self.trees_) == 1:
-            return super().export_text(precision, max_depth, leaf_texts)
+            return super().export_text(precision, max_depth, leaf_texts, words)
         texts = []
+        for title, tree, classes in self._read_trees():
+            naming = self._naming(words)
+            text = export_text(tree, class_names=classes, precision=precision, max_depth=max_depth, **naming)
+            texts.append(f"{title}:\n{text}")
+        return "\n\n".join(texts)
+
+    def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:
+        if len(self.trees_) == 1:
+            return super()._read_trees()
+        found = []
         for k, label in enumerate(map(str, self.classes_)):
             tree, counts = against_others(self.trees_[k], k), self.trees_[k].values
             tree = tree.with_leaves(np.column_stack([counts.sum(axis=1) - counts[:, k], counts[:, k]]), tree.labels)
-            names, classes = self._feature_names(), [f"not {label}", label]
-            text = export_text(tree, names, classes, precision=precision, max_depth=max_depth)
-            texts.append(f"{label} against all others:\n{text}")
-        return "\n\n".join(texts)
+            found.append((f"{label} against all others", tree, [f"not {label}", label]))
+        return found
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"others": [tree_to_dict(tree) for tree in self.trees_[1:]]}

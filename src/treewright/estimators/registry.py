@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from treewright.estimators.binoct import BinOCTClassifier
+from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
+from treewright.estimators.oct import OCTClassifier
 from treewright.estimators.oct_h import OCTHClassifier
 from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
 from treewright.estimators.s2oct import S2OCTClassifier
@@ -20,7 +24,10 @@ from treewright.tree.json_files import read_json
 __all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 SHORT_NAMES: dict[str, type] = {
+    "binoct": BinOCTClassifier,
+    "fair-oct": FairOCTClassifier,
     "laptao": LapTAOClassifier,
+    "oct": OCTClassifier,
     "oct-h": OCTHClassifier,
     "octsvm": OCTSVMClassifier,
     "resvm": RESVMClassifier,
@@ -32,7 +39,7 @@ SHORT_NAMES: dict[str, type] = {
 """Classifiers with a tree by their names on the command line. A new one joins here and in the public
 names of the package."""
 
-LABELLERS: dict[str, type] = {"totals": TotalsClassifier}
+LABELLERS: dict[str, type] = {"c2rf": C2RFClassifier, "totals": TotalsClassifier}
 """Classifiers of the command line that are no tree; their files are a zip."""
 
 MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,12 +15,13 @@ from treewright.data import Problem
 from treewright.estimators.common.model import SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.teachers import read_teacher, teacher_state, teaching_of
-from treewright.estimators.common.totals_model import TotalsModel, transduced
+from treewright.estimators.common.totals_model import TotalsModel, log_shares, transduced
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.training.s2oct import S2OCTSettings, train_s2oct
+from treewright.training.totals import class_shifts, row_shares
 from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
@@ -96,6 +98,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     transduction_
         Labels of all training rows: the given ones, and the predicted ones of unlabelled rows. A committee's labels
         are the most voted ones within the totals.
+    transduction_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of all training rows: 1 for a given label, those of unlabelled rows are the shares in the leaf (or
+        of the votes), shifted so that they sum to the totals, in each group.
     totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
 
     Examples
@@ -134,8 +139,17 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         teaching = teaching_of(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
             found = train_s2oct(problem, settings, prepared, budget, start, teaching)
-        trees = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
-        return found.record, trees | transduced(problem, found.numbers)
+        fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
+        fitted |= transduced(problem, found.numbers)
+        return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted)}
+
+    def _shares(self, problem: Problem, fitted: dict[str, Any]) -> FloatArray:
+        """Probabilities of all rows after a fit, those of unlabelled ones shifted to the totals."""
+        other = copy(self)
+        other.__dict__ = {**vars(self), **fitted}
+        scores = log_shares(other._class_shares(problem.X_unlabelled))
+        shift = np.zeros(problem.n_classes) if problem.totals is None else class_shifts(scores, problem.totals)[1]
+        return row_shares(problem, scores, shift)
 
     def _class_numbers(self, rows: Any) -> IntArray:
         return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)

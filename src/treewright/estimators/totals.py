@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,12 +154,6 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         rows = self._given_rows(X)  # says so if there is no fit
         return self._scores(rows)
-
-    def _without_rows(self) -> Self:
-        """A copy that says the same of new rows and keeps no training rows: what a model file has."""
-        other = copy(self)
-        del other.transduction_, other.transduction_proba_
-        return other
 
     # ------------------------------------------------------------------ rows that are handed through
 

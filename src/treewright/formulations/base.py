@@ -11,10 +11,10 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.program import Program
 from treewright.solvers import Capability
-from treewright.tree import Tree
+from treewright.tree import Tree, leaf_counts
 from treewright.tree.complete import CompleteTree
 
-__all__ = ["Formulation", "LabelledPoints", "TreeFormulation"]
+__all__ = ["Formulation", "LabelledPoints", "TreeFormulation", "with_min_leaf"]
 
 S = TypeVar("S")
 """What the model is about: a Tree, or the weights of an ensemble."""
@@ -131,3 +131,17 @@ class LabelledPoints:
     @cached_property
     def _program(self) -> Program:
         raise NotImplementedError
+
+
+def with_min_leaf(points: LabelledPoints, tree: Tree, least: float) -> Tree:
+    """Drop splits above leaves of fewer than `least` rows, lowest first."""
+    while tree.n_nodes > 1:
+        size = leaf_counts(tree, points.X, np.zeros(len(points.X), np.int64), points.sizes, 1)[:, 0]
+        small = np.flatnonzero(tree.is_leaf & (size < least - 1e-9))
+        if not len(small):
+            break
+        keep = np.ones(tree.n_nodes, dtype=bool)
+        parent = tree.parent[small[np.argmax(tree.level[small])]]
+        keep[[tree.left[parent], tree.right[parent]]] = False
+        tree = tree.collapsed(keep)
+    return tree

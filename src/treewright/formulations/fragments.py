@@ -21,11 +21,13 @@ from treewright.tree.complete import CompleteTree
 __all__ = [
     "add_class_totals",
     "add_hinge_rows",
+    "add_label_counts",
     "add_leaf_labels",
     "add_rising_labels",
     "add_routing_rows",
     "add_total_rows",
     "class_totals_blocks",
+    "label_count_blocks",
     "sides_of",
     "split_value",
 ]
@@ -146,6 +148,45 @@ def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int, where: In
 # ---------------------------------------------------------------------- totals
 
 
+def add_label_counts(
+    builder: ProgramBuilder, count: IntArray, places: IntArray, c: IntArray, rows: sparse.csr_array, most: ArrayLike
+) -> None:
+    r"""Add the rows that make counts those of the labels that points get, group by group.
+
+    .. math:: count_{gk} = \sum_t q_{gkt}, \quad q_{gkt} \le most_g\, c_{kt}, \quad
+              \sum_k q_{gkt} = \sum_i rows_{gi}\, z_{it} .
+
+    Parameters
+    ----------
+    builder : ProgramBuilder
+        Where the rows go.
+    count : ndarray of int, shape (n_groups, n_classes)
+        Columns of the counts.
+    places : ndarray of int, shape (n_points, n_leaves)
+        Columns of the places of points in leaves.
+    c : ndarray of int, shape (n_classes, n_leaves)
+        Columns of the labels.
+    rows : csr_array of shape (n_groups, n_points)
+        What each point counts in each group.
+    most : array-like of shape (n_groups,)
+        What all points count there together.
+    """
+    (n_groups, n_classes), n_leaves = count.shape, places.shape[1]
+    # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
+    q = builder.add_variables("q", (n_groups, n_classes, n_leaves))
+    each = np.repeat(most, c.size)
+    builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -each)], upper=0)
+    for t in range(n_leaves):
+        builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (places[:, t], -rows)], lower=0, upper=0)
+    builder.add_rows("count", [(count.ravel(), 1.0), (q.reshape(count.size, -1), -1.0)], lower=0, upper=0)
+
+
+def label_count_blocks(z: FloatArray, c: FloatArray, rows: sparse.csr_array) -> dict[str, FloatArray]:
+    """Values of the blocks of :func:`add_label_counts`, given those of places and labels."""
+    in_leaf = np.asarray(rows @ z)
+    return {"q": in_leaf[:, None, :] * c, "count": in_leaf @ c.T}
+
+
 def add_total_rows(
     builder: ProgramBuilder,
     counts: Sequence[Term],
@@ -191,13 +232,7 @@ def add_class_totals(
             terms: list[Term] = [(count[:, k], 1.0), (places[:, k::2].ravel(), -weights)]
             builder.add_rows(f"count[{k}]", terms, lower=0, upper=0)
     else:
-        # q_gkt, the rows of group g in leaf t that count for class k: all of them for its label, else none.
-        q = builder.add_variables("q", (*shape, places.shape[1]))
-        most = np.repeat(totals.group_rows, c.size)
-        builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -most)], upper=0)
-        for t in range(places.shape[1]):
-            builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (places[:, t], -rows)], lower=0, upper=0)
-        builder.add_rows("count", [(flat, 1.0), (q.reshape(flat.size, -1), -1.0)], lower=0, upper=0)
+        add_label_counts(builder, count, places, c, rows, totals.group_rows)
     builder.add_rows("over", [(over.ravel(), 1.0), (flat, -1.0)], lower=-totals.high.ravel())
     builder.add_rows("under", [(under.ravel(), 1.0), (flat, 1.0)], lower=totals.low.ravel())
     builder.add_rows("dev_over", [(dev, 1.0), (over, -1.0)], lower=0)
@@ -206,7 +241,7 @@ def add_class_totals(
 
 def class_totals_blocks(z: FloatArray, c: FloatArray, totals: PointTotals) -> dict[str, FloatArray]:
     """Values of the blocks of :func:`add_class_totals`, given those of places and labels."""
-    in_leaf = totals.size.T @ z
-    count = in_leaf @ c.T
-    over, under, dev = totals.excess(count), totals.lack(count), totals.deviations(count)
-    return {"q": in_leaf[:, None, :] * c, "count": count, "over": over, "under": under, "dev": dev}
+    blocks = label_count_blocks(z, c, totals.size.T)
+    count = blocks["count"]
+    beyond = {"over": totals.excess(count), "under": totals.lack(count), "dev": totals.deviations(count)}
+    return blocks | {name: value.astype(np.float64) for name, value in beyond.items()}

@@ -1,6 +1,20 @@
-"""What people look at: a fit as plain text."""
+"""What people look at: a fit as plain text, or as one HTML file."""
 
-from treewright.report.labels import Explanation, labels_report
-from treewright.report.text import STATUS_WORDS, fit_report
+from treewright.report.facts import Facts, fit_facts, labels_facts
+from treewright.report.html import facts_html
+from treewright.report.labels import labels_report
+from treewright.report.text import facts_text, fit_report
+from treewright.report.trees import Explanation
+from treewright.report.words import STATUS_WORDS
 
-__all__ = ["STATUS_WORDS", "Explanation", "fit_report", "labels_report"]
+__all__ = [
+    "STATUS_WORDS",
+    "Explanation",
+    "Facts",
+    "facts_html",
+    "facts_text",
+    "fit_facts",
+    "fit_report",
+    "labels_facts",
+    "labels_report",
+]

@@ -1,4 +1,4 @@
-"""A fit as a plain-text report."""
+"""A report as plain text."""
 
 from __future__ import annotations
 
@@ -6,46 +6,31 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from treewright.data import parse_totals
-from treewright.data._checks import AnyArray, as_column, missing_mask
-from treewright.estimators.common.files import plain_parameters
-from treewright.exceptions import InvalidInputError
 from treewright.names import printable
-from treewright.search.teachers.teacher import TeacherRecord
-from treewright.training.record import FitRecord
-from treewright.tree.text import format_number
+from treewright.report.advice import advice
+from treewright.report.facts import Facts, fit_facts
+from treewright.report.html import facts_html
+from treewright.report.words import (
+    CLASSES_COUNT,
+    LEAF_COLUMN,
+    NOT_TRAINING,
+    SEEN,
+    accuracy_words,
+    asked_words,
+    count_words,
+    difference_words,
+    group_sizes,
+    row_words,
+    totals_words,
+)
+from treewright.tree.words import FeatureWords
 
-__all__ = [
-    "SEEN",
-    "STATUS_WORDS",
-    "class_numbers",
-    "count_lines",
-    "count_words",
-    "data_lines",
-    "fit_report",
-    "indented",
-    "parameter_words",
-    "proof_words",
-    "text_table",
-    "totals_table",
-]
-
-SEEN = "The fit has seen these labels: of other rows fewer are likely to be right."
-"""What is said wherever an accuracy on training rows is."""
-
-STATUS_WORDS = {
-    "optimal": "proven optimal: no tree of this kind is better, within the gap",
-    "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
-    "interrupted": "interrupted: the best tree found until then, not proven optimal",
-    "local": "ended as such methods do, without a proof: other trees may be better",
-    "unproven": "ended without proof of optimality: other trees may be better",
-}
-"""What each ``status_`` means."""
+__all__ = ["facts_text", "fit_report", "rendered", "text_table", "totals_table"]
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
+_WIDTH = 118
 
 
 def fit_report(
@@ -58,8 +43,12 @@ def fit_report(
     totals: Any = None,
     groups: ArrayLike | None = None,
     leaves: ArrayLike | None = None,
+    words: Mapping[int, FeatureWords] | None = None,
+    group_name: str = "",
+    model_file: str = "",
+    form: str = "text",
 ) -> str:
-    """Write a fit as text for people.
+    """Write a fit as text or as a page for people.
 
     Parameters
     ----------
@@ -79,10 +68,16 @@ def fit_report(
         reads it: ``{label: total}``, or ``{group: {label: total}}`` with `groups`. Labels are those of
         ``estimator.classes_``. By default the estimator's own ``totals_``, if it has any.
     groups : array-like of shape (n_rows,) or None
-        Group of each row, for totals by group.
+        Group of each row, for totals by group, and to say which groups lack labels.
     leaves : array-like of shape (n_rows,) or None
         Leaf of each row, as ``estimator.apply`` says; the tree is then written with numbers of leaves and the rows in
         each.
+    words : mapping of int to FeatureWords, or None
+        Words for features that are flags or dates, see :func:`treewright.data.table_words.feature_words`.
+    group_name, model_file : str
+        Column of the groups and file of the model, if advice is to be commands of the command line.
+    form : {"text", "html"}, default="text"
+        Plain text, or one HTML file that needs nothing else: no script, no request.
 
     Returns
     -------
@@ -115,78 +110,153 @@ def fit_report(
       yes       2  50.0%
     <BLANKLINE>
     <BLANKLINE>
+    >>> page = fit_report(model, y, model.predict(X), form="html")
+    >>> page.splitlines()[0], "<svg" in page, "<script" in page
+    ('<!DOCTYPE html>', True, False)
     """
-    if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
-        raise InvalidInputError(
-            f"{type(estimator).__name__} is no classifier that is one tree, and a report is about a tree; totals_table "
-            "lays out the totals_ of any model"
-        )
-    labels, guesses = as_column(y, "y"), as_column(predicted, "predicted")
-    if len(labels) != len(guesses):
-        raise InvalidInputError(f"y has {len(labels)} rows, predicted has {len(guesses)}")
-    known = ~missing_mask(labels)
-    classes = estimator.classes_
-    truth, guess = class_numbers(labels[known], classes, "y"), class_numbers(guesses, classes, "predicted")
-    name = type(estimator).__name__
-    heading = printable(title or name)
-    sections = [
-        [heading, "=" * len(heading)],
-        ["Data", *data_lines(known, target), *count_lines(truth, classes)],
+    facts = fit_facts(
+        estimator,
+        y,
+        predicted,
+        title=title,
+        target=target,
+        totals=totals,
+        groups=groups,
+        leaves=leaves,
+        words=words,
+        group_name=group_name,
+        model_file=model_file,
+    )
+    return rendered(facts, form)
+
+
+def rendered(facts: Facts, form: str) -> str:
+    """Write facts as "text" or as "html"."""
+    if form not in ("text", "html"):
+        raise ValueError(f"form is {form!r}; expected 'text' or 'html'")
+    return facts_html(facts) if form == "html" else facts_text(facts)
+
+
+def facts_text(facts: Facts) -> str:
+    """Write facts as plain text, ending in a line end."""
+    heading = printable(facts.title)
+    sections = [[heading, "=" * len(heading)], *(_label_sections(facts) if facts.explains else _fit_sections(facts))]
+    told = [line for said in advice(facts) for line in _advice_lines(*said)]
+    if told:
+        sections.append(["What to do next", *told])
+    making = "How it was made" if facts.explains else f"Fit of {facts.model}"
+    sections.append([making, *(f"  {printable(line)}" for line in facts.making)])
+    pairs = [
+        f"{printable(name)}: " + ", ".join(f"{key}={value}" for key, value in values)
+        for name, values in facts.parameters
     ]
-    reached = getattr(estimator, "totals_", [])
-    if totals is not None:
-        chosen = None if groups is None else as_column(groups, "groups")[~known]
-        reached = parse_totals(totals, classes, int(np.count_nonzero(~known)), chosen).table(guess[~known], classes)
-    if reached:
-        used = hasattr(estimator, "totals_")
-        part = "the fit used these totals" if used else f"{name} does not know totals, they had no part in the fit"
-        sections.append(
-            [
-                "Known totals of the rows without a label",
-                *totals_table(reached),
-                f"  {count_words(int(np.count_nonzero(~known)))} without a label; {part}",
-            ]
-        )
-    sections += [
-        _confusion_lines(truth, guess[known], classes),
-        [f"Predictions for all {len(guess)} rows", *count_lines(guess, classes)],
-        _tree_text(estimator, None if leaves is None else np.asarray(leaves), truth, known),
-        _fit_lines(estimator, name),
-    ]
+    sections.append(["Parameters", *(f"  {printable(line)}" for line in pairs)])
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
-def parameter_words(estimator: Any) -> str:
-    """Parameters of a fitted estimator, and the number that was chosen for each that is "auto".
-
-    Examples
-    --------
-    >>> from treewright import TAOClassifier
-    >>> model = TAOClassifier(max_depth=3)
-    >>> model.alpha_ = 0.25  # as a fit with alpha="auto" leaves it
-    >>> parameter_words(model).startswith("alpha='auto' (chosen: 0.25), "), parameter_words(model).count("max_depth=3")
-    (True, 1)
-    """
-    given = estimator.get_params(deep=False)
-    shown = {key: f"a {type(value).__name__}" for key, value in given.items()} | plain_parameters(estimator)
-    words = []
-    for key, value in sorted(shown.items()):
-        chosen = getattr(estimator, f"{key}_", None) if isinstance(value, str) and value == "auto" else None
-        told = f" (chosen: {format_number(chosen)})" if isinstance(chosen, int | float) else ""
-        if isinstance(chosen, TeacherRecord) and chosen.name != value:  # a file has no place for the labels themselves
-            told = f" (it was: {chosen.name})"
-        words.append(f"{key}={value!r}{told}")
-    return ", ".join(words)
+# ---------------------------------------------------------------------- sections
 
 
-def proof_words(record: FitRecord) -> list[tuple[str, str]]:
-    """Objective of a fit, and its bound and gap where the model has them, as names and texts."""
-    words = []
-    if record.objective is not None:
-        words.append(("objective", format_number(record.objective, 6)))
-    if record.bound is not None:
-        words += [("bound", format_number(record.bound, 6)), ("gap", f"{record.gap:.2%}")]
-    return words
+def _label_sections(facts: Facts) -> list[list[str]]:
+    reached = ["  no totals were given: each row has the class that fits it best"]
+    if facts.totals:
+        reached = [*totals_table(facts.totals), f"  {totals_words(facts.totals)}"]
+    sections = [
+        ["Asked and reached", *_data_lines(facts), *reached],
+        _accuracy_lines(facts),
+        [f"Labels of all {facts.n_rows} rows, given ones as they are", *_count_lines(facts, facts.found)],
+    ]
+    if facts.trees and facts.agreed is not None:
+        agreed, right = facts.agreed
+        sections.append(
+            [
+                "A tree that explains the labels",
+                f"  It agrees with them on {agreed} of {facts.n_hidden} rows without a label "
+                f"({agreed / max(1, facts.n_hidden):.1%}), and with {right} of {facts.n_labelled} given labels.",
+                f"  {LEAF_COLUMN}",
+                "",
+                *_indented(facts.trees[0].rules),
+            ]
+        )
+    return sections
+
+
+def _fit_sections(facts: Facts) -> list[list[str]]:
+    sections = [["Data", *_data_lines(facts), *_count_lines(facts, facts.given)]]
+    if facts.totals:
+        used = "the fit used these totals"
+        part = used if facts.totals_used else f"{facts.model} does not know totals, they had no part in the fit"
+        hidden = f"  {count_words(facts.n_hidden)} without a label; {part}"
+        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden])
+    note = [f"  {LEAF_COLUMN}", ""] if facts.trees[0].leaves and _numbered(facts) else []
+    vote = [f"  The first of {facts.n_voting} trees, which vote.", ""] if facts.n_voting > 1 else []
+    return [
+        *sections,
+        _confusion_lines(facts),
+        [f"Predictions for all {facts.n_rows} rows", *_count_lines(facts, facts.found)],
+        ["Tree", *vote, *note, *_indented(facts.trees[0].rules)],
+    ]
+
+
+def _numbered(facts: Facts) -> bool:
+    """Whether rows are known by leaf."""
+    return any(leaf.rows is not None for leaf in facts.trees[0].leaves.values())
+
+
+def _data_lines(facts: Facts) -> list[str]:
+    rows = f"  {row_words(facts.n_rows, facts.n_labelled)}"
+    return [f"  target: {printable(facts.target)}", rows] if facts.target else [rows]
+
+
+def _count_lines(facts: Facts, counts: list[int]) -> list[str]:
+    """Rows and shares of the classes."""
+    total = max(1, sum(counts))
+    table = [(name, n, f"{n / total:.1%}") for name, n in zip(facts.classes, counts, strict=True)]
+    return text_table([("class", "rows", "share"), *table])
+
+
+def _accuracy_lines(facts: Facts) -> list[str]:
+    words = accuracy_words(facts.estimate, facts.no_estimate)
+    lines = ["How accurate the labels are likely to be", f"  {printable(words)}"]
+    if facts.estimate is None:
+        return [*lines, "  The accuracy on given labels is no guess at it:", f"  {NOT_TRAINING}"]
+    table = [
+        (name, n, f"{share:.1%}")
+        for name, n, share in zip(facts.classes, facts.given, facts.recall, strict=True)
+        if share is not None
+    ]
+    return [
+        *lines,
+        *text_table([("class", "labels", "found when left out"), *table]),
+        f"  {CLASSES_COUNT}",
+        "  The accuracy on given labels is another thing:",
+        f"  {NOT_TRAINING}",
+    ]
+
+
+def _confusion_lines(facts: Facts) -> list[str]:
+    counts = facts.confusion
+    assert counts is not None
+    rows = ((name, *row) for name, row in zip(facts.classes, counts.tolist(), strict=True))
+    right, total = int(counts.trace()), facts.n_labelled
+    table = text_table([("", *facts.classes), *rows])
+    lines = ["Rows with a label: what they are (down) and what is predicted (across)", *table]
+    if total:
+        lines += [f"  {right} of {total} are right: accuracy {right / total:.1%}", f"  {SEEN}"]
+    return lines
+
+
+def _advice_lines(text: str, command: str) -> list[str]:
+    lines, line = [], "  -"
+    for word in text.split(" "):
+        if len(line) + 1 + len(word) > _WIDTH:
+            lines.append(line)
+            line = "   "
+        line += f" {word}"
+    return [*lines, line, *([f"      {command}"] if command else [])]
+
+
+# ---------------------------------------------------------------------- tables
 
 
 def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str]:
@@ -238,13 +308,11 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     """
     grouped = any(row["group"] is not None for row in reached)
     table: list[tuple[object, ...]] = [(*(("group",) if grouped else ()), "class", "asked", "reached", "difference")]
+    sizes = group_sizes(reached)
     for row in reached:
-        low, high, count = row["low"], row["high"], row["reached"]
-        # an exact total is a number, an interval its two ends
-        asked = low if low == high else f"{low} to {high}"
-        difference = count - min(max(count, low), high)
+        asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
         group = (str(row["group"]),) if grouped else ()
-        table.append((*group, str(row["class"]), asked, count, f"{difference:+d}" if difference else "0"))
+        table.append((*group, str(row["class"]), asked, row["reached"], difference_words(row)))
     return text_table(table, indent)
 
 
@@ -252,82 +320,6 @@ def _is_numeric(cell: object) -> bool:
     return _NUMBER.fullmatch(str(cell)) is not None
 
 
-def indented(text: str) -> list[str]:
+def _indented(text: str) -> list[str]:
     """Lines of a text, further in."""
     return [f"  {line}" for line in text.splitlines()]
-
-
-def count_words(n: int) -> str:
-    """Number of rows.
-
-    Examples
-    --------
-    >>> count_words(1), count_words(2)
-    ('1 row', '2 rows')
-    """
-    return f"{n} row" if n == 1 else f"{n} rows"
-
-
-def class_numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
-    """Class numbers of labels; one that is no class is refused."""
-    number = {label: k for k, label in enumerate(classes.tolist())}
-    try:
-        return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
-    except KeyError as error:
-        raise InvalidInputError(
-            f"{name} has the label {error.args[0]!r}, which is none of the classes {classes.tolist()}"
-        ) from None
-
-
-def data_lines(known: AnyArray, target: str) -> list[str]:
-    """What is predicted, and how many rows have a label."""
-    n_known = int(np.count_nonzero(known))
-    rows = f"  {count_words(len(known))}: {n_known} with a label, {len(known) - n_known} without"
-    return [f"  target: {printable(target)}", rows] if target else [rows]
-
-
-def _tree_text(estimator: Any, leaves: AnyArray | None, truth: AnyArray, known: AnyArray) -> list[str]:
-    """The rules; with the leaf of each row, also the numbers of the leaves and the rows in each."""
-    if leaves is None:
-        return ["Tree", *indented(estimator.export_text())]
-    classes, texts = estimator.classes_, {}
-    for leaf in range(estimator.tree_.n_nodes):
-        inside = leaves == leaf
-        counts = np.bincount(truth[inside[known]], minlength=len(classes))
-        told = ", ".join(f"{n} {classes[k]}" for k, n in enumerate(counts.tolist()) if n) or "none with a label"
-        label = classes[estimator.tree_.labels[leaf]]
-        texts[leaf] = f"leaf {leaf}: {label}  ({count_words(int(np.count_nonzero(inside)))}; labelled: {told})"
-    note = '  Numbers of leaves are those of the column "leaf" of the predictions.'
-    return ["Tree", note, "", *indented(estimator.export_text(leaf_texts=texts))]
-
-
-def count_lines(numbers: AnyArray, classes: AnyArray) -> list[str]:
-    """Rows and shares of the classes."""
-    counts = np.bincount(numbers, minlength=len(classes)).tolist()
-    total = max(1, len(numbers))
-    table = [(str(label), n, f"{n / total:.1%}") for label, n in zip(classes.tolist(), counts, strict=True)]
-    return text_table([("class", "rows", "share"), *table])
-
-
-def _fit_lines(estimator: Any, name: str) -> list[str]:
-    record = estimator.record_
-    return [
-        f"Fit of {name}",
-        f"  {record.status}: {STATUS_WORDS[record.status]}",
-        *([f"  why: {record.reason}"] if record.reason else []),
-        "  " + ", ".join(f"{name} {value}" for name, value in proof_words(record)),
-        f"  {record.seconds:.1f} seconds",
-        "  parameters: " + parameter_words(estimator),
-    ]
-
-
-def _confusion_lines(truth: AnyArray, guess: AnyArray, classes: AnyArray) -> list[str]:
-    k = len(classes)
-    counts = np.bincount(truth * k + guess, minlength=k * k).reshape(k, k)
-    names = [str(label) for label in classes.tolist()]
-    table = [("", *names), *((name, *row) for name, row in zip(names, counts.tolist(), strict=True))]
-    right, total = int(np.trace(counts)), len(truth)
-    lines = ["Rows with a label: what they are (down) and what is predicted (across)", *text_table(table)]
-    if total:
-        lines += [f"  {right} of {total} are right: accuracy {right / total:.1%}", f"  {SEEN}"]
-    return lines

@@ -25,6 +25,8 @@ class Incumbent(Generic[S]):
         Objective at which nothing better exists, by default the model's own bound, computed when it is first needed.
     on_better : callable or None
         Called with each better objective.
+    on_bound : callable or None
+        Called with each better bound that is found.
 
     Examples
     --------
@@ -39,11 +41,16 @@ class Incumbent(Generic[S]):
     """
 
     def __init__(
-        self, model: Formulation[S], floor: float | None = None, on_better: Callable[[float], None] | None = None
+        self,
+        model: Formulation[S],
+        floor: float | None = None,
+        on_better: Callable[[float], None] | None = None,
+        on_bound: Callable[[float], None] | None = None,
     ) -> None:
         self.model = model
         self._floor = floor
         self.on_better = on_better
+        self.on_bound = on_bound
         self.solution: S | None = None
         self.objective = np.inf
 
@@ -61,7 +68,10 @@ class Incumbent(Generic[S]):
 
     def raise_floor(self, bound: float) -> None:
         """Take note of a better bound."""
-        self._floor = max(self.floor, bound)
+        if bound > self.floor:
+            self._floor = bound
+            if self.on_bound is not None:
+                self.on_bound(bound)
 
     def offer(self, solution: S) -> bool:
         """Repair and score a solution; keep it if it is better."""

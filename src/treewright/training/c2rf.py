@@ -23,11 +23,10 @@ from treewright.search.c2rf.votes import (
     wished_weights,
 )
 from treewright.search.c2rf.weights import cut_without_threshold, near_optimum, nearest_weights, search_c2rf
-from treewright.search.totals.shift import shifted
 from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
-from treewright.training.totals import class_shifts
+from treewright.training.totals import class_shifts, row_shares
 
 __all__ = ["C2RFFit", "C2RFSettings", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
 
@@ -133,9 +132,7 @@ def train_c2rf(
     numbers[problem.unlabelled] = (scores + found.prices[group_of]).argmax(axis=1)
     nothing = np.zeros(n_classes)
     shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(scores, totals)
-    shares = np.zeros((len(problem.y), n_classes))
-    shares[problem.labelled, problem.y_labelled] = 1.0
-    shares[problem.unlabelled] = shifted(scores, shift)
+    shares = row_shares(problem, scores, shift)
     return C2RFFit(members, weights, prices, shifts, shares, numbers, found.outcome.record)
 
 

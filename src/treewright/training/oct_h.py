@@ -14,10 +14,27 @@ from treewright.search.oct_h.attempts import search_oct_h, start_oct_h
 from treewright.training.optimize import SolvedTree, Solving, optimize, solved_tree
 from treewright.tree import Tree
 
-__all__ = ["LEAST_MARGIN", "OCTHSettings", "train_oct_h"]
+__all__ = ["LEAST_MARGIN", "OCTHSettings", "least_rows", "train_oct_h"]
 
 LEAST_MARGIN = 1e-4
 """Solvers miss rows by up to 1e-6, times a few: a gap must be much wider than that."""
+
+
+def least_rows(min_samples_leaf: float, n_rows: int) -> float:
+    """Fewest rows of a leaf, of so many: a number, or a share of them.
+
+    Examples
+    --------
+    >>> least_rows(5, 100), least_rows(0.07, 100)
+    (5.0, 7.0)
+    """
+    if not isinstance(min_samples_leaf, (int, np.integer)):
+        return float(np.ceil(min_samples_leaf * n_rows - 1e-9))  # 0.07 * 100 is a little more than 7
+    if min_samples_leaf > n_rows:
+        raise InvalidInputError(
+            f"min_samples_leaf={min_samples_leaf} is more than the {n_rows} rows with positive weight"
+        )
+    return float(min_samples_leaf)
 
 
 @dataclass(frozen=True)
@@ -29,16 +46,6 @@ class OCTHSettings:
     min_samples_leaf: float = 1
     margin: float | None = None
     formulation: str = "tight"
-
-    def least_rows(self, n_rows: int) -> float:
-        """Fewest rows of a leaf, of so many."""
-        if not isinstance(self.min_samples_leaf, (int, np.integer)):
-            return float(np.ceil(self.min_samples_leaf * n_rows - 1e-9))  # 0.07 * 100 is a little more than 7
-        if self.min_samples_leaf > n_rows:
-            raise InvalidInputError(
-                f"min_samples_leaf={self.min_samples_leaf} is more than the {n_rows} rows with positive weight"
-            )
-        return float(self.min_samples_leaf)
 
     def margin_of(self, n_points: int) -> float:
         """Gap between the sides of a split: what so many points leave room for, unless it is set."""
@@ -61,7 +68,7 @@ def train_oct_h(
         n_classes=problem.n_classes,
         depth=settings.max_depth,
         complexity=float(settings.complexity),
-        min_leaf=settings.least_rows(int(points.size.sum())),
+        min_leaf=least_rows(settings.min_samples_leaf, int(points.size.sum())),
         margin=settings.margin_of(len(points)),
         size=points.size,
         formulation=settings.formulation,  # type: ignore[arg-type]

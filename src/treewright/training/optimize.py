@@ -86,6 +86,9 @@ class _Trace:
     def improved(self, objective: float) -> None:
         self.record(Progress(self.budget.elapsed, objective, self.bound))
 
+    def bounded(self, bound: float) -> None:
+        self.record(Progress(self.budget.elapsed, self.objective, bound))
+
     def solver_progress(self, as_bound: Callable[[float], float] | None) -> Callable[[Progress], None]:
         """What a solver is to report to; of a relaxation only the bounds count."""
 
@@ -112,6 +115,7 @@ def optimize(
     budget: Budget,
     search_share: float = 0.5,
     relaxed: Callable[[Incumbent[S]], Relaxation[S] | None] | None = None,
+    exact_search: bool = False,
 ) -> Outcome[S]:
     """Find the best solution of a formulation within a budget.
 
@@ -130,10 +134,18 @@ def optimize(
     relaxed : callable or None
         Names an easier model to be solved before the model itself, in view of what the search found. What that finds is
         searched on from.
+    exact_search : bool
+        Whether the search proves what it finds: it has all the time, and no branch and bound follows.
     """
     require(solving.solver.name, solving.solver.capabilities, model.needs)
     trace = _Trace(budget, solving.on_progress)
-    best = Incumbent(model, on_better=trace.improved)
+    best = Incumbent(model, on_better=trace.improved, on_bound=trace.bounded)
+    if exact_search:
+        search(best, budget)
+        run = _Run(best, solving, budget, trace)
+        if not run.closed:
+            run.ended, run.reason = cut_short(budget)
+        return run.outcome()
     cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))

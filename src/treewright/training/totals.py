@@ -22,7 +22,7 @@ from treewright.search.totals.shift import Margin, rake, shifted
 from treewright.search.totals.transport import divide, divide_groups
 from treewright.training.record import FitRecord, FitStatus, named_trace
 
-__all__ = ["NO_SCORES", "Divided", "TotalsFit", "class_shifts", "divide_rows", "train_totals"]
+__all__ = ["NO_SCORES", "Divided", "TotalsFit", "class_shifts", "divide_rows", "row_shares", "train_totals"]
 
 NO_SCORES = (
     "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
@@ -93,14 +93,20 @@ def train_totals(
     divided = divide_rows(table, place, margins, scores.columns, rng)
     numbers = problem.y.copy()
     numbers[problem.unlabelled] = divided.labels
-    shares = np.zeros((len(problem.y), problem.n_classes))
-    shares[problem.labelled, problem.y_labelled] = 1.0
-    shares[problem.unlabelled] = shifted(table, divided.shift)
+    shares = row_shares(problem, table, divided.shift)
     reason = "the labels have the largest sum of scores"
     reason += " within the totals" if margins else ""
     empty = named_trace([], "seconds")
     record = FitRecord(FitStatus.OPTIMAL, reason, budget.elapsed, None, None, empty, note=divided.note)
     return TotalsFit(scores, divided, numbers, shares, record)
+
+
+def row_shares(problem: Problem, table: FloatArray, shift: FloatArray) -> FloatArray:
+    """Probabilities of all rows: 1 for a given label, of others by scores and shifts; shape (n_rows, n_classes)."""
+    shares = np.zeros((len(problem.y), problem.n_classes))
+    shares[problem.labelled, problem.y_labelled] = 1.0
+    shares[problem.unlabelled] = shifted(table, shift)
+    return shares
 
 
 def _taught_scores(
@@ -121,7 +127,7 @@ def _taught_scores(
         forest = RandomForestClassifier(n_estimators=200, random_state=teacher.random_state)
         return _fitted_scores(problem, forest, hidden, True, True, rng)
     totals = None if problem.totals is None else problem.totals.of_points(place, len(hidden))
-    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals)
+    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
     teacher.learn(lesson, problem.classes, budget)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 

@@ -15,6 +15,7 @@ from treewright.tree.routing import (
     side,
     visited,
     weighted_error,
+    without_equal_leaves,
     without_idle_splits,
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
@@ -44,6 +45,7 @@ __all__ = [
     "tree_to_dict",
     "visited",
     "weighted_error",
+    "without_equal_leaves",
     "without_idle_splits",
     "write_json",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "side",
     "visited",
     "weighted_error",
+    "without_equal_leaves",
     "without_idle_splits",
 ]
 
@@ -241,7 +242,17 @@ def without_idle_splits(
     >>> without_idle_splits(tree, [[0.0], [1.0]], np.array([1, 1]), np.ones(2)).n_nodes
     1
     """
-    tree = relabelled(tree, points, y, weight, n_classes)
+    return without_equal_leaves(relabelled(tree, points, y, weight, n_classes))
+
+
+def without_equal_leaves(tree: Tree) -> Tree:
+    """Drop splits below which every leaf has the same label: what the tree predicts stays.
+
+    Examples
+    --------
+    >>> without_equal_leaves(Tree.stump(weights=[1.0], threshold=0.5, values=[[1.0, 0.0], [2.0, 0.0]])).n_nodes
+    1
+    """
     assert tree.labels is not None
     labels, pure, keep = tree.labels.copy(), tree.is_leaf.copy(), np.ones(tree.n_nodes, dtype=bool)
     for node in tree.branches[::-1]:  # children are numbered after their parent

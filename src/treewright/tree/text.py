@@ -12,8 +12,9 @@ import numpy as np
 from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable
 from treewright.tree.structure import BEYOND, LEAF, Tree
+from treewright.tree.words import FeatureWords
 
-__all__ = ["export_text", "path_texts", "format_number"]
+__all__ = ["export_text", "path_texts", "format_number", "split_pieces"]
 
 _INDENT = "    "
 _MAX_PRECISION = 17
@@ -31,6 +32,7 @@ def export_text(
     show_missing: bool | Sequence[bool] | BoolArray = False,
     width: int = 100,
     leaf_texts: Mapping[int, str] | None = None,
+    words: Mapping[int, FeatureWords] | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -62,6 +64,9 @@ def export_text(
         A condition or formula that is longer is broken into lines.
     leaf_texts : mapping of int to str, or None
         What to write for leaves, by their node numbers, instead of class and points.
+    words : mapping of int to FeatureWords, or None
+        Words for features that are flags or dates, by their numbers: "race is not White" instead of
+        ``race=White <= 0.5``. If given, even empty, levels of categories are in words too: "race is Black or White".
 
     Returns
     -------
@@ -94,8 +99,39 @@ def export_text(
     if class_names is not None and not tree.is_classifier:
         raise ValueError("class_names were given, but the tree is a regression tree")
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
-    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts or {})
+    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words)
     return "\n".join(writer.lines(max_depth))
+
+
+def split_pieces(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    category_names: Mapping[int | str, Sequence[object]] | None = None,
+    precision: int = 4,
+    show_missing: bool | Sequence[bool] | BoolArray = False,
+    words: Mapping[int, FeatureWords] | None = None,
+) -> list[list[str]]:
+    """Write the condition of each node, under which points go left, as the pieces between which lines may be broken.
+
+    Parameters
+    ----------
+    tree, feature_names, category_names, precision, show_missing, words
+        As for :func:`export_text`, which writes the same conditions.
+
+    Returns
+    -------
+    list of lists of str
+        One list a node, empty at leaves.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[-2.0, 1.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.0]])
+    >>> split_pieces(tree, ["age", "income"])
+    [['0.5*income', '- age <= 1.5'], [], []]
+    """
+    shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
+    writer = _Writer(tree, feature_names, None, category_names, precision, shown, 0, words=words)
+    return [[] if child == LEAF else writer.pieces(node) for node, child in enumerate(tree.left.tolist())]
 
 
 def path_texts(tree: Tree, feature_names: Sequence[str] | None = None, precision: int = 4) -> list[str]:
@@ -189,8 +225,10 @@ class _Writer:
         show_missing: BoolArray,
         width: int,
         leaf_texts: Mapping[int, str] | None = None,
+        words: Mapping[int, FeatureWords] | None = None,
     ) -> None:
         self._tree = tree
+        self._words = words
         self._features = _names(feature_names, "feature_names", tree.n_features, "features", "x{}")
         self._classes = _names(class_names, "class_names", tree.n_outputs, "classes", "class {}")
         self._levels = self._level_names(category_names or {}, feature_names)
@@ -227,23 +265,27 @@ class _Writer:
     # ------------------------------------------------------------------ conditions
 
     def _condition(self, node: int, indent: str) -> list[str]:
+        return _wrap(self.pieces(node), f"{indent}if ", f"{indent}   ", self._width, end=":")
+
+    def pieces(self, node: int) -> list[str]:
+        """The condition of a split, in pieces between which lines may be broken."""
         used = np.flatnonzero(self._tree.weights[node])
+        if _parts_gaps(self._tree, node, used):
+            known = "known" if self._tree.threshold[node] > 0 else "missing"
+            return [f"{self._features[int(used[0])]} is {known}"]
         if self._tree.category[node] >= 0:
             pieces = self._category_pieces(node)
         elif len(used) == 1:
             pieces = [self._axis_text(node, int(used[0]))]
         else:
             pieces = self._oblique_pieces(node, used)
-        if _parts_gaps(self._tree, node, used):
-            known = "known" if self._tree.threshold[node] > 0 else "missing"
-            return _wrap([f"{self._features[int(used[0])]} is {known}"], f"{indent}if ", "", self._width, end=":")
         matters = used if self._tree.category[node] < 0 else self._tree.category[node : node + 1]
         if np.any(self._show_missing[matters]) and self._tree.missing_left[node]:
             if self._tree.category[node] >= 0 and not self._tree.left_categories[node].any():
                 pieces = [f"{self._features[self._tree.category[node]]} is missing"]
             else:
                 pieces.append("or missing")
-        return _wrap(pieces, f"{indent}if ", f"{indent}   ", self._width, end=":")
+        return pieces
 
     def sides(self, node: int) -> tuple[str, str]:
         """The condition of a hyperplane, and its contrary, each in a line."""
@@ -261,13 +303,17 @@ class _Writer:
         at = _divide(threshold, weight)
         if not math.isfinite(at):  # only as a fraction of extremes
             return f"{weight!r}*{name} <= {threshold!r}"
+        told = self._words[feature].condition(at, up_to=weight > 0) if self._words and feature in self._words else None
+        if told is not None:
+            return printable(told)
         sign = "<=" if weight > 0 else ">="
         return f"{name} {sign} {format_number(at, self._digits[feature], keep_fraction=True)}"
 
     def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
         weights, threshold = self._tree.weights[node], float(self._tree.threshold[node])
-        order = sorted((int(j) for j in used), key=lambda j: (-abs(weights[j]), j))
-        scale = abs(float(weights[order[0]])) if order else 1.0
+        # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
+        order = sorted((int(j) for j in used), key=lambda j: (weights[j] < 0, -abs(weights[j]), j))
+        scale = float(np.abs(weights).max()) if order else 1.0
         if not math.isfinite(_divide(threshold, scale)):
             scale = 1.0
         pieces = [self._term(j, float(weights[j]) / scale, first=position == 0) for position, j in enumerate(order)]
@@ -280,7 +326,10 @@ class _Writer:
         """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
         sign = "-" if coefficient < 0 else "+"
         number = format_number(abs(coefficient), self._precision)
-        term = self._features[feature] if number == "1" else f"{number}*{self._features[feature]}"
+        name = self._features[feature]
+        if self._words and feature in self._words:
+            name = printable(self._words[feature].term)
+        term = name if number == "1" else f"{number}*{name}"
         if first:
             return f"-{term}" if sign == "-" else term
         return f"{sign} {term}"
@@ -295,6 +344,10 @@ class _Writer:
                 f"the tree has a split with code {codes[-1]}"
             )
         levels = [str(code) if names is None else names[code] for code in codes]
+        if self._words is not None and levels:
+            last = [f"or {levels[-1]}"] if len(levels) > 1 else levels
+            pieces = [*(f"{level}," for level in levels[:-2]), *levels[-2:-1], *last]
+            return [f"{self._features[feature]} is {pieces[0]}", *pieces[1:]]
         pieces = [f"{level}," for level in levels[:-1]] + levels[-1:]
         pieces = pieces or [""]
         pieces[0] = f"{self._features[feature]} in {{{pieces[0]}"

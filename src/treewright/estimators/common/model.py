@@ -66,6 +66,8 @@ class Given:
     groups: ArrayLike | None = None
     rules: TotalsRules | None = None
     graph: Any = None
+    protected: ArrayLike | None = None
+    n_asked: int = 0
     handed: bool = False
     noted: dict[str, Any] = field(default_factory=dict)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
 from treewright.training.totals import divide_rows
 
-__all__ = ["PricedModel", "TotalsModel", "transduced"]
+__all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced"]
 
 
 class TotalsModel(Model):
@@ -35,6 +36,7 @@ class TotalsModel(Model):
     """
 
     classes_: np.ndarray
+    totals_: list[dict[str, Any]]
     unlabeled: Any
     _crossing: ClassVar[bool] = False
     """Whether totals may be of several margins, whose groups cross."""
@@ -85,7 +87,7 @@ class TotalsModel(Model):
         return self._fit(Given(X, y, sample_weight, totals=totals, groups=groups, rules=rules))
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = semi_supervised_problem(given, self.unlabeled)
+        problem = replace(semi_supervised_problem(given, self.unlabeled), n_asked=given.n_asked)
         if problem.margins and not self._crossing:
             raise InvalidInputError(
                 f"totals are a list of {len(problem.margins)} margins, and {type(self).__name__} takes one; "
@@ -154,8 +156,7 @@ class TotalsModel(Model):
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         """Scores of new rows, finite, shape (n_samples, n_classes)."""
-        shares = np.asarray(self.predict_proba(X))  # type: ignore[attr-defined]
-        return np.log(np.maximum(shares, 1e-6))
+        return log_shares(self.predict_proba(X))  # type: ignore[attr-defined]
 
     def _given_rows(self, X: ArrayLike) -> Any:
         """New rows as an array, frame or sparse matrix."""
@@ -165,6 +166,17 @@ class TotalsModel(Model):
         """Prices and shifts that new rows have without new totals."""
         nothing = np.zeros(len(self.classes_))
         return nothing, nothing
+
+
+def log_shares(shares: ArrayLike) -> FloatArray:
+    """Shares as scores; none is impossible, as a leaf without a class may have rows of it all the same.
+
+    Examples
+    --------
+    >>> log_shares([[0.0, 1.0]]).round(1).tolist()
+    [[-13.8, 0.0]]
+    """
+    return np.asarray(np.log(np.maximum(np.asarray(shares), 1e-6)))
 
 
 def _is_several(totals: Any) -> bool:
@@ -245,6 +257,13 @@ class PricedModel(TotalsModel):
         scores = self._class_scores(X)
         return shifted(scores, self._shifts_of(groups, len(scores)))
 
+    def _without_rows(self) -> Self:
+        """A copy that says the same of new rows and keeps no training rows: what a model file has."""
+        other = copy(self)
+        for name in ("transduction_", "transduction_proba_"):
+            other.__dict__.pop(name, None)  # a fit to a register that comes in parts has none
+        return other
+
     # ------------------------------------------------------------------ by group
 
     def _own_prices(self, groups: Any, n_rows: int) -> tuple[FloatArray, FloatArray]:
@@ -300,7 +319,7 @@ class PricedModel(TotalsModel):
 
     @staticmethod
     def _fitted_prices(
-        prices: dict[Any, FloatArray], shifts: list[dict[Any, FloatArray]], shares: FloatArray
+        prices: dict[Any, FloatArray], shifts: list[dict[Any, FloatArray]], shares: FloatArray | None = None
     ) -> dict[str, Any]:
         """Fitted attributes from which labels and probabilities are made."""
         return {
@@ -308,7 +327,7 @@ class PricedModel(TotalsModel):
             "_prices": np.array(list(prices.values())),
             "_shift_groups": [list(part) for part in shifts],
             "_shifts": [np.array(list(part.values())) for part in shifts],
-            "transduction_proba_": shares,
+            **({} if shares is None else {"transduction_proba_": shares}),
         }
 
 

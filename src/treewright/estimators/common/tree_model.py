@@ -19,6 +19,7 @@ from treewright.estimators.common.model import NewRows, PredictsClasses, Predict
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, decision_path, predict_values, route
 from treewright.tree.text import export_text
+from treewright.tree.words import FeatureWords
 
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
 
@@ -63,7 +64,11 @@ class TreeModel(NewRows, BaseEstimator):
         return decision_path(self.tree_, self._check_rows(X))
 
     def export_text(
-        self, precision: int = 4, max_depth: int | None = None, leaf_texts: Mapping[int, str] | None = None
+        self,
+        precision: int = 4,
+        max_depth: int | None = None,
+        leaf_texts: Mapping[int, str] | None = None,
+        words: Mapping[int, FeatureWords] | None = None,
     ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
@@ -75,6 +80,8 @@ class TreeModel(NewRows, BaseEstimator):
             Depth below which the rest is left out.
         leaf_texts : mapping of int to str, or None
             What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows.
+        words : mapping of int to FeatureWords, or None
+            Words for features that are flags or dates, such as those of a `TableEncoder` (its ``words``).
 
         Returns
         -------
@@ -82,19 +89,30 @@ class TreeModel(NewRows, BaseEstimator):
             The rules.
         """
         self._need_tree()
-        names = getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
-        levels = getattr(self, "categories_", None)
         return export_text(
             self.tree_,
-            feature_names=None if names is None else [str(n) for n in names],
             class_names=None if classes is None else [str(c) for c in classes],
-            category_names=None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
             precision=precision,
             max_depth=max_depth,
-            show_missing=getattr(self, "has_missing_", False),
             leaf_texts=leaf_texts,
+            **self._naming(words),
         )
+
+    def _naming(self, words: Mapping[int, FeatureWords] | None = None) -> dict[str, Any]:
+        """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`."""
+        names, levels = getattr(self, "feature_names_in_", None), getattr(self, "categories_", None)
+        return {
+            "feature_names": None if names is None else [str(n) for n in names],
+            "category_names": None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
+            "show_missing": getattr(self, "has_missing_", False),
+            "words": words,
+        }
+
+    def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:
+        """Trees that a reader is shown: a title, the tree, and the names of its classes."""
+        self._need_tree()
+        return [("", self.tree_, [str(c) for c in getattr(self, "classes_", [])])]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file (never pickle), which :meth:`load` reads.

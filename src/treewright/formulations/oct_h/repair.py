@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.formulations.base import with_min_leaf
 from treewright.splits.thresholds import Cuts
-from treewright.tree import Tree, leaf_counts, without_idle_splits
+from treewright.tree import Tree, without_idle_splits
 
 if TYPE_CHECKING:
     from treewright.formulations.oct_h.model import OCTH
@@ -47,7 +48,7 @@ def repaired(model: OCTH, tree: Tree) -> Tree:
         members[left], members[right] = inside[goes_left], inside[~goes_left]
         keep[left], keep[right] = bool(goes_left.any()), not bool(goes_left.all())
     moved = Tree(tree.left, tree.right, weights, thresholds, tree.values, tree.labels)
-    large = _with_min_leaf(model, moved.collapsed(keep))
+    large = with_min_leaf(model, moved.collapsed(keep), model.min_leaf)
     return without_idle_splits(large, model.X, model.y, model.weight, model.n_classes)
 
 
@@ -65,17 +66,3 @@ def _at_nearest_gap(
     k = cuts.nearest(threshold / size, model.margin - GAP_TOLERANCE)
     middle = float(cuts.thresholds(beyond=model.margin)[k])  # a split may send all points one way
     return normal, middle, level <= middle
-
-
-def _with_min_leaf(model: OCTH, tree: Tree) -> Tree:
-    """Drop splits above leaves that are too small, lowest first."""
-    while tree.n_nodes > 1:
-        size = leaf_counts(tree, model.X, np.zeros(len(model.X), np.int64), model.sizes, 1)[:, 0]
-        small = np.flatnonzero(tree.is_leaf & (size < model.min_leaf - 1e-9))
-        if not len(small):
-            break
-        keep = np.ones(tree.n_nodes, dtype=bool)
-        parent = tree.parent[small[np.argmax(tree.level[small])]]
-        keep[[tree.left[parent], tree.right[parent]]] = False
-        tree = tree.collapsed(keep)
-    return tree

@@ -168,8 +168,8 @@ class _Work:
     def first_voices(self, budget: Budget) -> dict[str, _Voice]:
         """The members that there is time for, at least one, and what they say."""
         lesson = self.lesson
-        n_trees = int(np.clip(_ASKED_VOTES / max(1, len(lesson.hidden)), 20, _TREES))
-        task = Task(lesson.X, lesson.y, self.weight, len(lesson.hidden), n_trees, self.seed, self.n_jobs)
+        n_trees = int(np.clip(_ASKED_VOTES / max(1, lesson.n_asked), 20, _TREES))
+        task = Task(lesson.X, lesson.y, self.weight, lesson.n_asked, n_trees, self.seed, self.n_jobs)
         found = dict[str, _Voice]()
         for name in self._names():
             if budget.over and found:
@@ -186,7 +186,7 @@ class _Work:
         Without totals scores of classes must be comparable, and those of a kernel machine are not.
         """
         lesson = self.lesson
-        kernel = self.ranks and kernel_fits(len(lesson.X), len(lesson.hidden), lesson.X.shape[1], len(lesson.present))
+        kernel = self.ranks and kernel_fits(len(lesson.X), lesson.n_asked, lesson.X.shape[1], len(lesson.present))
         return ["extra trees", "random forest", "kernel machine" if kernel else "logistic regression"]
 
     def left_out(self, names: list[str], budget: Budget) -> tuple[FloatArray, FloatArray, float]:
@@ -292,7 +292,7 @@ class _Work:
             np.vstack([lesson.X, lesson.hidden]),
             np.concatenate([lesson.y, lesson.labels(scores)]),
             np.concatenate([_OWN_WEIGHT * own, np.full(len(lesson.hidden), weight)]),
-            len(lesson.hidden),
+            lesson.n_asked,
             n_trees,
             seed,
             self.n_jobs,

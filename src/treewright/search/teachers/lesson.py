@@ -27,6 +27,8 @@ class Lesson:
         Number of classes, those without labels included.
     totals : PointTotals or None
         Counts that the labels of the unlabelled points shall have, where they are known.
+    n_others : int
+        Points that the teacher will be asked for beside these, where the unlabelled ones are a sample of them.
     """
 
     X: FloatArray
@@ -35,6 +37,12 @@ class Lesson:
     hidden: FloatArray
     n_classes: int
     totals: PointTotals | None = None
+    n_others: int = 0
+
+    @property
+    def n_asked(self) -> int:
+        """Points that the teacher is asked for."""
+        return max(len(self.hidden), self.n_others)
 
     def labels(self, scores: FloatArray) -> IntArray:
         """Labels of the unlabelled points by their scores: within the totals, the largest ones where there are none."""
@@ -55,6 +63,7 @@ class Lesson:
             (self.hidden - centre) / spread,
             self.n_classes,
             self.totals,
+            self.n_others,
         )
 
     @property

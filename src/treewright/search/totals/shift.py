@@ -120,6 +120,11 @@ def _enough(n_rows: int) -> float:
     return max(1e-9, 1e-14 * n_rows)
 
 
+def _near(n_rows: int) -> float:
+    """Distance from a total that may be rounding, if it does not fall any more."""
+    return max(1e-7, 1e-13 * n_rows)
+
+
 def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatArray:
     """Shifts of one margin, from a start."""
     if len(scores) > 4 * _PART:
@@ -130,14 +135,18 @@ def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatA
     if scores.shape[1] == 2:
         shifts = np.where(ruled_out, -np.inf, start - start[:, :1])
         return _balanced(_one_class(scores, margin, shifts, 1, low[:, 1], high[:, 1]), low == high)
+    before = np.inf
     for sweep in range(_SWEEPS):
         if sweep or not start.any():
             for k in range(scores.shape[1]):
                 shifts = _one_class(scores, margin, shifts, k, low[:, k], high[:, k])
         if sweep or start.any():
             shifts = _by_newton(scores, margin, shifts, low, high)
-        if _unsettled(margin.sums(shifted(scores, shifts[margin.group_of])), shifts, low, high) <= _enough(len(scores)):
+        away = _unsettled(margin.sums(shifted(scores, shifts[margin.group_of])), shifts, low, high)
+        # sums of hundreds of thousands of rows may be rounded by more than is enough: no sweep makes these nearer
+        if away <= _enough(len(scores)) or (before / 2 <= away <= _near(len(scores))):
             break
+        before = away
     return _balanced(shifts, low == high)
 
 

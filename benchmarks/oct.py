@@ -1,0 +1,166 @@
+"""Exact OCT beside other exact solvers of trees with splits by one feature, and CART.
+
+Three quarters of the rows of each class for training, the others for testing; text is numbered by its sorted values for
+all methods alike. No price of splits and no least leaf size, which pycontree does not know: all exact methods that end
+have the same number of training errors. pystreed splits at thresholds chosen beforehand, so that its trees are optimal
+among those alone. pycontree and pystreed are no dependencies; rows that need them are skipped where they cannot be
+imported. Fits share one process with `--jobs 0`, so that compiled code is loaded once; the first fit of a process loads
+it, and the first one on a machine compiles.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
+
+import treewright.bench as bench
+from treewright import OCTClassifier
+from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
+
+NUMBERS = (
+    *("spectf_heart_train", "breast_cancer_wisconsin_original", "heart_disease_cleveland", "banknote_authentication"),
+    *("echocardiogram", "sonar", "haberman_survival", "hepatitis", "planning_relax", "ionosphere", "monks_1_train"),
+    *("monks_3_train", "wine"),
+)
+TEXT = ("iris", "congressional_voting", "image_segmentation_train")
+OTHERS = ("australian", "heart", "monks_415", "parkinson_replicated_acoustic")
+
+
+def split(data: Data, draw: int, test: float = 0.25) -> Instance:
+    """Rows for training and, a share `test`, for testing, by class."""
+    known, other = train_test_split(np.arange(len(data.y)), test_size=test, random_state=draw, stratify=data.y)
+    X, y = data.X, data.y
+    return Instance(X[known], y[known], np.ones(len(known), dtype=bool), X[other], y[other], draw, facts=data.facts)
+
+
+class Foreign:
+    """A classifier of another package, with classes as numbers and tables without gaps, as these packages want them."""
+
+    def __init__(self, module: str, name: str, max_depth: int, seconds: float) -> None:
+        self.module, self.name, self.max_depth, self.seconds = module, name, max_depth, seconds
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        """Fit it; whether it ended in time is what it says, or how long it took."""
+        self.model = getattr(import_module(self.module), self.name)(max_depth=self.max_depth, time_limit=self.seconds)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        self.model.fit(X, numbers)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Classes of the rows."""
+        return self.classes_[np.asarray(self.model.predict(X)).astype(int)]
+
+
+def importable(module: str) -> Callable[[Instance], Instance]:
+    """The instance as it is, if the package is there."""
+
+    def found(instance: Instance) -> Instance:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise bench.SkipRow(f"{module} cannot be imported: {error}") from error
+        if np.isnan(instance.X).any():
+            raise bench.SkipRow(f"{module} takes no missing values")
+        return instance
+
+    return found
+
+
+def training_errors(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
+    """Training rows that are wrong, and how many are wrong in any tree, where that is bounded."""
+    model, y = outcome.model, instance.truth
+    found = {"errors": int(np.sum(model.predict(instance.X) != y))}
+    if hasattr(model, "bound_"):
+        found["bound_errors"] = float(model.bound_ * (len(y) - np.unique(y, return_counts=True)[1].max()))
+    return found
+
+
+def agreement(rows: list[Row]) -> str:
+    """On how many instances that OCT proves another exact method has other errors, and how their times compare."""
+    ours = {(r["data"], r["setting"], r["draw"]): r for r in bench.only(bench.finished(rows), method="OCT")}
+    lines = []
+    for method in ("pycontree", "pystreed"):
+        pairs = [
+            (ours[key], row)
+            for row in bench.only(bench.finished(rows), method=method)
+            if (key := (row["data"], row["setting"], row["draw"])) in ours and ours[key]["status"] == "optimal"
+        ]
+        if pairs:
+            more = sum(row["errors"] > own["errors"] for own, row in pairs)
+            fewer = sum(row["errors"] < own["errors"] for own, row in pairs)
+            seconds = [sum(row["seconds"] for row in side) for side in zip(*pairs, strict=True)]
+            lines.append(
+                f"Of {len(pairs)} instances that OCT proves, {method} has more errors on {more} and fewer on {fewer}; "
+                f"seconds in all: OCT {seconds[0]:.1f}, {method} {seconds[1]:.1f}."
+            )
+    return "\n\n".join(lines)
+
+
+METHODS = tuple(
+    method
+    for depth in (2, 3)
+    for method in (
+        Method("OCT", OCTClassifier, {"max_depth": depth, "time_limit": TIME_LIMIT}, f"depth {depth}"),
+        Method(
+            "pycontree",
+            Foreign,
+            {"module": "pycontree", "name": "ConTree", "max_depth": depth, "seconds": TIME_LIMIT},
+            f"depth {depth}",
+            on=importable("pycontree"),
+        ),
+        Method(
+            "pystreed",
+            Foreign,
+            {"module": "pystreed", "name": "STreeDClassifier", "max_depth": depth, "seconds": TIME_LIMIT},
+            f"depth {depth}",
+            on=importable("pystreed"),
+        ),
+        Method("CART", DecisionTreeClassifier, {"max_depth": depth, "random_state": 0}, f"depth {depth}"),
+    )
+)
+NAMES = ("OCT", "pycontree", "pystreed", "CART")
+BY_METHOD = GroupTable(
+    {"setting": "depth", "method": "method"},
+    (
+        bench.count("fits"),
+        bench.mean("training errors", "errors", ".1f"),
+        bench.mean("bound", "bound_errors", ".1f"),
+        bench.share("optimal", "status", "optimal"),
+        bench.mean("test accuracy", "accuracy", ".1%"),
+        bench.median("median seconds", "seconds", ".3f"),
+    ),
+)
+BY_SET = GroupTable(
+    {"data": "data", "setting": "depth"},
+    (
+        *(bench.mean(f"errors, {name}", "errors", ".1f").of(method=name) for name in NAMES),
+        bench.mean("bound", "bound_errors", ".1f").of(method="OCT"),
+        *(bench.median(f"seconds, {name}", "seconds", ".3f").of(method=name) for name in NAMES[:3]),
+        *(bench.mean(f"test, {name}", "accuracy", ".1%").of(method=name) for name in NAMES),
+    ),
+)
+OCT_SETS = Specification(
+    name="oct",
+    data=(
+        bench.PaperSets("SVM1ODT", bench.read_classes, NUMBERS),
+        bench.PaperSets("SVM1ODT", bench.read_coded_classes, TEXT),
+        bench.PaperSets("OCTSVM", bench.read_classes, OTHERS),
+    ),
+    samples=(Sample("75 %", split, draws=3),),
+    methods=METHODS,
+    metrics=(bench.accuracy, training_errors),
+    summary=(BY_METHOD, agreement, BY_SET),
+    time_limit=60.0,
+).with_quick(
+    data=(bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),), samples=(Sample("75 %", split),), time_limit=5.0
+)
+SPECIFICATIONS = (OCT_SETS,)
+
+if __name__ == "__main__":
+    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

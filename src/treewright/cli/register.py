@@ -1,0 +1,182 @@
+"""Labels of all rows on the command line, whether these fit into memory or come in parts."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from treewright.arrays import FloatArray
+from treewright.cli.files import TableModel
+from treewright.cli.reading import FitRows
+from treewright.data._checks import AnyArray
+from treewright.data.table import Surprises, Table, TableEncoder, write_batches
+from treewright.data.totals import drawn_rows
+from treewright.estimators.register import Learned, label_register
+from treewright.report import Explanation
+from treewright.tree.routing import route
+
+__all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
+
+_TREE_ROWS = 5000
+"""Most rows with a label, and most without, that the tree of a register that comes in parts learns from."""
+
+
+class Labelled(Protocol):
+    """Labels and probabilities of all rows, and the rows that they were learned from."""
+
+    @property
+    def learned(self) -> Learned:
+        """The rows that the model was fitted to."""
+        ...
+
+    def labels(self, start: int = 0, stop: int | None = None) -> AnyArray:
+        """Labels of some consecutive rows."""
+        ...
+
+    def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
+        """Probabilities of some consecutive rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """What a fit to all rows says."""
+
+    learned: Learned
+    _labels: AnyArray
+    _shares: FloatArray
+
+    def labels(self, start: int = 0, stop: int | None = None) -> AnyArray:
+        return self._labels[start:stop]
+
+    def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
+        return self._shares[start:stop]
+
+
+def labelled(rows: FitRows, n_jobs: int | None) -> Labelled:
+    """Fit the model, and label all rows within the totals; rows that come in parts are scored by all cores."""
+    model = rows.estimator
+    if rows.large:
+        return label_register(model, rows, rows.y, **rows.more, n_jobs=-1 if n_jobs is None else n_jobs)
+    model.fit(rows.X, rows.y, **rows.more)
+    learned = Learned(np.arange(rows.n_rows), rows.X, rows.y, rows.more)
+    return _Whole(learned, model.transduction_, model.transduction_proba_)
+
+
+def lesson_of_tree(rows: FitRows, found: Labelled) -> tuple[Learned, AnyArray]:
+    """Rows that the tree learns from, and their labels; of a register in parts some, with totals of their own."""
+    learned = found.learned
+    if not rows.large:
+        return learned, found.labels()
+    rng = np.random.default_rng(0)
+    known = np.array([label is not None for label in learned.y])
+    groups = learned.more.get("groups")
+    number = np.zeros(len(known), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    kinds = [np.flatnonzero(mask) for mask in (known, ~known)]
+    chosen = np.sort(np.concatenate([mine[drawn_rows(number[mine], _TREE_ROWS, rng)] for mine in kinds if len(mine)]))
+    labels = found.labels()[learned.rows[chosen]]
+    weight = learned.more.get("sample_weight")
+    more: dict[str, Any] = {"sample_weight": None if weight is None else weight[chosen]}
+    if "totals" in learned.more:
+        own = None if groups is None else groups[chosen]
+        more |= {"totals": _counted(labels[~known[chosen]], None if own is None else own[~known[chosen]])}
+        more |= {"groups": own, "allow_new_classes": True}
+    return Learned(learned.rows[chosen], learned.X[chosen], learned.y[chosen], more), labels
+
+
+def _counted(labels: AnyArray, groups: AnyArray | None) -> dict[Any, Any]:
+    """Totals that labels have, by group if there are groups."""
+    classes = sorted(set(labels.tolist()))
+    if groups is None:
+        return {label: int(np.count_nonzero(labels == label)) for label in classes}
+    return {name: _counted(labels[groups == name], None) for name in sorted(set(groups.tolist()))}
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argparse.Namespace) -> Explanation | None:
+    """Write the predictions of all rows, if that is asked for, and say how the tree explains the labels."""
+    leaves: list[AnyArray] = []
+    said: list[AnyArray] = []
+    parts = _parts(rows, found, model, args, leaves, said)
+    if args.predictions is not None:
+        write_batches(args.predictions, parts, args.escape_formulas)
+    elif rows.tree is not None:
+        deque(parts, maxlen=0)
+    if rows.tree is None:
+        return None
+    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words)
+
+
+def _parts(
+    rows: FitRows,
+    found: Labelled,
+    model: TableModel,
+    args: argparse.Namespace,
+    leaves: list[AnyArray],
+    said: list[AnyArray],
+) -> Iterator[dict[str, Any]]:
+    """Columns of predictions, part by part; leaves and labels of the tree are noted on the way."""
+    classes = None if rows.tree is None else rows.tree.classes_.astype(object)
+    for table, reached, numbers in _routed_parts(rows, args):
+        start, stop = table.first_row - 1, table.first_row - 1 + table.n_rows
+        if classes is not None:
+            leaves.append(reached.astype(np.int32))
+            said.append(classes[numbers])
+        labels, shares = found.labels(start, stop), found.shares(start, stop)
+        yield model.prediction_columns(table, None, labels, shares, args.id, reached)
+
+
+def _routed_parts(rows: FitRows, args: argparse.Namespace) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
+    """Rows with the columns that are written, their leaf in the tree, and the class number that it gives them."""
+    tree = rows.tree
+    if not rows.large:
+        nothing = np.zeros(rows.n_rows, dtype=np.int64)
+        yield rows.table, *((nothing, nothing) if tree is None else (tree.apply(rows.X), tree._class_numbers(rows.X)))
+        return
+    assert isinstance(rows.encoder, TableEncoder)
+    encoder, place = _seen_by(tree, rows.encoder)
+    wanted = {*encoder.columns, args.target, *([] if args.id is None else [args.id])}
+    columns = [name for name in rows.table.columns if name in wanted]
+    narrow = None if tree is None else _narrowed(tree, place)
+    for part in rows.table.batches(columns, 4 * rows.part_rows):
+        if narrow is None:
+            nothing = np.zeros(part.n_rows, dtype=np.int64)
+            yield part, nothing, nothing
+        else:
+            X = encoder.transform(part, Surprises())[0]
+            yield part, route(narrow.tree_, X), narrow._class_numbers(X)
+
+
+def _narrowed(tree: Any, place: AnyArray) -> Any:
+    """A tree, or a committee, of the features that it looks at alone."""
+    other = copy(tree)
+    other.trees_ = [replace(one, weights=np.ascontiguousarray(one.weights[:, place])) for one in tree.trees_]
+    other.tree_ = other.trees_[0]
+    return other
+
+
+def _seen_by(tree: Any, encoder: TableEncoder) -> tuple[TableEncoder, AnyArray]:
+    """The part of an encoder that a tree needs, and the places of its features among all."""
+    trees = [] if tree is None else tree.trees_
+    used = np.zeros(len(encoder.feature_names), dtype=bool)
+    for one in trees:
+        used |= np.any(one.weights != 0, axis=0)
+    if trees and not used.any():  # a tree is of one feature at least
+        used[0] = True
+    codes, at = {}, 0
+    place: list[int] = []
+    for name, code in encoder.codes.items():
+        width = len(code.feature_names(name))
+        if used[at : at + width].any():
+            codes[name] = code
+            place.extend(range(at, at + width))
+        at += width
+    return replace(encoder, codes=codes), np.array(place, dtype=np.int64)

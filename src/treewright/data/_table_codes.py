@@ -1,0 +1,81 @@
+"""How one column becomes features, and that as plain data in model files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from treewright.data._table_columns import BOOLEAN, is_date_format
+from treewright.exceptions import ModelFileError
+
+__all__ = ["MAX_LEVELS", "ColumnCode", "checked_code", "old_code"]
+
+MAX_LEVELS = 50
+"""Most different values of a text column that is used as a feature."""
+
+_KINDS = ("number", "text", "date")
+
+
+@dataclass(frozen=True)
+class ColumnCode:
+    """How one column becomes features."""
+
+    kind: str
+    """"number", "text" or "date"."""
+    levels: tuple[str, ...] = ()
+    """Levels of a text column, sorted."""
+    base: str | None = None
+    """Level without a feature, the most frequent one; None where each level has one, as in older model files."""
+    format: str = ""
+    """How the dates of a text are written."""
+    fill: float | None = None
+    """What stands for a missing number, the median; None where none may be missing."""
+    gaps: bool = False
+    """Whether a feature says where a value is missing."""
+
+    def feature_names(self, name: str) -> list[str]:
+        """Names of the features of a column."""
+        shown = [f"{name}={level}" for level in self.levels if level != self.base] if self.kind == "text" else [name]
+        return [*shown, f"{name} is missing"] if self.gaps else shown
+
+
+def checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCode]:
+    """A column and its code from a model file, trusting nothing."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        raise ModelFileError(f"{place}: expected a name and what becomes of the column")
+    kind, gaps = entry.get("kind"), entry.get("gaps")
+    if kind not in _KINDS or type(gaps) is not bool or (gaps and not fills):
+        raise ModelFileError(f"{place}: expected one of the kinds {', '.join(_KINDS)}, and whether it had gaps")
+    more = {"number": {"fill"}, "date": {"fill", "format"}, "text": {"levels", "base"}}[str(kind)]
+    if set(entry) != {"name", "kind", "gaps"} | more:
+        raise ModelFileError(f"{place}: expected {', '.join(sorted(more))} for the kind {kind}")
+    if kind == "text":
+        levels, base = _checked_levels(entry["levels"], place), entry["base"]
+        if base is not None and base not in levels:
+            raise ModelFileError(f"{place}: the base {base!r} is none of its levels")
+        return entry["name"], ColumnCode("text", levels, base, gaps=gaps)
+    fill, form = entry["fill"], entry.get("format", "")
+    if (fill is None) == fills or not (fill is None or (type(fill) in (int, float) and math.isfinite(fill))):
+        raise ModelFileError(f"{place}: expected a finite number for missing values, or null if they are refused")
+    if kind == "date" and not (isinstance(form, str) and is_date_format(form)):
+        raise ModelFileError(f"{place}: {form!r} is no known way to write dates")
+    return entry["name"], ColumnCode(str(kind), format=form, fill=fill, gaps=gaps)
+
+
+def old_code(entry: list[Any], place: str) -> tuple[str, ColumnCode]:
+    """What older files have: a name, and the levels, of which each has a feature."""
+    if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
+        raise ModelFileError(f"{place}: expected a name and its levels or null")
+    if entry[1] is None:
+        return entry[0], ColumnCode("number")
+    levels = _checked_levels(entry[1], place)
+    return entry[0], ColumnCode("text", levels, "false" if levels == BOOLEAN else None)
+
+
+def _checked_levels(known: object, place: str) -> tuple[str, ...]:
+    if not isinstance(known, list) or not 0 < len(known) <= MAX_LEVELS or not all(isinstance(v, str) for v in known):
+        raise ModelFileError(f"{place}: levels must be 1 to {MAX_LEVELS} strings")
+    if known != sorted(set(known)):
+        raise ModelFileError(f"{place}: levels must be sorted and different")
+    return tuple(known)

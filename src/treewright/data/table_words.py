@@ -1,0 +1,55 @@
+"""Features of a table in words: what stands in a rule instead of ``race=White <= 0.5``."""
+
+from __future__ import annotations
+
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import ColumnCode, TableEncoder
+from treewright.tree.words import DateWords, FeatureWords, FlagWords
+
+__all__ = ["feature_words"]
+
+
+def feature_words(encoder: TableEncoder | MixedEncoder) -> dict[int, FeatureWords]:
+    """Words for the features of an encoder that are no numbers as they are, by the numbers of the features.
+
+    Parameters
+    ----------
+    encoder : TableEncoder or MixedEncoder
+        How columns became features.
+
+    Returns
+    -------
+    dict of int to FeatureWords
+        As :func:`treewright.tree.export_text` takes them.
+
+    Examples
+    --------
+    >>> from treewright.data.table import Table
+    >>> table = Table({"age": [31.0, 45.0, 50.0], "race": ["White", "Black", "Other"], "area": ["a", "b", "a"]})
+    >>> for feature, words in feature_words(TableEncoder.fit(table, ["age", "race", "area"])).items():
+    ...     print(feature, *words, sep="; ")
+    1; race is Other; race is not Other
+    2; race is White; race is not White
+    3; area is b; area is a
+    """
+    if isinstance(encoder, MixedEncoder):
+        dates = {name: "%H" in form for name, form in encoder.formats.items()}
+        return {j: DateWords(name, dates[name]) for j, name in enumerate(encoder.columns) if name in dates}
+    found: list[FeatureWords | None] = []
+    for name, code in encoder.codes.items():
+        found += _level_words(name, code) if code.kind == "text" else [_number_words(name, code)]
+        if code.gaps:
+            found.append(FlagWords(f"{name} is missing", f"{name} is known"))
+    return {j: words for j, words in enumerate(found) if words is not None}
+
+
+def _number_words(name: str, code: ColumnCode) -> FeatureWords | None:
+    return DateWords(name, "%H" in code.format) if code.kind == "date" else None
+
+
+def _level_words(name: str, code: ColumnCode) -> list[FeatureWords]:
+    shown = [level for level in code.levels if level != code.base]
+    # of two levels the other one is the better word, unless missing values are there too
+    pair = len(shown) == 1 and code.base is not None and not code.gaps
+    others = [f"{name} is {code.base}" if pair else f"{name} is not {level}" for level in shown]
+    return [FlagWords(f"{name} is {level}", other) for level, other in zip(shown, others, strict=True)]

@@ -1,0 +1,5 @@
+"""BinOCT: the model."""
+
+from treewright.formulations.binoct.model import BinOCT
+
+__all__ = ["BinOCT"]

@@ -1,0 +1,272 @@
+"""What to do next, from the facts of a fit alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from treewright.names import printable, shortened
+from treewright.report.facts import Facts, GroupFacts
+from treewright.report.words import asked_words, difference_words, group_sizes
+
+__all__ = ["Advice", "advice"]
+
+_NAMED = 5
+"""Names that are told of many."""
+_RIGHT = 0.995
+"""Accuracy from which on more labels are not asked for."""
+_WIDE = 0.05
+"""Width of an interval that is worth making smaller."""
+_AGREES = 0.9
+"""Share of the labels with which a tree that explains should agree."""
+_DOUBTED = 1.25
+"""How many times as doubtful as all rows those of a group are that is named."""
+_FEW = 10
+"""Rows of a group of which nothing is said."""
+
+
+class Advice(NamedTuple):
+    """A sentence, and a command to run, if there is one."""
+
+    text: str
+    command: str = ""
+
+
+def advice(facts: Facts) -> list[Advice]:
+    """Say what to do next, the most urgent first.
+
+    Parameters
+    ----------
+    facts : Facts
+        What the fit was, and what it reached.
+
+    Returns
+    -------
+    list of Advice
+        Each follows from the facts; names in it are printable and short.
+    """
+    parts = (_totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    return [said for part in parts for said in part(facts)]
+
+
+def _option(facts: Facts, name: str) -> str:
+    """A parameter as the reader would set it."""
+    return f"--{name.replace('_', '-')}" if facts.model_file else name
+
+
+def _some(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+    return ", ".join(map(_named, shown[:_NAMED])) + more
+
+
+def _named(name: object) -> str:
+    """A name of a class or group, told apart from the words around it."""
+    return f'"{shortened(name)}"'
+
+
+# ---------------------------------------------------------------------- what was missed
+
+
+def _totals(facts: Facts) -> Iterator[Advice]:
+    missed = [row for row in facts.totals if not row["low"] <= row["reached"] <= row["high"]]
+    if not facts.totals and facts.n_hidden and facts.totals_used:
+        how = "--totals FILE" if facts.model_file else "totals={class: count}"
+        yield Advice(
+            f"No totals were given. If it is known how many of the {facts.n_hidden} rows without a label have each "
+            f"class, in all or by group, give them ({how}): counts are met then, and rare classes are not overlooked."
+        )
+    if not missed:
+        return
+    sizes, missed = group_sizes(facts.totals), sorted(missed, key=lambda row: -row["deviation"])
+    told = []
+    for row in missed[:_NAMED]:
+        group = "" if row["group"] is None else f"{_named(row['group'])}, "
+        asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
+        told.append(f"{group}{_named(row['class'])} (asked {asked}, reached {row['reached']}: {difference_words(row)})")
+    more = f"; and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
+    if any("margin" in row for row in missed):
+        remedy = "they contradict one another, so no labels meet all: check the totals against each other"
+    elif facts.totals_used:
+        met = "no labels" if facts.explains else "no tree"
+        who = "a fit without --model" if facts.model_file else "TotalsClassifier"
+        remedy = f"{met} of this fit met them; {who} labels the rows within the totals, to the row"
+    else:
+        remedy = f"{facts.model} does not know totals: TotalsClassifier and S2OCTClassifier do"
+    yield Advice(f"Totals are missed: {'; '.join(told)}{more}. {remedy[:1].upper()}{remedy[1:]}.")
+
+
+def _ending(facts: Facts) -> Iterator[Advice]:
+    record = facts.record
+    if record.status not in ("time_limit", "interrupted"):
+        return
+    what = "the labels" if facts.explains else "the tree"
+    gap = "" if not record.gap else f" with a gap of {record.gap:.1%}"
+    if record.status == "interrupted":
+        yield Advice(f"The fit was interrupted{gap}: run it to its end; {what} may be better then.")
+    else:
+        yield Advice(
+            f"The fit stopped at its time limit after {record.seconds:.1f} seconds{gap}. A longer one "
+            f"({_option(facts, 'time_limit')}) may find better ones, or prove that there are none."
+        )
+
+
+# ---------------------------------------------------------------------- how accurate
+
+
+def _estimate(facts: Facts) -> Iterator[Advice]:
+    if facts.explains:
+        if facts.estimate is None and facts.n_hidden:
+            least = "at least two labels of each of two classes"
+            yield Advice(
+                f"How accurate the labels are is not known ({printable(facts.no_estimate)}). Leaving labels out in "
+                f"turn tells it; that takes {least}, and time for the fits."
+            )
+        return
+    if not facts.n_labelled:
+        return
+    if facts.totals_used:
+        how = "fit without --model does that" if facts.model_file else "treewright.estimated_accuracy does that"
+        words = f"leave labels out ({how})"
+    else:
+        words = "label rows that had no part in the fit, predict them and compare"
+    yield Advice(f"The accuracy above is on labels that the fit has seen. To know that of other rows, {words}.")
+
+
+def _labels(facts: Facts) -> Iterator[Advice]:
+    """Of which class more labels make the interval smaller, label by label."""
+    estimate = facts.estimate
+    total = sum(facts.hidden)
+    if estimate is None or not total:
+        return
+    none = [name for name, n, rows in zip(facts.classes, facts.given, facts.hidden, strict=True) if rows and not n]
+    if none:
+        yield Advice(
+            f"No row is labelled {_some(none)}, and {'it counts' if len(none) == 1 else 'they count'} as half right. A "
+            "few labels of it tell more than any others."
+        )
+    if estimate.value >= _RIGHT:
+        return
+    gain = []
+    for k, (n, rows, share) in enumerate(zip(facts.given, facts.hidden, facts.recall, strict=True)):
+        if n and share is not None:
+            likely = (share * n + 1) / (n + 2)
+            gain.append(((rows / total / n) ** 2 * likely * (1 - likely), k, share))
+    if not gain:
+        return
+    _, k, share = max(gain)
+    yield Advice(
+        f"More labels help most among the rows that are held for {_named(facts.classes[k])}: these are "
+        f"{facts.hidden[k] / total:.0%} of the rows without a label, and {facts.given[k]} of {facts.n_labelled} labels "
+        f"tell of them ({share:.1%} were found when left out)."
+    )
+    if estimate.high - estimate.low >= _WIDE:
+        yield Advice(
+            f"The accuracy is likely to lie between {estimate.low:.1%} and {estimate.high:.1%}; it takes about four "
+            "times as many labels to halve that interval."
+        )
+
+
+def _groups(facts: Facts) -> Iterator[Advice]:
+    groups = facts.groups
+    if groups is None or len(groups.names) < 2:
+        return
+    without = [
+        name for name, n, rows in zip(groups.names, groups.labelled, groups.hidden, strict=True) if rows and not n
+    ]
+    if without and len(without) < len(groups.names):
+        have = "has" if len(without) == 1 else "have"
+        yield Advice(
+            f"{len(without)} of {len(groups.names)} groups {have} no label at all: {_some(without)}. What is known of "
+            "them comes from the other groups; label a few of their rows first."
+        )
+    free = _free_groups(facts)
+    if free:
+        these, them = ("this group is", "it") if len(free) == 1 else ("these groups are", "them")
+        yield Advice(
+            f"Nothing was asked of {_some(free)}: {these} labelled as all others together are. Totals of {them}, or "
+            "shares with a tolerance, would say more."
+        )
+    yield from _doubtful(groups)
+
+
+def _free_groups(facts: Facts) -> list[str]:
+    sizes, bound = group_sizes(facts.totals), dict.fromkeys(group_sizes(facts.totals), False)
+    for row in facts.totals:
+        key = row.get("margin", 0), row["group"]
+        bound[key] |= row["low"] > 0 or row["high"] < sizes[key]
+    return [str(group) for (_, group), asked in bound.items() if not asked and group is not None]
+
+
+def _doubtful(groups: GroupFacts) -> Iterator[Advice]:
+    """The group whose labels are the least sure."""
+    if groups.doubt is None or not sum(groups.hidden):
+        return
+    shares = [
+        (doubt / rows, name)
+        for name, doubt, rows in zip(groups.names, groups.doubt, groups.hidden, strict=True)
+        if rows >= _FEW
+    ]
+    overall = sum(groups.doubt) / sum(groups.hidden)
+    if not shares or max(shares)[0] < _DOUBTED * overall:
+        return
+    share, name = max(shares)
+    yield Advice(
+        f"The least sure labels are those of {_named(name)}: by their probabilities {share:.0%} may be wrong, of "
+        f"all groups together {overall:.0%}. Labels of rows there tell most, above all of rows whose probabilities are "
+        "near one another."
+    )
+
+
+# ---------------------------------------------------------------------- tree, rows, next year
+
+
+def _tree(facts: Facts) -> Iterator[Advice]:
+    record = facts.tree_record
+    if record is None or facts.agreed is None or not facts.n_hidden:
+        return
+    limit = _option(facts, "time_limit")
+    if record.status == "interrupted":
+        yield Advice("The tree was interrupted; run it to its end for one that says more of the labels.")
+    elif record.status == "time_limit":
+        yield Advice(
+            f"The tree is the best of the {record.seconds:.1f} seconds that were left for it; a longer time limit "
+            f"({limit}) may give a better one. The labels do not depend on it."
+        )
+    share, depth = facts.agreed[0] / facts.n_hidden, facts.trees[0].tree.depth
+    if share < _AGREES:
+        yield Advice(
+            f"The tree says otherwise than the labels on {1 - share:.1%} of the rows without one. Count with the "
+            f"labels; read the tree as their gist. A deeper one ({_option(facts, 'max_depth')} {depth + 1}) says more."
+        )
+
+
+def _rows(facts: Facts) -> Iterator[Advice]:
+    if facts.n_hidden and not facts.uses_hidden:
+        how = "A fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
+        yield Advice(
+            f"{facts.n_hidden} rows without a label had no part in the fit: {facts.model} is supervised. {how} makes "
+            "use of them, and of totals."
+        )
+
+
+def _suspects(facts: Facts) -> Iterator[Advice]:
+    if facts.n_suspects:
+        noun = "label is" if facts.n_suspects == 1 else "labels are"
+        where = "--suspects FILE writes which" if facts.model_file else "relabel_table() says which"
+        yield Advice(f"{facts.n_suspects} {noun} held for wrong: check them at their source ({where}).")
+
+
+def _next(facts: Facts) -> Iterator[Advice]:
+    divided = facts.divides and bool(facts.totals)
+    if not facts.model_file:
+        if divided:
+            yield Advice("Other rows, such as next year's, are labelled within their own totals by model.transduce.")
+        return
+    parts = ["treewright", "predict", shlex.quote(printable(facts.model_file)), "NEW_ROWS.csv"]
+    if divided:
+        parts += ["--totals", "NEW_TOTALS.csv"]
+        parts += ["--groups", shlex.quote(printable(facts.group_name))] if facts.group_name else []
+    words = "Label next year's rows within next year's totals:" if divided else "Predict new rows:"
+    yield Advice(words, " ".join([*parts, "--out", "new_labels.csv"]))

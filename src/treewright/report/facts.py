@@ -1,0 +1,319 @@
+"""What a report is about, before any layout: one structure that the text and the page are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treewright.data import parse_totals
+from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
+from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.exceptions import InvalidInputError
+from treewright.report.trees import Explanation, TreeFacts, fitted_trees
+from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words
+from treewright.training.record import FitRecord
+from treewright.tree.words import FeatureWords
+
+__all__ = ["Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts"]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFacts:
+    """Rows of each group.
+
+    Attributes
+    ----------
+    names : list of str
+        The groups.
+    labelled, hidden : list of int
+        Rows with and without a label.
+    doubt : list of float or None
+        Rows without a label whose label is probably wrong, by the probabilities that the model gives.
+    """
+
+    names: list[str]
+    labelled: list[int]
+    hidden: list[int]
+    doubt: list[float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a report says.
+
+    Attributes
+    ----------
+    title, target, model : str
+        First line, name of what is predicted (may be empty), class of the model.
+    explains : bool
+        Whether the report is about labels, which a tree may explain, and not about a model that is a tree.
+    classes : list of str
+        Names of the classes.
+    n_rows, n_labelled : int
+        Rows, and those with a label.
+    given, found, hidden : list of int
+        Rows of each class: among the labels as given, among the labels of all rows as found, and among these of the
+        rows without a label.
+    totals : list of dict
+        Group, class, low, high and reached, as an estimator's ``totals_``.
+    totals_used : bool
+        Whether the model knows totals.
+    estimate : AccuracyEstimate or None
+        How accurate labels are likely to be.
+    no_estimate : str
+        Why there is none; empty where it was not thought of.
+    recall : list of (float or None)
+        Share of each class that was found when its labels were left out.
+    confusion : ndarray or None
+        Labels as given (down) and as predicted (across), of a model that is a tree.
+    trees : list of TreeFacts
+        The trees to read.
+    agreed : tuple of two int, or None
+        Rows without a label, and with one, of which the tree that explains says what they are labelled.
+    n_voting : int
+        Trees that vote, of which the first is shown.
+    record, tree_record : FitRecord
+        How the fit ended, and that of the tree that explains (else None).
+    making : list of str
+        How it was made, in lines.
+    parameters : list of tuple
+        Names of estimators and their parameters, as names and texts.
+    n_suspects : int or None
+        Labels that are held for wrong, by models that look for them.
+    groups : GroupFacts or None
+        Rows by group.
+    divides : bool
+        Whether the model divides new rows within new totals.
+    uses_hidden : bool
+        Whether rows without a label had a part in the fit.
+    group_name, model_file : str
+        Column of the groups and file of the model, for commands; empty in Python.
+    """
+
+    title: str
+    target: str
+    model: str
+    explains: bool
+    classes: list[str]
+    n_rows: int
+    n_labelled: int
+    given: list[int]
+    found: list[int]
+    hidden: list[int]
+    totals: list[dict[str, Any]]
+    totals_used: bool
+    record: FitRecord
+    making: list[str]
+    parameters: list[tuple[str, list[tuple[str, str]]]]
+    divides: bool
+    uses_hidden: bool
+    trees: list[TreeFacts]
+    recall: list[float | None]
+    estimate: AccuracyEstimate | None = None
+    no_estimate: str = ""
+    confusion: AnyArray | None = None
+    agreed: tuple[int, int] | None = None
+    n_voting: int = 1
+    tree_record: FitRecord | None = None
+    n_suspects: int | None = None
+    groups: GroupFacts | None = None
+    group_name: str = ""
+    model_file: str = ""
+
+    @property
+    def n_hidden(self) -> int:
+        """Rows without a label."""
+        return self.n_rows - self.n_labelled
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Labels of all rows, given and found, as numbers of classes."""
+
+    known: AnyArray
+    given: AnyArray
+    truth: AnyArray
+    found: AnyArray
+    numbers: AnyArray
+
+    @classmethod
+    def read(cls, classes: AnyArray, y: ArrayLike, found: ArrayLike, name: str) -> _Rows:
+        given, labels = as_column(y, "y"), as_column(found, name)
+        if len(given) != len(labels):
+            raise InvalidInputError(f"y has {len(given)} rows, {name} has {len(labels)}")
+        known = ~missing_mask(given)
+        truth = class_numbers(given[known], classes, "y")
+        return cls(known, given, truth, labels, class_numbers(labels, classes, name))
+
+    def facts(self, estimator: Any, title: str, target: str, explains: bool) -> Facts:
+        """What is the same for all models."""
+        k, name = len(estimator.classes_), type(estimator).__name__
+        return Facts(
+            title=title or name,
+            target=target,
+            model=name,
+            explains=explains,
+            classes=[str(label) for label in estimator.classes_.tolist()],
+            n_rows=len(self.known),
+            n_labelled=int(np.count_nonzero(self.known)),
+            given=np.bincount(self.truth, minlength=k).tolist(),
+            found=np.bincount(self.numbers, minlength=k).tolist(),
+            hidden=np.bincount(self.numbers[~self.known], minlength=k).tolist(),
+            totals=list(getattr(estimator, "totals_", [])),
+            totals_used=hasattr(estimator, "totals_"),
+            record=estimator.record_,
+            making=[],
+            parameters=[(name, parameter_pairs(estimator))],
+            divides=hasattr(estimator, "transduce"),
+            uses_hidden=explains or hasattr(estimator, "transduction_"),
+            trees=[],
+            recall=[None] * k,
+        )
+
+
+def fit_facts(
+    estimator: Any,
+    y: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    title: str = "",
+    target: str = "",
+    totals: Any = None,
+    groups: ArrayLike | None = None,
+    leaves: ArrayLike | None = None,
+    words: Mapping[int, FeatureWords] | None = None,
+    group_name: str = "",
+    model_file: str = "",
+) -> Facts:
+    """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
+    if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} is no classifier that is one tree, and a report is about a tree; totals_table "
+            "lays out the totals_ of any model"
+        )
+    classes, k = estimator.classes_, len(estimator.classes_)
+    rows = _Rows.read(classes, y, predicted, "predicted")
+    facts = rows.facts(estimator, title, target, explains=False)
+    if totals is not None:
+        chosen = None if groups is None else as_column(groups, "groups")[~rows.known]
+        parsed = parse_totals(totals, classes, facts.n_hidden, chosen)
+        facts = replace(facts, totals=parsed.table(rows.numbers[~rows.known], classes))
+    suspects = getattr(estimator, "relabeled_", None)
+    several = hasattr(estimator, "trees_") and not hasattr(estimator, "relabel")
+    return replace(
+        facts,
+        confusion=np.bincount(rows.truth * k + rows.numbers[rows.known], minlength=k * k).reshape(k, k),
+        trees=fitted_trees(estimator, None if leaves is None else np.asarray(leaves), rows.truth, rows.known, words),
+        n_voting=len(estimator.trees_) if several else 1,
+        making=_fit_lines(estimator.record_),
+        n_suspects=None if suspects is None else int(np.count_nonzero(suspects)),
+        groups=_group_facts(groups, rows.known, None),
+        group_name=group_name,
+        model_file=model_file,
+    )
+
+
+def labels_facts(
+    labeller: Any,
+    y: ArrayLike,
+    labels: ArrayLike,
+    *,
+    title: str = "",
+    target: str = "",
+    estimate: AccuracyEstimate | None = None,
+    no_estimate: str = "it was not asked for",
+    explanation: Explanation | None = None,
+    groups: ArrayLike | None = None,
+    group_name: str = "",
+    model_file: str = "",
+) -> Facts:
+    """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
+    rows = _Rows.read(labeller.classes_, y, labels, "labels")
+    facts = rows.facts(labeller, title, target, explains=True)
+    wrapped = labeller.estimator if isinstance(labeller.estimator, str) else type(labeller.estimator).__name__
+    scores = getattr(labeller.estimator_, "record_", wrapped)
+    shares = getattr(labeller, "transduction_proba_", None)
+    doubt = None
+    if shares is not None and len(shares) == facts.n_rows:
+        doubt = 1.0 - shares[np.arange(len(shares)), rows.numbers]
+    facts = replace(
+        facts,
+        estimate=estimate,
+        no_estimate="" if estimate is not None else no_estimate,
+        recall=[None if estimate is None else estimate.recall.get(label) for label in labeller.classes_.tolist()],
+        making=[f"labels: {labeller.record_.reason}, {labeller.record_.seconds:.1f} seconds", f"scores: {scores}"],
+        groups=_group_facts(groups, rows.known, doubt),
+        group_name=group_name,
+        model_file=model_file,
+    )
+    return facts if explanation is None else _explained(facts, explanation, rows)
+
+
+def class_numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
+    """Class numbers of labels; one that is no class is refused."""
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    try:
+        return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
+    except KeyError as error:
+        raise InvalidInputError(
+            f"{name} has the label {error.args[0]!r}, which is none of the classes {classes.tolist()}"
+        ) from None
+
+
+def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
+    """Facts with those of the tree that explains the labels."""
+    tree, record = explanation.tree, explanation.tree.record_
+    same = explanation.labels == rows.found
+    right = int(np.count_nonzero(explanation.labels[rows.known] == rows.given[rows.known]))
+    lines = [f"tree: {record.status}, {STATUS_WORDS[record.status]}; {record.seconds:.1f} seconds"]
+    return replace(
+        facts,
+        trees=[explanation.facts(rows.found)],
+        agreed=(int(np.count_nonzero(same & ~rows.known)), right),
+        tree_record=record,
+        making=[*facts.making, *lines, *([f"why: {record.reason}"] if record.reason else [])],
+        parameters=[*facts.parameters, (type(tree).__name__, parameter_pairs(tree))],
+    )
+
+
+def _fit_lines(record: FitRecord) -> list[str]:
+    return [
+        f"{record.status}: {STATUS_WORDS[record.status]}",
+        *([f"why: {record.reason}"] if record.reason else []),
+        ", ".join(f"{name} {value}" for name, value in proof_words(record)),
+        f"{record.seconds:.1f} seconds",
+    ]
+
+
+def _coded(groups: Any) -> Coded | None:
+    """A column of groups as numbers of their names, -1 where there is none; None for several columns."""
+    if isinstance(groups, Coded):
+        return groups
+    column = np.asarray(groups, dtype=object)
+    if column.ndim != 1:
+        return None
+    here = ~missing_mask(column)
+    names = list(dict.fromkeys(column[here].tolist()))
+    number = {name: g for g, name in enumerate(names)}
+    numbers = np.full(len(column), -1)
+    numbers[here] = [number[name] for name in column[here].tolist()]
+    return Coded(names, numbers)
+
+
+def _group_facts(groups: Any, known: AnyArray, doubt: AnyArray | None) -> GroupFacts | None:
+    """Rows by group; None without groups, and where several columns of them cross."""
+    column = None if groups is None else _coded(groups)
+    if column is None or len(column.numbers) != len(known):
+        return None
+    here = column.numbers >= 0
+    place, seen, names, n = column.numbers[here], known[here], column.names, len(column.names)
+    return GroupFacts(
+        names=[str(name) for name in names],
+        labelled=np.bincount(place[seen], minlength=n).tolist(),
+        hidden=np.bincount(place[~seen], minlength=n).tolist(),
+        doubt=None if doubt is None else np.bincount(place[~seen], doubt[here][~seen], n).tolist(),
+    )

@@ -1,0 +1,406 @@
+"""A report as one HTML file that needs nothing else: no script, no request, styles and pictures inside."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from treewright._version import __version__
+from treewright.names import printable, shortened
+from treewright.report.advice import advice
+from treewright.report.facts import Facts
+from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
+from treewright.report.words import (
+    CLASSES_COUNT,
+    LEAF_COLUMN,
+    NOT_TRAINING,
+    SEEN,
+    STATUS_WORDS,
+    asked_words,
+    difference_words,
+    group_sizes,
+    totals_words,
+)
+
+__all__ = ["facts_html"]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""What the browser is told: whatever a name may be, nothing is run and nothing is loaded."""
+_NAME, _FULL = 48, 400
+"""Characters of a name, and of the name in full where it is pointed at."""
+_GROUP, _COLUMN = 32, 138
+"""Characters of the name of a group, and pixels of a class in a table of totals by group."""
+_GROUPS = 300
+"""Most groups of a table of totals."""
+_CLASSES = 16
+"""Most classes of a legend."""
+
+
+def facts_html(facts: Facts) -> str:
+    """Write facts as a page.
+
+    Parameters
+    ----------
+    facts : Facts
+        What the report says.
+
+    Returns
+    -------
+    str
+        The whole file, ending in a line end.
+    """
+    sections = [
+        ("asked", "What was asked", _asked(facts)),
+        ("reached", "What was reached", _reached(facts)),
+        ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
+        ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
+        ("next", "What to do next", _next(facts)),
+        ("made", "How it was made, and parameters", _made(facts)),
+    ]
+    body = "\n".join(
+        f'<section aria-labelledby="{key}"><h2 id="{key}">{heading}</h2>\n{content}</section>'
+        for key, heading, content in sections
+        if content
+    )
+    style = files("treewright.report").joinpath("page.css").read_text(encoding="utf-8")
+    title = html.escape(shortened(facts.title, 2 * _NAME))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="treewright {__version__}">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{_name(facts.title, 2 * _NAME)}</h1>
+{_cards(facts)}</header>
+<main>
+{body}
+</main>
+<footer>Written by treewright {__version__}. This file is complete: it loads nothing and runs nothing.</footer>
+</body>
+</html>
+"""
+
+
+# ---------------------------------------------------------------------- pieces
+
+
+def _text(value: object) -> str:
+    return html.escape(printable(value))
+
+
+def _name(value: object, limit: int = _NAME) -> str:
+    """A name that a user gave: kept apart from the text around it, shortened, in full where it is pointed at."""
+    shown, whole = shortened(value, limit), shortened(value, _FULL)
+    told = "" if shown == whole else f' title="{html.escape(whole)}"'
+    return f"<bdi{told}>{html.escape(shown)}</bdi>"
+
+
+def _count(n: int) -> str:
+    """A number of rows, its digits in threes."""
+    return f"{n:,}".replace(",", "\u00a0")
+
+
+def _rows(n: int) -> str:
+    return f"{_count(n)} {'row' if n == 1 else 'rows'}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, numeric: Sequence[int] = ()) -> str:
+    """A table of cells that are HTML already; the first of each row names it."""
+    kinds = [' class="n"' if j in numeric else "" for j in range(len(header))]
+    head = "".join(f'<th scope="col"{kind}>{cell}</th>' for cell, kind in zip(header, kinds, strict=True))
+    lines = []
+    for row in rows:
+        bar = [' class="bar"' if cell.startswith("<svg") else kind for cell, kind in zip(row, kinds, strict=True)]
+        cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(row[1:], bar[1:], strict=True))
+        lines.append(f'<tr><th scope="row">{row[0]}</th>{cells}</tr>')
+    kind = ' class="bars"' if any(cell.startswith("<svg") for row in rows for cell in row) else ""
+    return _scroll(
+        f"<table{kind}><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>",
+        caption,
+    )
+
+
+def _scroll(content: str, label: str, kind: str = "") -> str:
+    """A box that scrolls by itself, with the keyboard too, so that the page never does sideways."""
+    classes = f"scroll {kind}".strip()
+    return f'<div class="{classes}" role="region" tabindex="0" aria-label="{label}">{content}</div>\n'
+
+
+def _cards(facts: Facts) -> str:
+    """The three figures that matter."""
+    cards = [(_count(facts.n_rows), "rows, all with a label")]
+    if facts.n_hidden:
+        cards = [(_count(facts.n_hidden), f"rows without a label, of {_count(facts.n_rows)}")]
+    if facts.totals:
+        met = sum(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
+        cards.append((f"{_count(met)} of {_count(len(facts.totals))}", "totals are met"))
+    estimate = facts.estimate
+    if estimate is not None:
+        interval = f"{estimate.level:.0%} interval: {estimate.low:.1%} to {estimate.high:.1%}"
+        cards.append((f"{estimate.value:.1%}", f"of the labels are likely to be right ({interval})"))
+    elif facts.explains:
+        cards.append(("not known", "how many of the labels are right"))
+    elif facts.n_labelled and facts.confusion is not None:
+        right = int(facts.confusion.trace())
+        cards.append((f"{right / facts.n_labelled:.1%}", "of the labels that the fit has seen are found again"))
+    items = "".join(f"<li><b>{figure}</b> <span>{words}</span></li>" for figure, words in cards)
+    return f'<ul class="cards">{items}</ul>\n'
+
+
+# ---------------------------------------------------------------------- asked and reached
+
+
+def _asked(facts: Facts) -> str:
+    pairs = [("target", _name(facts.target))] if facts.target else []
+    pairs += [
+        ("rows", f"{_rows(facts.n_rows)}: {_count(facts.n_labelled)} with a label, {_count(facts.n_hidden)} without"),
+        ("classes", ", ".join(map(_name, facts.classes[:_CLASSES])) + (" …" if len(facts.classes) > _CLASSES else "")),
+        ("totals", _totals_asked(facts)),
+        ("model", _text(facts.model)),
+    ]
+    shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in pairs)
+    total = max(1, facts.n_labelled)
+    rows = [
+        [_name(name), _count(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
+        for k, (name, n) in enumerate(zip(facts.classes, facts.given, strict=True))
+    ]
+    return f"<dl>{shown}</dl>\n" + _table(
+        ["class", "labels", "share", ""], rows, "Labels as they were given", numeric=(1, 2)
+    )
+
+
+def _totals_asked(facts: Facts) -> str:
+    if not facts.totals:
+        return "none were given"
+    groups = {(row.get("margin", 0), row["group"]) for row in facts.totals}
+    margins = {margin for margin, _ in groups}
+    by = f" (by {_name(facts.group_name)})" if facts.group_name else ""
+    words = f"{len(facts.classes)} classes"
+    if len(margins) > 1:
+        words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
+    elif next(iter(groups))[1] is not None:
+        words += f" in each of {len(groups)} groups{by}"
+    words += ", of the rows without a label"
+    part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
+    return words + part
+
+
+def _reached(facts: Facts) -> str:
+    parts = [_reached_totals(facts)] if facts.totals else []
+    if facts.explains and not facts.totals:
+        parts.append("<p>No totals were given: each row has the class that fits it best.</p>\n")
+    total = max(1, facts.n_rows)
+    rows = [
+        [_name(name), _count(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
+        for k, (name, n) in enumerate(zip(facts.classes, facts.found, strict=True))
+    ]
+    what = "Labels of all rows, given ones as they are" if facts.explains else "Predictions for all rows"
+    parts.append(_table(["class", "rows", "share", ""], rows, what, numeric=(1, 2)))
+    return "".join(parts)
+
+
+def _reached_totals(facts: Facts) -> str:
+    words = totals_words(facts.totals)
+    met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
+    summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
+    summary += "Totals are about the rows without a label. A bar is as long as the share of the class among the rows"
+    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}.</p>\n"
+    legend = (
+        '<ul class="legend" aria-hidden="true">'
+        f"<li>{total_bar(60, 60, 60, 100)}reached, and a mark where it was asked</li>"
+        f"<li>{total_bar(60, 40, 75, 100)}a frame: an interval was asked</li>"
+        f"<li>{total_bar(60, 75, 75, 100)}missed</li></ul>\n"
+    )
+    margins: dict[int, list[dict[str, Any]]] = {}
+    for row in facts.totals:
+        margins.setdefault(row.get("margin", 0), []).append(row)
+    tables = []
+    for number, rows in enumerate(margins.values(), start=1):
+        more = "" if len(margins) == 1 else f", division {number} of {len(margins)}"
+        ungrouped = all(row["group"] is None for row in rows)
+        tables.append(_class_totals(rows, more) if ungrouped else _group_totals(facts, rows, more))
+    return summary + legend + "".join(tables)
+
+
+def _class_totals(rows: list[dict[str, Any]], more: str) -> str:
+    """A line a class."""
+    size = sum(row["reached"] for row in rows)
+    table = [
+        [
+            _name(row["class"]),
+            _text(asked_words(row, size)),
+            _count(row["reached"]),
+            _missed(row) or "0",
+            total_bar(row["reached"], row["low"], row["high"], size),
+        ]
+        for row in rows
+    ]
+    return _table(["class", "asked", "reached", "difference", ""], table, f"Totals asked and reached{more}", (1, 2, 3))
+
+
+def _missed(row: dict[str, Any]) -> str:
+    difference = difference_words(row)
+    return "" if difference == "0" else f'<span class="miss">{difference}</span>'
+
+
+def _group_totals(facts: Facts, rows: list[dict[str, Any]], more: str) -> str:
+    """A line a group and a column a class; those that miss come first where not all are shown."""
+    sizes = group_sizes(rows)
+    groups: dict[Any, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row.get("margin", 0), row["group"]), {})[str(row["class"])] = row
+    shown = list(groups)
+    if len(shown) > _GROUPS:
+        shown = sorted(shown, key=lambda g: (not any(map(_missed, groups[g].values())), -sizes[g]))[:_GROUPS]
+        more += f"; {_GROUPS} of {len(groups)} groups, those that miss first, then the largest"
+    lines = []
+    for key in shown:
+        cells = [_total_cell(groups[key][name], sizes[key]) for name in facts.classes]
+        group = f"{_name(key[1], _GROUP)}<br><small>{_rows(sizes[key])}</small>"
+        lines.append(f'<tr><th scope="row">{group}</th>{"".join(cells)}</tr>')
+    what = _name(facts.group_name) if facts.group_name else "group"
+    head = "".join(f'<th scope="col">{_name(name)}</th>' for name in facts.classes)
+    wide = _COLUMN * (len(facts.classes) + 1)
+    caption = f"Totals asked and reached{more}"
+    head = f'<thead><tr><th scope="col">{what}</th>{head}</tr></thead>'
+    table = f'<table class="matrix" style="min-width:{wide}px"><caption>{caption}</caption>{head}'
+    return _scroll(f"{table}<tbody>{''.join(lines)}</tbody></table>", "Totals by group")
+
+
+def _total_cell(row: dict[str, Any], size: int) -> str:
+    asked = asked_words(row, size)
+    free = asked.endswith("(free)")
+    words = "free" if free else f"asked {asked}"
+    bar = total_bar(row["reached"], row["low"], row["high"], size)
+    return f"<td><b>{_count(row['reached'])}</b> <small>{words}</small> {_missed(row)}{bar}</td>"
+
+
+# ---------------------------------------------------------------------- accuracy
+
+
+def _accuracy(facts: Facts) -> str:
+    return _estimated(facts) if facts.explains else _seen(facts)
+
+
+def _estimated(facts: Facts) -> str:
+    estimate = facts.estimate
+    if estimate is None:
+        return (
+            f"<p>It is not known: no labels were left out ({_text(facts.no_estimate)}). The accuracy on given labels "
+            f"is no guess at it: {NOT_TRAINING}</p>\n"
+        )
+    parts = [
+        f"<p><b>{estimate.value:.1%}</b> of the labels of the rows without one are likely to be right; the "
+        f"{estimate.level:.0%} interval is <b>{estimate.low:.1%} to {estimate.high:.1%}</b>.</p>\n",
+        f'<div style="max-width:640px">{interval_svg(estimate.value, estimate.low, estimate.high)}'
+        '<p class="muted" style="display:flex;justify-content:space-between;margin:0">'
+        "<span>0%</span><span>50%</span><span>100%</span></p></div>\n",
+        f"<h3>Why {'not 100%' if estimate.value < 1 else 'that is no proof'}</h3>\n<ul>",
+    ]
+    why = [
+        f"{_count(estimate.n_labels)} labels were left out in turn and found again without them. What was found "
+        "wrong there is what to expect of the other rows.",
+        f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
+        f"The accuracy on given labels is another thing: {NOT_TRAINING}",
+    ]
+    if facts.totals:
+        why.insert(0, "Totals are counts: that they are met says how many rows have each class, and not which.")
+    parts += [f"<li>{_text(line)}</li>" for line in why]
+    rows = [
+        [_name(name), _count(n), f"{share:.1%}", share_bar(share, class_color(k))]
+        for k, (name, n, share) in enumerate(zip(facts.classes, facts.given, facts.recall, strict=True))
+        if share is not None
+    ]
+    table = _table(["class", "labels", "found", ""], rows, "Labels found when they were left out", numeric=(1, 2))
+    return "".join(parts) + "</ul>\n" + table
+
+
+def _seen(facts: Facts) -> str:
+    """The accuracy on training rows, said to be that."""
+    counts = facts.confusion
+    if counts is None or not facts.n_labelled:
+        return "<p>No row has a label to compare with.</p>\n"
+    right = int(counts.trace())
+    rows = [[_name(name), *map(_count, row)] for name, row in zip(facts.classes, counts.tolist(), strict=True)]
+    return (
+        f"<p>{_count(right)} of {_count(facts.n_labelled)} rows with a label are predicted as they are labelled "
+        f"({right / facts.n_labelled:.1%}). {_text(SEEN)}</p>\n"
+    ) + _table(
+        ["", *map(_name, facts.classes)],
+        rows,
+        "Rows with a label: what they are (down) and what is predicted (across)",
+        numeric=range(1, len(rows) + 1),
+    )
+
+
+# ---------------------------------------------------------------------- tree, advice, parameters
+
+
+def _trees(facts: Facts) -> str:
+    if not facts.trees:
+        return ""
+    parts = []
+    if facts.agreed is not None:
+        agreed, right = facts.agreed
+        parts.append(
+            f"<p>It agrees with the labels on {_count(agreed)} of {_count(facts.n_hidden)} rows without a label "
+            f"(<b>{agreed / max(1, facts.n_hidden):.1%}</b>), and with {_count(right)} of {_count(facts.n_labelled)} "
+            "given labels. It is the labels that meet the totals; the tree is for reading.</p>\n"
+        )
+    elif facts.record.status in STATUS_WORDS:
+        parts.append(f"<p>{_text(_sentence(STATUS_WORDS[facts.record.status]))}</p>\n")
+    if facts.n_voting > 1:
+        parts.append(f"<p>This is the first of {facts.n_voting} trees, which vote.</p>\n")
+    numbered = any(leaf.rows is not None for leaf in facts.trees[0].leaves.values())
+    parts.append(f"<p>{_text(LEAF_COLUMN)} " if numbered else "<p>")
+    parts.append(
+        f"Read from the left: where a condition holds, follow “yes”. Bars in the leaves: "
+        f"{_text(facts.trees[0].counted)}, by class.</p>\n"
+    )
+    for number, tree in enumerate(facts.trees):
+        if tree.title:
+            parts.append(f"<h3>{_name(tree.title, 2 * _NAME)}</h3>\n")
+        else:
+            parts.append(_legend(tree.classes))
+        picture = tree_svg(tree, f"tree{number}", facts.n_rows if numbered else None)
+        parts.append(_scroll(picture, "Picture of the tree", "tree"))
+    rules = html.escape("\n".join(printable(line) for line in facts.trees[0].rules.splitlines()))
+    parts.append(f"<details><summary>The same as text</summary><pre>{rules}</pre></details>\n")
+    return "".join(parts)
+
+
+def _legend(classes: list[str]) -> str:
+    shown = [
+        f'<li><svg class="swatch" viewBox="0 0 14 12" aria-hidden="true"><rect width="14" height="12" '
+        f'fill="{class_color(k)}"/></svg>{_name(name)}</li>'
+        for k, name in enumerate(classes[:_CLASSES])
+    ]
+    more = "<li>…</li>" if len(classes) > _CLASSES else ""
+    return f'<ul class="legend">{"".join(shown)}{more}</ul>\n'
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _next(facts: Facts) -> str:
+    said = advice(facts)
+    lines = [f"<li>{_text(text)}{f'<pre>{_text(command)}</pre>' if command else ''}</li>" for text, command in said]
+    return f'<ol class="next">{"".join(lines)}</ol>\n' if lines else ""
+
+
+def _made(facts: Facts) -> str:
+    lines = "".join(f"<li>{_text(line)}</li>" for line in facts.making)
+    parts = [f"<ul>{lines}</ul>\n"]
+    for name, pairs in facts.parameters:
+        items = "".join(f"<li><code>{_text(key)}={_text(shortened(value, _FULL))}</code></li>" for key, value in pairs)
+        parts.append(f'<h3>Parameters of {_text(name)}</h3>\n<ul class="parameters">{items}</ul>\n')
+    return "".join(parts)

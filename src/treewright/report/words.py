@@ -1,0 +1,198 @@
+"""Words of reports, each in one place: the text, the page and the command line take them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimators.common.files import plain_parameters
+from treewright.search.teachers.teacher import TeacherRecord
+from treewright.training.record import FitRecord
+from treewright.tree.text import format_number
+
+__all__ = [
+    "CLASSES_COUNT",
+    "LEAF_COLUMN",
+    "NOT_TRAINING",
+    "SEEN",
+    "STATUS_WORDS",
+    "accuracy_words",
+    "asked_words",
+    "count_words",
+    "difference_words",
+    "group_sizes",
+    "parameter_pairs",
+    "parameter_words",
+    "proof_words",
+    "row_words",
+    "totals_words",
+]
+
+SEEN = "The fit has seen these labels: of other rows fewer are likely to be right."
+"""What is said wherever an accuracy on training rows is."""
+
+NOT_TRAINING = "labels that the fit has seen are found again nearly always, which says nothing about the others."
+"""Why the accuracy on given labels is no answer."""
+
+CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
+"""How labels left out are weighted."""
+
+LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
+"""What joins tree and table."""
+
+STATUS_WORDS = {
+    "optimal": "proven optimal: no tree of this kind is better, within the gap",
+    "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
+    "interrupted": "interrupted: the best tree found until then, not proven optimal",
+    "local": "ended as such methods do, without a proof: other trees may be better",
+    "unproven": "ended without proof of optimality: other trees may be better",
+}
+"""What each ``status_`` means."""
+
+_SHORT = 6
+"""Characters of a number that is shown as it is written."""
+
+
+def count_words(n: int) -> str:
+    """Number of rows.
+
+    Examples
+    --------
+    >>> count_words(1), count_words(2)
+    ('1 row', '2 rows')
+    """
+    return f"{n} row" if n == 1 else f"{n} rows"
+
+
+def row_words(n_rows: int, n_labelled: int) -> str:
+    """How many rows have a label.
+
+    Examples
+    --------
+    >>> row_words(3, 1)
+    '3 rows: 1 with a label, 2 without'
+    """
+    return f"{count_words(n_rows)}: {n_labelled} with a label, {n_rows - n_labelled} without"
+
+
+def accuracy_words(estimate: AccuracyEstimate | None, why: str = "") -> str:
+    """What labels left out say of the accuracy, in a sentence; or why they say nothing.
+
+    Examples
+    --------
+    >>> accuracy_words(AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}))
+    '80.0% of the labels are likely to be right (95% interval: 71.0% to 86.0%), by 120 labels left out in turn'
+    """
+    if estimate is None:
+        return f"not known, no labels were left out: {why}"
+    return (
+        f"{estimate.value:.1%} of the labels are likely to be right ({estimate.level:.0%} interval: {estimate.low:.1%} "
+        f"to {estimate.high:.1%}), by {estimate.n_labels} labels left out in turn"
+    )
+
+
+# ---------------------------------------------------------------------- totals
+
+
+def group_sizes(reached: Sequence[Mapping[str, Any]]) -> dict[Any, int]:
+    """Rows of each group of each margin, from a table of totals: every row has a class.
+
+    Examples
+    --------
+    >>> row = {"group": "north", "class": "yes", "low": 3, "high": 5, "reached": 4, "deviation": 0}
+    >>> group_sizes([row, row | {"class": "no", "reached": 2}])
+    {(0, 'north'): 6}
+    """
+    sizes: dict[Any, int] = {}
+    for row in reached:
+        key = row.get("margin", 0), row["group"]
+        sizes[key] = sizes.get(key, 0) + row["reached"]
+    return sizes
+
+
+def asked_words(row: Mapping[str, Any], size: int) -> str:
+    """What was asked of a class in a group of some rows: a number, an interval, or nothing.
+
+    Examples
+    --------
+    >>> [asked_words({"low": a, "high": b}, 9) for a, b in ((3, 3), (3, 5), (0, 9))]
+    ['3', '3 to 5', '0 to 9 (free)']
+    """
+    low, high = row["low"], row["high"]
+    if low == high:
+        return str(low)
+    return f"{low} to {high} (free)" if low <= 0 and high >= size else f"{low} to {high}"
+
+
+def difference_words(row: Mapping[str, Any]) -> str:
+    """By how much a total is missed, with its sign; 0 if it is met."""
+    count = row["reached"]
+    difference = count - min(max(count, row["low"]), row["high"])
+    return f"{difference:+d}" if difference else "0"
+
+
+def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
+    """How many totals were met.
+
+    Examples
+    --------
+    >>> row = {"group": None, "class": "yes", "low": 3, "high": 5, "reached": 6, "deviation": 1}
+    >>> totals_words([row, row | {"reached": 4}])
+    '1 of 2 totals is missed'
+    """
+    missed = sum(not row["low"] <= row["reached"] <= row["high"] for row in reached)
+    if not missed:
+        return f"all {len(reached)} totals are met to the row" if len(reached) > 1 else "the total is met to the row"
+    return f"{missed} of {len(reached)} totals {'is' if missed == 1 else 'are'} missed"
+
+
+# ---------------------------------------------------------------------- fits
+
+
+def parameter_pairs(estimator: Any) -> list[tuple[str, str]]:
+    """Parameters of a fitted estimator and their values as text, with what was chosen for each that is "auto".
+
+    Examples
+    --------
+    >>> from treewright import TAOClassifier
+    >>> dict(parameter_pairs(TAOClassifier(max_depth=3, time_limit=33.5821)))["time_limit"]
+    '33.6'
+    """
+    given = estimator.get_params(deep=False)
+    shown = {key: f"a {type(value).__name__}" for key, value in given.items()} | plain_parameters(estimator)
+    pairs = []
+    for key, value in sorted(shown.items()):
+        chosen = getattr(estimator, f"{key}_", None) if isinstance(value, str) and value == "auto" else None
+        told = f" (chosen: {format_number(chosen)})" if isinstance(chosen, int | float) else ""
+        if isinstance(chosen, TeacherRecord) and chosen.name != value:  # a file has no place for the labels themselves
+            told = f" (it was: {chosen.name})"
+        text = repr(value)
+        if isinstance(value, float) and len(text) > _SHORT:
+            text = format_number(value, 3)
+        pairs.append((key, f"{text}{told}"))
+    return pairs
+
+
+def parameter_words(estimator: Any) -> str:
+    """Parameters of a fitted estimator in a line.
+
+    Examples
+    --------
+    >>> from treewright import TAOClassifier
+    >>> model = TAOClassifier(max_depth=3)
+    >>> model.alpha_ = 0.25  # as a fit with alpha="auto" leaves it
+    >>> parameter_words(model).startswith("alpha='auto' (chosen: 0.25), "), parameter_words(model).count("max_depth=3")
+    (True, 1)
+    """
+    return ", ".join(f"{name}={value}" for name, value in parameter_pairs(estimator))
+
+
+def proof_words(record: FitRecord) -> list[tuple[str, str]]:
+    """Objective of a fit, and its bound and gap where the model has them, as names and texts."""
+    words = []
+    if record.objective is not None:
+        words.append(("objective", format_number(record.objective, 6)))
+    if record.bound is not None:
+        words += [("bound", format_number(record.bound, 6)), ("gap", f"{record.gap:.2%}")]
+    return words

@@ -1,0 +1,1 @@
+"""Exact OCT: branch and bound over cuts, compiled below its last two levels."""

@@ -1,0 +1,71 @@
+"""Fair optimal trees: rows to points and their protected groups, search, branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.arrays import IntArray
+from treewright.budget import Budget
+from treewright.data import Merge, Problem, Sample, Weighted, reduced
+from treewright.formulations import FairOCT
+from treewright.search.axis import search_axis
+from treewright.training.binoct import in_rows
+from treewright.training.optimize import Solving, optimize, solved_tree
+from treewright.training.record import FitRecord
+from treewright.tree import Tree
+
+__all__ = ["FairFit", "FairOCTSettings", "train_fair"]
+
+
+@dataclass(frozen=True)
+class FairOCTSettings:
+    """What is optimized; see :class:`treewright.FairOCTClassifier`."""
+
+    max_depth: int = 2
+    complexity: float = 0.0
+    fairness_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class FairFit:
+    """What training ended with."""
+
+    tree: Tree
+    record: FitRecord
+    discrimination: float
+    """The index of disparate impact of what the tree predicts for the rows."""
+
+
+def train_fair(
+    problem: Problem,
+    protected: IntArray | None,
+    settings: FairOCTSettings,
+    solving: Solving,
+    budget: Budget,
+    start: Tree | None = None,
+) -> FairFit:
+    """Find the best tree for labelled rows within a budget; `protected` has the number of the group of each row."""
+    weight, _ = in_rows(problem.weight)
+    reduction = reduced(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
+    points = reduction.points
+    assert points.y is not None
+    groups = np.zeros(len(weight), dtype=np.int64) if protected is None else protected
+    table = np.asarray(reduction.members(weight) @ np.eye(int(groups.max()) + 1)[groups])
+    model = FairOCT(
+        points.X,
+        points.y,
+        points.weight,
+        problem.n_classes,
+        settings.max_depth,
+        complexity=float(settings.complexity),
+        fairness_weight=float(settings.fairness_weight),
+        protected=table[:, table.any(axis=0)],
+    )
+    starts, price = [] if start is None else [start], model.complexity * model.total
+    outcome = optimize(
+        model, lambda best, time: search_axis(best, model, starts, time, solving.seed, price), solving, budget
+    )
+    found = solved_tree(problem, reduction, outcome)
+    return FairFit(found.tree, found.record, model.discrimination(outcome.solution))

@@ -1,0 +1,131 @@
+"""Rules in plain words: read as a person would read them, they send each row of the table where the tree does."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import Table, TableEncoder
+from treewright.data.table_words import feature_words
+from treewright.tree import Tree, export_text, side
+from treewright.tree.text import split_pieces
+from treewright.tree.words import DateWords, FlagWords
+
+N = 60
+RNG = np.random.default_rng(0)
+DAYS = [datetime.date(1999, 12, 25) + datetime.timedelta(days=int(d)) for d in RNG.integers(0, 14, N)]
+COLUMNS = {
+    "age": RNG.integers(18, 30, N).astype(float),
+    "race": RNG.choice(["White", "Black", "Other"], N).astype(object),
+    "area": RNG.choice(["rural", "urban"], N).astype(object),
+    "member": RNG.choice(["true", "false"], N).astype(object),
+    "born": np.array([f"{d:%d.%m.%Y}" for d in DAYS], dtype=object),
+    "job": np.where(RNG.random(N) < 0.3, None, RNG.choice(["a", "b"], N)).astype(object),
+}
+
+
+def holds(words, row):
+    """Whether a condition in words holds for a row of the table."""
+    name, _, rest = words.partition(" is ")
+    value = row[name]
+    if rest in ("missing", "known"):
+        return (value is None) == (rest == "missing")
+    if rest.endswith((" or earlier", " or later")):
+        day, other = datetime.datetime.strptime(value, "%d.%m.%Y").date(), datetime.date.fromisoformat(rest.split()[0])
+        return day <= other if rest.endswith("earlier") else day >= other
+    if rest.startswith("not "):
+        return value != rest.removeprefix("not ")
+    return value in [level for part in rest.split(", ") for level in part.split(" or ")]
+
+
+def rows():
+    return [dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)]
+
+
+@pytest.fixture(scope="module")
+def encoded():
+    table = Table(COLUMNS)
+    with pytest.warns(UserWarning):
+        encoder = TableEncoder.fit(table, list(COLUMNS), fill_gaps=True)
+    with pytest.warns(UserWarning, match="job"):
+        X, names = encoder.transform(table)
+    return encoder, X, names
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_words_send_rows_where_the_tree_does(encoded, sign):
+    encoder, X, names = encoded
+    words, tried = feature_words(encoder), 0
+    for feature in words:
+        values = np.unique(X[:, feature])
+        for threshold in (values[:-1] + values[1:]) / 2 + 0.2 * (len(values) > 2):
+            weights = np.zeros(len(names))
+            weights[feature] = sign * 2.0
+            tree = Tree.stump(weights, sign * 2.0 * threshold, [[1.0, 0.0], [0.0, 1.0]])
+            ((condition,), _, _) = split_pieces(tree, names, words=words)
+            assert "<=" not in condition and ">=" not in condition
+            left = side(tree, X, 0)
+            assert [holds(condition, row) for row in rows()] == left.tolist(), condition
+            assert export_text(tree, names, words=words).startswith(f"if {condition}:")
+            tried += 1
+    assert len(words) == len(names) - 1 and tried > 12
+
+
+def test_numbers_keep_their_signs(encoded):
+    encoder, _, names = encoded
+    tree = Tree.stump(np.eye(len(names))[0], 20.5, [[1.0, 0.0], [0.0, 1.0]])
+    assert split_pieces(tree, names, words=feature_words(encoder))[0] == ["age <= 20.5"]
+
+
+def test_a_flag_in_a_sum_is_in_brackets():
+    tree = Tree.stump([0.5, -1.0], 3.0, [[1.0, 0.0], [0.0, 1.0]])
+    words = {0: FlagWords("race is White", "race is not White")}
+    assert split_pieces(tree, ["race=White", "age"], words=words)[0] == ["0.5*(race is White)", "- age <= 3"]
+
+
+def test_a_threshold_that_does_not_part_a_flag_stays_a_number():
+    tree = Tree.stump([1.0], 1.5, [[1.0, 0.0], [0.0, 1.0]])
+    assert split_pieces(tree, ["f"], words={0: FlagWords("is", "is not")})[0] == ["f <= 1.5"]
+
+
+@pytest.mark.parametrize("at", [1e12, -1e12, np.inf])
+def test_no_such_date(at):
+    assert DateWords("born", times=False).condition(at, up_to=True) is None
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"), [([1], "race is b"), ([0, 2], "race is a or c"), ([0, 1, 2], "race is a, b or c")]
+)
+def test_levels_of_categories(codes, words):
+    chosen = np.zeros((3, 4), dtype=bool)
+    chosen[0, codes] = True
+    tree = Tree(
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        weights=np.zeros((3, 1)),
+        threshold=np.zeros(3),
+        values=np.eye(3, 2),
+        labels=np.array([0, 0, 1]),
+        category=np.array([0, -1, -1]),
+        left_categories=chosen,
+        missing_left=np.zeros(3, dtype=bool),
+    )
+    pieces = split_pieces(tree, ["race"], {0: list("abcd")}, words={})[0]
+    assert " ".join(pieces) == words
+    assert " ".join(split_pieces(tree, ["race"], {0: list("abcd")})[0]).startswith("race in {")
+
+
+def test_dates_of_models_that_take_categories_as_they_are():
+    table = Table({"age": COLUMNS["age"], "born": COLUMNS["born"], "race": COLUMNS["race"]})
+    with pytest.warns(UserWarning, match="dates"):
+        encoder = MixedEncoder.fit(table, ["age", "born", "race"])
+    assert feature_words(encoder) == {1: DateWords("born", times=False)}
+
+
+def test_times_of_the_day_are_told():
+    seen = [datetime.datetime(2024, 1, 1, 6 * i) for i in range(4)]
+    with pytest.warns(UserWarning, match="dates"):
+        encoder = TableEncoder.fit(Table({"seen": seen}), ["seen"])
+    (words,) = feature_words(encoder).values()
+    assert words.condition(19723.5, up_to=True) == "seen is 2024-01-01 12:00 or earlier"
