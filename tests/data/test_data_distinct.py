@@ -72,7 +72,7 @@ def test_rows_with_one_key_are_told_apart_by_content(monkeypatch, keys, dtype):
     rng = np.random.default_rng(1)
     X = rng.integers(0, 3, (300, 3)).astype(dtype)
     X[X == 2] = np.where(rng.random((X == 2).sum()) < 0.5, np.nan, -0.0)
-    monkeypatch.setattr(reduction, "_row_keys", keys)
+    monkeypatch.setattr(reduction, "row_keys", keys)
     first, inverse = reduction.distinct_rows(X)
     assert len(first) == len({tuple(row) for row in np.nan_to_num(X, nan=-7).tolist()}) == inverse.max() + 1
     assert np.array_equal(X[first[inverse]], X, equal_nan=True)
