@@ -1,6 +1,9 @@
 """What holds for all tests."""
 
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,17 @@ from treewright.search.teachers import auto
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    """Before workers start: compile once what each of them would compile, and time limits would count."""
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        return
+    root = Path(__file__).parent.parent
+    lots = ("taught", "exact", "margins")
+    for process in [subprocess.Popen([sys.executable, "-m", "tests.warm_up", lot], cwd=root) for lot in lots]:
+        if process.wait():
+            pytest.exit(f"a fit that compiles failed: {process.args}", returncode=2)
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+"""Small fits that have numba compile, and keep on disk, what tests would else compile within their time limits.
+
+``python -m tests.warm_up NAME`` makes one of the lots; each takes half a minute on a new machine, seconds on others.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+import treewright as tw
+
+_rng = np.random.default_rng(0)
+X, y = _rng.random((40, 3)), np.arange(40) % 2
+FEW = np.where(np.arange(40) < 20, y, -1)
+
+
+def taught() -> None:
+    """Trees by alternating optimization, graphs, S2OCT."""
+    tw.TAOClassifier(max_depth=2, random_state=0).fit(X, y)
+    tw.TAORegressor(max_depth=2, random_state=0).fit(X, X[:, 0])
+    tw.LapTAOClassifier(max_depth=2, random_state=0).fit(X, FEW)
+    for most in ("auto", 1, None):
+        tw.S2OCTClassifier(max_split_features=most, time_limit=5, random_state=0).fit(X, FEW, totals={0: 10, 1: 10})
+
+
+def exact() -> None:
+    """Optimal trees of single features and of hyperplanes."""
+    tw.OCTClassifier(max_depth=3, time_limit=5, random_state=0).fit(X, y)
+    tw.OCTClassifier(max_depth=2, time_limit=5, random_state=0).fit(X, np.arange(40) % 3)
+    tw.OCTHClassifier(max_depth=1, time_limit=30, random_state=0).fit(X, y)
+
+
+def margins() -> None:
+    """Trees of support vector machines, and selected rows."""
+    tw.SVM1ODTClassifier(max_depth=1, time_limit=5, random_state=0).fit(X, y)
+    tw.OCTSVMClassifier(max_depth=1, time_limit=5, random_state=0).fit(X, y)
+    tw.RESVMClassifier(time_limit=5, random_state=0).fit(X, y)
+
+
+LOTS: dict[str, Callable[[], None]] = {"taught": taught, "exact": exact, "margins": margins}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    LOTS[sys.argv[1]]()
