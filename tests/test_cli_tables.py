@@ -100,9 +100,23 @@ def test_encodings(register, tmp_path, capsys):
     assert "'none' is no known encoding" in capsys.readouterr().err
 
 
+def test_a_column_that_only_those_who_were_asked_have_is_named(register, capsys):
+    table = read_table(register, text=["id"])
+    columns = {name: table[name] for name in table.columns}
+    asked = np.array([label is not None for label in columns["employed"].tolist()])
+    write_table(register, columns | {"interview": np.where(asked, np.arange(40.0) % 7, np.nan)})
+    assert fit(register, "--time-limit", "2") == 0
+    said = capsys.readouterr().err
+    assert "column 'interview' is empty in all rows without a label" in said and "--drop interview" in said
+    assert fit(register, "--drop", "interview", "--time-limit", "2") == 0
+    assert "empty in all rows" not in capsys.readouterr().err
+
+
 def test_all_that_is_wrong_is_said_at_once(register, capsys):
+    assert fit(register, "--weight", "agee") == 2
+    assert "there is no column 'agee'; did you mean 'age'?" in capsys.readouterr().err
     assert fit(register, "--drop", "size", "--weight", "mass") == 2
-    assert "there is no column 'mass', 'size'; columns: 'id', 'age'" in capsys.readouterr().err
+    assert "there is no column 'mass'; There are 'id', 'age'" in capsys.readouterr().err
     names = [f"p{i}" for i in range(60)]
     write_table(register, {"id": names, "name": names, "street": names[::-1], "w": names, "employed": ["a", "b"] * 30})
     assert fit(register, "--weight", "w") == 2

@@ -50,6 +50,11 @@ def test_nothing_but_next_year(facts):
     assert command == "treewright predict m.zip NEW_ROWS.csv --totals NEW_TOTALS.csv --groups area --out new_labels.csv"
 
 
+def test_ids_go_along(facts):
+    ((_, command),) = advice(replace(facts, id_name="person number"))
+    assert " --groups area --id 'person number' --out " in command
+
+
 def test_commands_are_quoted(facts):
     (_, command), *_ = advice(replace(facts, model_file="my model.zip", group_name="a'b"))[-1:]
     assert "'my model.zip'" in command and """--groups 'a'"'"'b'""" in command

@@ -105,7 +105,7 @@ def categorical() -> Tree:
 
 
 def test_categories():
-    leaves = "\n    class 0  (1 point: 100% class 0)\nelse:\n    class 1  (no labelled points)"
+    leaves = "\n    class 0  (1 point: 100% class 0)\nelse:\n    class 1  (no points, or most of them are others)"
     tree = categorical()
     assert export_text(tree) == "if x1 in {0, 2}:" + leaves
     assert export_text(tree, show_missing=True) == "if x1 in {0, 2} or missing:" + leaves
@@ -208,7 +208,7 @@ def test_wrapped_lines_keep_to_the_width(width):
         ([1 / 3, 1 / 3], "(weight 0.6667: 50% class 0, 50% class 1)"),
         ([12.25, 0.25], "(weight 12.5: 98% class 0, 2% class 1)"),
         ([1e6, 234567.0], "(1234567 points: 81% class 0, 19% class 1)"),
-        ([0.0, 0.0], "(no labelled points)"),
+        ([0.0, 0.0], "(no points, or most of them are others)"),
     ],
 )
 def test_points_and_shares(values, text):

@@ -90,6 +90,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
             words=model.words,
             group_name=args.groups or "",
             model_file=args.out,
+            id_name=args.id or "",
         )
         console.written |= write_reports(args.report, facts)
 

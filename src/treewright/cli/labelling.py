@@ -69,6 +69,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             groups=rows.more.get("groups"),
             group_name=args.groups or "",
             model_file=args.out,
+            id_name=args.id or "",
         )
         console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from treewright.cli.files import TableModel
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
-from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data._checks import AnyArray, listing, meant, missing_mask
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import MAX_LEVELS, Surprises, Table, TableEncoder, level_counts, open_table, why_text
 from treewright.estimators.common.totals_model import PricedModel
@@ -133,6 +133,7 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     totals, groups = _totals(args, table, y, large)
     features = _feature_columns(table, args)
     _warn_of_row_numbers(table, features)
+    _warn_of_answers(table, features, y)
     encoder = _encoder(estimator, table, features)
     if args.warm_start is not None:
         start = _warm_start(args.warm_start, encoder.feature_names, _classes(y, totals, groups))
@@ -276,9 +277,8 @@ def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     groups = [name for name in (args.groups, args.protected) if name is not None]
     unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
     if unknown:
-        raise InvalidInputError(
-            f"there is no column {listing(dict.fromkeys(unknown))}; columns: {listing(table.columns)}"
-        )
+        said = [f"there is no column {name!r}; {meant(name, table.columns)}" for name in dict.fromkeys(unknown)]
+        raise InvalidInputError("; ".join(said))
     if args.features is None:
         return [name for name in table.columns if name not in (*aside, *groups, *args.drop)]
     for name in args.features:
@@ -316,6 +316,22 @@ def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
         if likely and table.is_numeric(name) and np.all(np.diff(table[name]) == 1):
             warnings.warn(
                 f"column {name!r} numbers the rows and is used as a feature; --drop {printable(name)} leaves it out",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _warn_of_answers(table: Table, columns: list[str], y: AnyArray) -> None:
+    """Columns that are filled where there is a label and empty elsewhere tell who was asked, and nothing else."""
+    hidden = missing_mask(y)
+    if not hidden.any() or hidden.all():
+        return
+    for name in columns:
+        missing = table.missing(name)
+        if missing[hidden].all() and not missing.all():
+            warnings.warn(
+                f"column {name!r} is empty in all rows without a label and is used as a feature: it can tell who was "
+                f"asked, not how they would answer; --drop {printable(name)} leaves it out (a weight is --weight)",
                 UserWarning,
                 stacklevel=2,
             )

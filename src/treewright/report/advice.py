@@ -268,5 +268,6 @@ def _next(facts: Facts) -> Iterator[Advice]:
     if divided:
         parts += ["--totals", "NEW_TOTALS.csv"]
         parts += ["--groups", shlex.quote(printable(facts.group_name))] if facts.group_name else []
+    parts += ["--id", shlex.quote(printable(facts.id_name))] if facts.id_name else []
     words = "Label next year's rows within next year's totals:" if divided else "Predict new rows:"
     yield Advice(words, " ".join([*parts, "--out", "new_labels.csv"]))

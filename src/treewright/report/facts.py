@@ -90,7 +90,7 @@ class Facts:
         Whether the model divides new rows within new totals.
     uses_hidden : bool
         Whether rows without a label had a part in the fit.
-    group_name, model_file : str
+    group_name, model_file, id_name : str
         Column of the groups and file of the model, for commands; empty in Python.
     """
 
@@ -123,6 +123,7 @@ class Facts:
     groups: GroupFacts | None = None
     group_name: str = ""
     model_file: str = ""
+    id_name: str = ""
 
     @property
     def n_hidden(self) -> int:
@@ -188,6 +189,7 @@ def fit_facts(
     words: Mapping[int, FeatureWords] | None = None,
     group_name: str = "",
     model_file: str = "",
+    id_name: str = "",
 ) -> Facts:
     """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
@@ -214,6 +216,7 @@ def fit_facts(
         groups=_group_facts(groups, rows.known, None),
         group_name=group_name,
         model_file=model_file,
+        id_name=id_name,
     )
 
 
@@ -230,6 +233,7 @@ def labels_facts(
     groups: ArrayLike | None = None,
     group_name: str = "",
     model_file: str = "",
+    id_name: str = "",
 ) -> Facts:
     """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
     rows = _Rows.read(labeller.classes_, y, labels, "labels")
@@ -249,6 +253,7 @@ def labels_facts(
         groups=_group_facts(groups, rows.known, doubt),
         group_name=group_name,
         model_file=model_file,
+        id_name=id_name,
     )
     return facts if explanation is None else _explained(facts, explanation, rows)
 
@@ -275,7 +280,7 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
         trees=[explanation.facts(rows.found)],
         agreed=(int(np.count_nonzero(same & ~rows.known)), right),
         tree_record=record,
-        making=[*facts.making, *lines, *([f"why: {record.reason}"] if record.reason else [])],
+        making=[*facts.making, *lines, *([f"why this tree: {record.reason}"] if record.reason else [])],
         parameters=[*facts.parameters, (type(tree).__name__, parameter_pairs(tree))],
     )
 

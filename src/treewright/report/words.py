@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -133,14 +134,20 @@ def difference_words(row: Mapping[str, Any]) -> str:
 
 
 def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
-    """How many totals were met.
+    """How many totals were met; those that allow whatever is there are none.
 
     Examples
     --------
     >>> row = {"group": None, "class": "yes", "low": 3, "high": 5, "reached": 6, "deviation": 1}
     >>> totals_words([row, row | {"reached": 4}])
     '1 of 2 totals is missed'
+    >>> totals_words([row | {"reached": 5}, row | {"class": "no", "low": 0, "high": 11}])
+    'the total is met to the row'
     """
+    rows = Counter[Any]()
+    for row in reached:
+        rows[row["group"]] += row["reached"]
+    reached = [row for row in reached if row["low"] > 0 or row["high"] < rows[row["group"]]] or reached
     missed = sum(not row["low"] <= row["reached"] <= row["high"] for row in reached)
     if not missed:
         return f"all {len(reached)} totals are met to the row" if len(reached) > 1 else "the total is met to the row"

@@ -162,6 +162,10 @@ def _optimal(
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, solving, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search.pool, settings)
+    missed, record = model.totals.missed(guess), outcome.record
+    if missed and record.status != FitStatus.OPTIMAL:  # what users look at first
+        told = f"{record.reason}; {missed} {'row misses' if missed == 1 else 'rows miss'} the totals"
+        outcome = Outcome(outcome.solution, replace(record, reason=told))
     return outcome, others, guess, search.pool.teacher
 
 

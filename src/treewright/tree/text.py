@@ -396,7 +396,7 @@ class _Writer:
         name = self._classes[tree.labels[node]]
         total = float(values.sum())
         if total <= 0:
-            return f"{name}  (no labelled points)"
+            return f"{name}  (no points, or most of them are others)"
         number = format_number(total, self._precision, keep_fraction=True)
         amount = f"weight {number}" if self._weighted else f"{number} {'point' if number == '1' else 'points'}"
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
