@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ __all__ = ["Budget"]
 @dataclass
 class Budget:
     """A time limit from now on, and a stop flag that Ctrl-C sets.
+
+    Loops that numba compiles in between do not count: only the first fit on a machine does that, and it should end with
+    what any other fit ends with.
 
     Parameters
     ----------
@@ -35,6 +39,7 @@ class Budget:
     seconds: float | None = None
     started: float = field(default_factory=time.perf_counter)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _compiled: float = field(default_factory=lambda: _compiling_seconds(), repr=False)
 
     @property
     def elapsed(self) -> float:
@@ -44,7 +49,9 @@ class Budget:
     @property
     def remaining(self) -> float:
         """Seconds left, never negative, infinite without a limit."""
-        return float("inf") if self.seconds is None else max(0.0, self.seconds - self.elapsed)
+        if self.seconds is None:
+            return float("inf")
+        return max(0.0, self.seconds - self.elapsed + _compiling_seconds() - self._compiled)
 
     @property
     def interrupted(self) -> bool:
@@ -88,3 +95,9 @@ class Budget:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
+
+
+def _compiling_seconds() -> float:
+    """Seconds spent compiling, without importing numba where nothing has needed it yet."""
+    compiled = sys.modules.get("treewright.compiled")
+    return 0.0 if compiled is None else float(compiled.compiling_seconds())

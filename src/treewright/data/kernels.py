@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from treewright.compiled import njit
 
 __all__ = ["missed_along"]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from treewright.compiled import njit
 
 __all__ = ["advance", "affinities", "closest_dense", "closest_sparse", "finish", "near_sparse", "turn"]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from treewright.compiled import njit
 
 __all__ = ["descend", "levels_dense", "levels_sparse", "walk_dense", "walk_mixed", "walk_sparse"]
 

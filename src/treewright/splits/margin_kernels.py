@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from treewright.compiled import njit
 
 __all__ = ["line_minimum", "narrowed", "pass_over", "plane_cost"]
 

@@ -24,10 +24,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from treewright.arrays import FloatArray
+from treewright.compiled import njit
 
 __all__ = [
     "Block",

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from treewright.compiled import njit
 from treewright.search.octsvm.kernels import draw, draw_below
 
 __all__ = ["wander"]

@@ -8,10 +8,10 @@ is read back from numba's cache crashes.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.compiled import njit
 
 __all__ = [
     "NORMS",

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.compiled import njit
 from treewright.search.octsvm.kernels import (
     Draws,
     draw,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from treewright.compiled import njit
 from treewright.splits.margin_kernels import line_minimum, narrowed
 
 __all__ = ["wander"]
