@@ -27,6 +27,9 @@ from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = ["S2OCTClassifier"]
 
+_GRACE = 0.2
+"""Seconds for the shifts of probabilities where less than that is left."""
+
 
 @estimator
 class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
@@ -141,15 +144,17 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
             found = train_s2oct(problem, settings, prepared, budget, start, teaching)
         fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
         fitted |= transduced(problem, found.numbers)
-        return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted)}
+        return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted, budget)}
 
-    def _shares(self, problem: Problem, fitted: dict[str, Any]) -> FloatArray:
+    def _shares(self, problem: Problem, fitted: dict[str, Any], budget: Budget) -> FloatArray:
         """Probabilities of all rows after a fit, those of unlabelled ones shifted to the totals."""
         other = copy(self)
         other.__dict__ = {**vars(self), **fitted}
         scores = log_shares(other._class_shares(problem.X_unlabelled))
-        shift = np.zeros(problem.n_classes) if problem.totals is None else class_shifts(scores, problem.totals)[1]
-        return row_shares(problem, scores, shift)
+        if problem.totals is None:
+            return row_shares(problem, scores, np.zeros(problem.n_classes))
+        left = budget if budget.remaining > _GRACE and not budget.interrupted else Budget(_GRACE)
+        return row_shares(problem, scores, class_shifts(scores, problem.totals, left)[1])
 
     def _class_numbers(self, rows: Any) -> IntArray:
         return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)

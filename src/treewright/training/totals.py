@@ -221,24 +221,26 @@ def _contradiction(missed: int) -> str:
     )
 
 
-def class_shifts(table: FloatArray, totals: ClassTotals) -> tuple[list[dict[Any, FloatArray]], FloatArray]:
+def class_shifts(
+    table: FloatArray, totals: ClassTotals, budget: Budget | None = None
+) -> tuple[list[dict[Any, FloatArray]], FloatArray]:
     """Shifts of the prior by group, by which sums of probabilities are within the totals, and those of the rows.
 
-    A group of which nothing is asked has that of all others together.
+    A group of which nothing is asked has that of all others together. Once a budget is over, sums may miss the totals.
     """
-    (by_group,) = rake(table, [Margin(totals.group_of, totals.low, totals.high)])
+    (by_group,) = rake(table, [Margin(totals.group_of, totals.low, totals.high)], budget)
     if totals.groups == (None,):
         return [{None: by_group[0]}], by_group[0]
-    pooled = _pooled_shift(table, totals)
+    pooled = _pooled_shift(table, totals, budget)
     by_group[totals.free] = pooled
     return [dict(zip(totals.groups, by_group, strict=True)) | {None: pooled}], by_group[totals.group_of]
 
 
-def _pooled_shift(table: FloatArray, totals: ClassTotals) -> FloatArray:
+def _pooled_shift(table: FloatArray, totals: ClassTotals, budget: Budget | None = None) -> FloatArray:
     """The shift of all groups together of which something is asked."""
     kept = ~totals.free
     if not kept.any():
         return np.zeros(table.shape[1])
     rows = table[kept[totals.group_of]]
     ends = (end[kept].sum(axis=0, keepdims=True) for end in (totals.low, totals.high))
-    return rake(rows, [Margin(np.zeros(len(rows), dtype=np.int64), *ends)])[0][0]
+    return rake(rows, [Margin(np.zeros(len(rows), dtype=np.int64), *ends)], budget)[0][0]

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, logit, logsumexp, softmax
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
 
 __all__ = ["Margin", "rake", "shifted"]
 
@@ -74,7 +75,7 @@ def shifted(scores: FloatArray, shifts: FloatArray) -> FloatArray:
     return np.asarray(softmax(scores + shifts, axis=1))
 
 
-def rake(scores: FloatArray, margins: list[Margin]) -> list[FloatArray]:
+def rake(scores: FloatArray, margins: list[Margin], budget: Budget | None = None) -> list[FloatArray]:
     """Shifts of the classes by group, of each margin, by which the sums of probabilities are within the totals.
 
     Parameters
@@ -83,6 +84,8 @@ def rake(scores: FloatArray, margins: list[Margin]) -> list[FloatArray]:
         Finite scores, logarithms of probabilities up to a constant of the row.
     margins : list of Margin
         Groups and totals; those of several margins should not contradict one another, else they are met in turn.
+    budget : Budget, optional
+        Once it is over, the shifts so far are given, by which sums may miss the totals.
 
     Returns
     -------
@@ -101,13 +104,13 @@ def rake(scores: FloatArray, margins: list[Margin]) -> list[FloatArray]:
     if not len(scores):
         return shifts
     if len(margins) == 1:
-        return [_one_margin(scores, margins[0], shifts[0])]
+        return [_one_margin(scores, margins[0], shifts[0], budget)]
     offset = [shift[margin.group_of] for shift, margin in zip(shifts, margins, strict=True)]
     for _ in range(_SWEEPS):
         for m, margin in enumerate(margins):
             others = scores + sum(offset[j] for j in range(len(margins)) if j != m)
             # what another margin has ruled out stays so, with a score that is finite
-            shifts[m] = _one_margin(np.maximum(others, scores.min() - 1e4), margin, shifts[m])
+            shifts[m] = _one_margin(np.maximum(others, scores.min() - 1e4), margin, shifts[m], budget)
             offset[m] = shifts[m][margin.group_of]
         table = shifted(scores, np.asarray(sum(offset)))
         if max(margin.missed(margin.sums(table)) for margin in margins) <= _enough(len(scores)):
@@ -125,10 +128,10 @@ def _near(n_rows: int) -> float:
     return max(1e-7, 1e-13 * n_rows)
 
 
-def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatArray:
+def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray, budget: Budget | None) -> FloatArray:
     """Shifts of one margin, from a start."""
     if len(scores) > 4 * _PART:
-        start = _of_part(scores, margin, start)
+        start = _of_part(scores, margin, start, budget)
     low, high = np.asarray(margin.low, dtype=float), np.asarray(margin.high, dtype=float)
     ruled_out, start = high <= 0, np.where(np.isfinite(start), start, 0.0)
     shifts = np.where(ruled_out, -np.inf, start)
@@ -139,6 +142,8 @@ def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatA
     for sweep in range(_SWEEPS):
         if sweep or not start.any():
             for k in range(scores.shape[1]):
+                if budget is not None and budget.over:
+                    return _balanced(shifts, low == high)
                 shifts = _one_class(scores, margin, shifts, k, low[:, k], high[:, k])
         if sweep or start.any():
             shifts = _by_newton(scores, margin, shifts, low, high)
@@ -150,12 +155,12 @@ def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatA
     return _balanced(shifts, low == high)
 
 
-def _of_part(scores: FloatArray, margin: Margin, start: FloatArray) -> FloatArray:
+def _of_part(scores: FloatArray, margin: Margin, start: FloatArray, budget: Budget | None) -> FloatArray:
     """The shifts of some of the rows, with totals in proportion, to start from."""
     rows = np.arange(0, len(scores), len(scores) // _PART)
     part = np.bincount(margin.group_of[rows], minlength=len(margin.size)) / np.maximum(margin.size, 1)
     ends = (end * part[:, None] for end in (margin.low, margin.high))
-    found = _one_margin(scores[rows], Margin(margin.group_of[rows], *ends), start)
+    found = _one_margin(scores[rows], Margin(margin.group_of[rows], *ends), start, budget)
     return np.where(part[:, None] > 0, found, start)
 
 
