@@ -18,6 +18,7 @@ from treewright.report.words import (
     NOT_TRAINING,
     SEEN,
     STATUS_WORDS,
+    asked_totals,
     asked_words,
     difference_words,
     group_sizes,
@@ -140,8 +141,9 @@ def _cards(facts: Facts) -> str:
     if facts.n_hidden:
         cards = [(_count(facts.n_hidden), f"rows without a label, of {_count(facts.n_rows)}")]
     if facts.totals:
-        met = sum(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
-        cards.append((f"{_count(met)} of {_count(len(facts.totals))}", "totals are met"))
+        asked = asked_totals(facts.totals)
+        met = sum(row["low"] <= row["reached"] <= row["high"] for row in asked)
+        cards.append((f"{_count(met)} of {_count(len(asked))}", "totals are met"))
     estimate = facts.estimate
     if estimate is not None:
         interval = f"{estimate.level:.0%} interval: {estimate.low:.1%} to {estimate.high:.1%}"

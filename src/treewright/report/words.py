@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ __all__ = [
     "SEEN",
     "STATUS_WORDS",
     "accuracy_words",
+    "asked_totals",
     "asked_words",
     "count_words",
     "difference_words",
@@ -133,6 +133,13 @@ def difference_words(row: Mapping[str, Any]) -> str:
     return f"{difference:+d}" if difference else "0"
 
 
+def asked_totals(reached: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The totals that ask for something: not those of groups and classes that may have any number of rows."""
+    sizes = group_sizes(reached)
+    own = [sizes[row.get("margin", 0), row["group"]] for row in reached]
+    return [row for row, size in zip(reached, own, strict=True) if row["low"] > 0 or row["high"] < size] or reached
+
+
 def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
     """How many totals were met; those that allow whatever is there are none.
 
@@ -144,10 +151,7 @@ def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
     >>> totals_words([row | {"reached": 5}, row | {"class": "no", "low": 0, "high": 11}])
     'the total is met to the row'
     """
-    rows = Counter[Any]()
-    for row in reached:
-        rows[row["group"]] += row["reached"]
-    reached = [row for row in reached if row["low"] > 0 or row["high"] < rows[row["group"]]] or reached
+    reached = asked_totals(reached)
     missed = sum(not row["low"] <= row["reached"] <= row["high"] for row in reached)
     if not missed:
         return f"all {len(reached)} totals are met to the row" if len(reached) > 1 else "the total is met to the row"
