@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,54 @@ def test_the_tree_agrees_as_is_said_and_its_leaves_have_the_numbers_of_the_predi
     assert {int(leaf): int(n) for leaf, n in shown.items() if int(n)} == dict(
         zip(leaves.tolist(), rows.tolist(), strict=True)
     )
+
+
+def test_show_terminal_and_report_have_the_same_leaves(job, capsys, tmp_path):
+    folder, document = job
+    assert main(["show", str(folder / "m.zip")]) == 0
+    shown, report = capsys.readouterr().out, (folder / "r.txt").read_text()
+    rules = document["tree"]["rules"].splitlines()
+    assert any("leaf" in line for line in rules) and "\n".join(rules) in shown
+    assert "\n".join(f"  {line}" for line in rules) in report
+    # a file without what is known of leaves: numbers at least
+    model = TableModel.read(str(folder / "m.zip"))
+    replace(model, leaves=None).write(str(tmp_path / "old.zip"))
+    numbers = re.findall(r"leaf (\d+): (\w+)", str(TableModel.read(str(tmp_path / "old.zip")).rules))
+    assert numbers == re.findall(r"leaf (\d+): (\w+)", document["tree"]["rules"])
+
+
+def test_what_a_file_says_of_leaves_is_not_trusted(job):
+    model = TableModel.read(str(job[0] / "m.zip"))
+    told = [[leaf, of.rows, of.counts] for leaf, of in model.leaves.items()]
+    first, *others = told
+    assert model._with_leaves({"table": {"leaves": told}}, "m").leaves == model.leaves
+    for wrong in (
+        others,
+        [*told, first],
+        [[0, *first[1:]], *others],
+        [[10**9, *first[1:]], *others],
+        [[first[0], -1, first[2]], *others],
+        [[first[0], 1.5, first[2]], *others],
+        [[*first[:2], first[2][1:]], *others],
+        [[*first[:2], ["a", "b"]], *others],
+        [None],
+        7,
+        {},
+    ):
+        with pytest.raises(ModelFileError, match=r"m: table\.leaves"):
+            model._with_leaves({"table": {"leaves": wrong}}, "m")
+
+
+def test_the_report_says_how_it_was_made(job):
+    folder, _ = job
+    text, page = (folder / "r.txt").read_text(), (folder / "r.html").read_text()
+    made = " ".join(text[text.index("How it was made") : text.index("Parameters")].split())
+    assert f"table: register.csv, {N} rows, text in utf-8 with commas between columns" in made
+    assert "totals: totals.csv, by area of the rows without a label" in made
+    assert "features: x, v (numbers); kind (text:" in made
+    assert "left out: area (the groups of the totals), z (the target)" in made
+    for words in ("text in utf-8 with commas between columns", "area (the groups of the totals), z (the target)"):
+        assert words in page
 
 
 def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, again):

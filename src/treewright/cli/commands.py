@@ -6,7 +6,7 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
+from treewright.cli.making import making
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
@@ -64,35 +65,37 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
-    model.write(args.out)
-    console.written["model"] = args.out
     predicted = estimator.predict(X)
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
+    name = args.model or "oct-h"
+    facts = fit_facts(
+        estimator,
+        y,
+        predicted,
+        title=f"{name} fitted to {os.path.basename(args.data)}",
+        target=args.target,
+        groups=rows.more.get("groups"),
+        leaves=None if model.several_trees else estimator.apply(X),
+        words=model.words,
+        group_name=args.groups or "",
+        model_file=args.out,
+        id_name=args.id or "",
+        making=making(rows, args),
+    )
+    if not model.several_trees:
+        model = replace(model, leaves=facts.trees[0].leaves)
+    model.write(args.out)
+    console.written["model"] = args.out
     if args.predictions is not None:
         shares = fitted_shares(estimator)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
     if args.suspects is not None:
-        write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
+        write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
         console.written["suspects"] = args.suspects
-    name = args.model or "oct-h"
-    if args.report:
-        facts = fit_facts(
-            estimator,
-            y,
-            predicted,
-            title=f"{name} fitted to {os.path.basename(args.data)}",
-            target=args.target,
-            groups=rows.more.get("groups"),
-            leaves=None if model.several_trees else estimator.apply(X),
-            words=model.words,
-            group_name=args.groups or "",
-            model_file=args.out,
-            id_name=args.id or "",
-        )
-        console.written |= write_reports(args.report, facts)
+    console.written |= write_reports(args.report, facts)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
@@ -203,9 +206,9 @@ def solvers(args: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def _suspect_columns(estimator: Any, rows: AnyArray) -> dict[str, AnyArray]:
+def _suspect_columns(model: TableModel, rows: AnyArray) -> dict[str, AnyArray]:
     """The table of suspicious labels as columns; `rows` are the numbers of the fitted rows in their file, from 0."""
-    table = estimator.relabel_table()
+    table = model.estimator.relabel_table(words=model.words)
     numbers = rows[[entry.row for entry in table]] + 1
     others = {name: np.array([getattr(entry, name) for entry in table]) for name in SuspectLabel._fields[1:]}
     return {"row": numbers, **others}

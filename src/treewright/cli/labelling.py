@@ -12,6 +12,7 @@ import numpy as np
 from treewright.budget import Budget
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
+from treewright.cli.making import making
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
@@ -51,9 +52,13 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             part.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
-    model.write(args.out)
+    explanation = None
+    try:
+        explanation = write_labels(rows, found, model, args)
+    finally:  # whatever becomes of the predictions, the model is kept
+        told = None if explanation is None else explanation.facts(labels).leaves
+        replace(model, leaves=told).write(args.out)
     console.written["model"] = args.out
-    explanation = write_labels(rows, found, model, args)
     if args.predictions is not None:
         console.written["predictions"] = args.predictions
     if args.report:
@@ -70,6 +75,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             group_name=args.groups or "",
             model_file=args.out,
             id_name=args.id or "",
+            making=making(rows, args),
         )
         console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)

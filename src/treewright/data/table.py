@@ -110,6 +110,8 @@ class TableEncoder:
         The columns in order.
     fills : bool
         Whether missing values are filled in.
+    missing : dict of str to int
+        Missing values of the columns that had some when the encoder was made; model files do not keep it.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class TableEncoder:
 
     codes: dict[str, ColumnCode]
     fills: bool = False
+    missing: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of_numbers(cls, columns: Iterable[str]) -> Self:
@@ -163,7 +166,7 @@ class TableEncoder:
             _warn(f"columns without any value are left out: {listing(empty)}")
         if not codes:
             raise InvalidInputError("no column is left to use as a feature")
-        encoder = cls(codes, fill_gaps)
+        encoder = cls(codes, fill_gaps, {name: n for name in codes if (n := looked[name].n_missing)})
         if not encoder.feature_names:
             raise InvalidInputError(f"no column is left to use as a feature: {listing(codes)} have one value only")
         twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
@@ -201,9 +204,8 @@ class TableEncoder:
             if code.kind == "text" and looked[name].reason:
                 _warn(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
         _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
-        gaps = Counter({name: looked[name].n_missing for name in self.codes})
-        if +gaps:
-            _warn(_filled(self, +gaps))
+        if self.missing:
+            _warn(_filled(self, Counter(self.missing)))
 
     @property
     def columns(self) -> list[str]:
@@ -357,7 +359,7 @@ def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
         cells = f"{name!r} ({n} of them"
         if code.kind == "text":
             return cells + (f", as {code.base!r})" if code.base is not None and not code.gaps else ", as no level)")
-        return f"{cells}, by {number_text(code.fill or 0.0)})"
+        return f"{cells}, by {code.fill_text})"
 
     noted = [name for name in gaps if encoder.codes[name].gaps]
     more = f"; features named like {noted[0] + ' is missing'!r} tell where" if noted else ""

@@ -58,7 +58,8 @@ def facts_html(facts: Facts) -> str:
         ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
         ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
         ("next", "What to do next", _next(facts)),
-        ("made", "How it was made, and parameters", _made(facts)),
+        ("made", "How it was made", _made(facts)),
+        ("parameters", "Parameters", _parameters(facts)),
     ]
     body = "\n".join(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{heading}</h2>\n{content}</section>'
@@ -367,6 +368,8 @@ def _trees(facts: Facts) -> str:
         f"Read from the left: where a condition holds, follow “yes”. Bars in the leaves: "
         f"{_text(facts.trees[0].counted)}, by class.</p>\n"
     )
+    notes = dict.fromkeys(note for tree in facts.trees for note in tree.notes)
+    parts.append("".join(f"<p>{_text(note)}</p>\n" for note in notes))
     for number, tree in enumerate(facts.trees):
         if tree.title:
             parts.append(f"<h3>{_name(tree.title, 2 * _NAME)}</h3>\n")
@@ -400,9 +403,12 @@ def _next(facts: Facts) -> str:
 
 
 def _made(facts: Facts) -> str:
-    lines = "".join(f"<li>{_text(line)}</li>" for line in facts.making)
-    parts = [f"<ul>{lines}</ul>\n"]
+    return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_text(words)}</dd>' for name, words in facts.making)}</dl>\n"
+
+
+def _parameters(facts: Facts) -> str:
+    parts = []
     for name, pairs in facts.parameters:
         items = "".join(f"<li><code>{_text(key)}={_text(shortened(value, _FULL))}</code></li>" for key, value in pairs)
-        parts.append(f'<h3>Parameters of {_text(name)}</h3>\n<ul class="parameters">{items}</ul>\n')
+        parts.append(f'<h3>{_text(name)}</h3>\n<ul class="parameters">{items}</ul>\n')
     return "".join(parts)

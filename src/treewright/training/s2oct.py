@@ -190,7 +190,7 @@ def _sparse(
     if relative_gap(objective, bound) <= solving.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
     elif budget.interrupted or (budget.over and len(path) < 2):
-        status, reason = cut_short(budget, f"{len(path)} sizes of trees")
+        status, reason = cut_short(budget, f"{len(path)} {'size' if len(path) == 1 else 'sizes'} of trees")
     record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, solving.gap)
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
