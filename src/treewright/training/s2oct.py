@@ -249,7 +249,8 @@ def _readable(
     """The tree with shorter numbers in the units of the data, where objective and margins stay as they are."""
     tree, most = outcome.solution, outcome.record.objective
     assert most is not None and tree.labels is not None
-    claimed, limit = outcome.record.status != FitStatus.LOCAL, most + 1e-9 * max(1.0, abs(most))
+    claimed, proven = outcome.record.status != FitStatus.LOCAL, outcome.record.status == FitStatus.OPTIMAL
+    limit = most + (1e-9 if proven else 1e-6) * max(1.0, abs(most))
     # Also for fits that used up their time, as most do that end without a proof. Without a limit no clock decides.
     grace = budget if budget.remaining > _GRACE else Budget(_GRACE)
 
