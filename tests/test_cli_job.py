@@ -159,7 +159,7 @@ def test_the_report_says_how_it_was_made(job):
     text, page = (folder / "r.txt").read_text(), (folder / "r.html").read_text()
     made = " ".join(text[text.index("How it was made") : text.index("Parameters")].split())
     assert f"table: register.csv, {N} rows, text in utf-8 with commas between columns" in made
-    assert "totals: totals.csv, by area of the rows without a label" in made
+    assert "totals: totals.csv, by area, of the rows without a label" in made
     assert "features: x, v (numbers); kind (text:" in made
     assert "left out: area (the groups of the totals), z (the target)" in made
     for words in ("text in utf-8 with commas between columns", "area (the groups of the totals), z (the target)"):

@@ -68,9 +68,9 @@ def test_in_python_there_are_no_commands(facts):
 @pytest.mark.parametrize(
     ("limit", "seconds", "words"),
     [
-        (1.0, 0.4, "Only 1.0 seconds were left for the tree"),
-        (1.0, 1.2, "Only 1.0 seconds were left for the tree"),
-        (20.0, 19.9, "the best of the 19.9 seconds"),
+        (1.0, 0.4, "The time limit left 1.0 seconds for the tree, which is little"),
+        (1.0, 1.2, "The time limit left 1.0 seconds for the tree, which is little"),
+        (20.0, 19.9, "The tree is the best of 19.9 seconds"),
         (20.0, 7.0, ""),
         (None, 70.0, ""),
     ],
@@ -160,7 +160,7 @@ def test_groups(facts):
 
 
 def test_the_tree_that_explains(facts):
-    assert "best of the 1.2 seconds" in only(replace(facts, tree_record=record("time_limit")), "--time-limit")
+    assert "best of 1.2 seconds" in only(replace(facts, tree_record=record("time_limit")), "--time-limit")
     text = only(replace(facts, agreed=(facts.n_hidden * 8 // 10, 0)), "--max-depth 3")
     assert text.startswith("The tree says otherwise than the labels on 2")
 

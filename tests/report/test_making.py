@@ -32,10 +32,10 @@ def test_gaps_features_and_columns_left_out_are_told():
         "age (a number); area (text: a 0/1 feature for each level but the most frequent); "
         "born (a date: days since 1970-01-01)"
     )
-    assert told["left out"] == "empty (it has no value), ill (the target)"
+    assert told["left out"] == "empty (it is empty), ill (the target)"
     assert told["gaps"] == (
-        "age: 1 row, filled with 45, the median; area: 1 row, none of the levels; born: 1 row, filled with 1991-05-02, "
-        'the median; 0/1 features such as "age is missing" tell where'
+        "age: 1 row, filled with 45, the median; area: 1 row, counted as none of its levels; born: 1 row, filled with "
+        '1991-05-02, the median; 0/1 features such as "age is missing" tell where'
     )
 
 
@@ -78,6 +78,14 @@ def test_how_it_was_made_comes_after_advice_and_before_parameters():
         assert places == sorted(places)
     assert "  table: x.csv, 3 rows\n" in text and "<dt>&lt;b&gt;</dt><dd>&amp; more</dd>" in page
     assert all(len(line) <= 118 for line in text[text.index("How it was made") :].splitlines() if "://" not in line)
+
+
+def test_totals_of_all_rows_are_told_to_be_less():
+    facts, _, _ = job(["no", "yes"], ["a", "b"], totals_of="all")
+    words = "Totals were given of all rows; those with a label are subtracted."
+    assert words in facts_text(facts) and words in facts_html(facts)
+    facts, _, _ = job(["no", "yes"], ["a", "b"])
+    assert words not in facts_text(facts) and words not in facts_html(facts)
 
 
 def test_sums_with_flags_and_dates_are_explained():

@@ -82,6 +82,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
         model_file=args.out,
         id_name=args.id or "",
         making=making(rows, args),
+        totals_of=args.totals_of,
     )
     if not model.several_trees:
         model = replace(model, leaves=facts.trees[0].leaves)

@@ -23,7 +23,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.names import printable
 from treewright.report import Explanation, labels_facts
 from treewright.report.text import totals_table
-from treewright.report.words import accuracy_words, totals_words
+from treewright.report.words import SUBTRACTED, accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
@@ -76,11 +76,12 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             model_file=args.out,
             id_name=args.id or "",
             making=making(rows, args),
+            totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
-        "\n".join([*_lines(labeller, labels, estimate, why, explanation, agreement), *written_lines(console)]),
+        "\n".join([*_lines(rows, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),
         {
             "estimator": type(labeller).__name__,
             "target": args.target,
@@ -157,16 +158,18 @@ def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
 
 
 def _lines(
-    labeller: Any,
+    rows: FitRows,
+    args: argparse.Namespace,
     labels: AnyArray,
     estimate: AccuracyEstimate | None,
     why: str,
     explanation: Explanation | None,
     agreement: float | None,
 ) -> list[str]:
-    lines = totals_lines(labeller)
-    if labeller.totals_:
-        lines.append(totals_words(labeller.totals_))
+    lines = totals_lines(rows.estimator)
+    if rows.estimator.totals_:
+        lines.append(totals_words(rows.estimator.totals_))
+        lines += [SUBTRACTED] if args.totals_of == "all" else []
     lines.append(f"accuracy: {accuracy_words(estimate, why)}")
     if explanation is not None:
         lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]

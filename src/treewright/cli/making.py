@@ -22,7 +22,7 @@ def making(rows: FitRows, args: argparse.Namespace) -> list[tuple[str, str]]:
     pairs = table_making(rows.table, rows.encoder, file=os.path.basename(args.data), aside=aside)
     more = []
     if args.totals is not None:
-        by = "" if args.groups is None else f" by {args.groups}"
+        by = "" if args.groups is None else f" by {args.groups},"
         which = (
             "all rows; those with a label were subtracted" if args.totals_of == "all" else "the rows without a label"
         )

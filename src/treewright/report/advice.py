@@ -121,10 +121,10 @@ def _ending(facts: Facts) -> Iterator[Advice]:
 def _estimate(facts: Facts) -> Iterator[Advice]:
     if facts.explains:
         if facts.estimate is None and facts.n_hidden:
-            least = "at least two labels of each of two classes"
+            how = "" if facts.model_file else " (treewright.estimated_accuracy, to be given as estimate)"
             yield Advice(
                 f"How accurate the labels are is not known ({printable(facts.no_estimate)}). Leaving labels out in "
-                f"turn tells it; that takes {least}, and time for the fits."
+                f"turn tells it{how}; that takes at least two labels of each of two classes, and time for the fits."
             )
         return
     if not facts.n_labelled:
@@ -230,13 +230,13 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
     option, limit = _option(facts, "time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
-    longer = f"a longer time limit ({option}) may give a better one. The labels do not depend on it."
+    longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
         yield Advice("The tree was interrupted; run it to its end for one that says more of the labels.")
     elif limit < _SHORT:
-        yield Advice(f"Only {limit:.1f} seconds were left for the tree, which is little: {longer}")
+        yield Advice(f"The time limit left {limit:.1f} seconds for the tree, which is little: {longer}")
     elif record.status == "time_limit" or record.seconds >= _USED * limit:
-        yield Advice(f"The tree is the best of the {record.seconds:.1f} seconds that were left for it; {longer}")
+        yield Advice(f"The tree is the best of {record.seconds:.1f} seconds, up to the end of its time limit: {longer}")
     share, depth = facts.agreed[0] / facts.n_hidden, facts.trees[0].tree.depth
     if share < _AGREES:
         yield Advice(

@@ -63,6 +63,8 @@ class Facts:
         Group, class, low, high and reached, as an estimator's ``totals_``.
     totals_used : bool
         Whether the model knows totals.
+    subtracted : bool
+        Whether totals were given of all rows, from which those with a label are subtracted.
     estimate : AccuracyEstimate or None
         How accurate labels are likely to be.
     no_estimate : str
@@ -124,6 +126,7 @@ class Facts:
     tree_record: FitRecord | None = None
     tree_limit: float | None = None
     n_suspects: int | None = None
+    subtracted: bool = False
     groups: GroupFacts | None = None
     group_name: str = ""
     model_file: str = ""
@@ -195,6 +198,7 @@ def fit_facts(
     model_file: str = "",
     id_name: str = "",
     making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
@@ -222,6 +226,7 @@ def fit_facts(
         group_name=group_name,
         model_file=model_file,
         id_name=id_name,
+        subtracted=totals_of == "all",
     )
 
 
@@ -240,6 +245,7 @@ def labels_facts(
     model_file: str = "",
     id_name: str = "",
     making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
     rows = _Rows.read(labeller.classes_, y, labels, "labels")
@@ -265,6 +271,7 @@ def labels_facts(
         group_name=group_name,
         model_file=model_file,
         id_name=id_name,
+        subtracted=totals_of == "all",
     )
     return facts if explanation is None else _explained(facts, explanation, rows)
 

@@ -18,6 +18,7 @@ from treewright.report.words import (
     NOT_TRAINING,
     SEEN,
     STATUS_WORDS,
+    SUBTRACTED,
     asked_totals,
     asked_words,
     difference_words,
@@ -215,7 +216,8 @@ def _reached_totals(facts: Facts) -> str:
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
     summary += "Totals are about the rows without a label. A bar is as long as the share of the class among the rows"
-    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}.</p>\n"
+    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}."
+    summary += f" {SUBTRACTED}</p>\n" if facts.subtracted else "</p>\n"
     legend = (
         '<ul class="legend" aria-hidden="true">'
         f"<li>{total_bar(60, 60, 60, 100)}reached, and a mark where it was asked</li>"

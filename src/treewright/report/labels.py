@@ -29,6 +29,7 @@ def labels_report(
     group_name: str = "",
     model_file: str = "",
     making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
     form: str = "text",
 ) -> str:
     """Write labels within totals as text or as a page for people.
@@ -57,6 +58,8 @@ def labels_report(
         Column of the groups and file of the model, if advice is to be commands of the command line.
     making : iterable of pairs of str
         What else is to be told of how it was made, such as :func:`treewright.report.table_making` of a table.
+    totals_of : {"unlabeled", "all"}, default="unlabeled"
+        Which rows the totals counted that the model was fitted to.
     form : {"text", "html"}, default="text"
         Plain text, or one HTML file that needs nothing else: no script, no request.
 
@@ -100,5 +103,6 @@ def labels_report(
         group_name=group_name,
         model_file=model_file,
         making=making,
+        totals_of=totals_of,
     )
     return rendered(facts, form)

@@ -56,7 +56,7 @@ def table_making(
     name = [file] if file else []
     pairs = [("table", ", ".join([*name, count_words(table.n_rows), *([table.source] if table.source else [])]))]
     pairs.append(("features", _features(encoder)))
-    why = {name: "it has no value" for name in table.columns if name not in encoder.columns} | dict(aside or {})
+    why = {name: "it is empty" for name in table.columns if name not in encoder.columns} | dict(aside or {})
     left = [f"{printable(name)} ({why[name]})" for name in table.columns if name in why and name not in encoder.columns]
     if left:
         pairs.append(("left out", _some(left, ", ")))
@@ -93,7 +93,7 @@ def _gaps(table: Table, encoder: TableEncoder | MixedEncoder) -> str:
     told = []
     for name, n in encoder.missing.items():
         code = encoder.codes[name]
-        how = f"filled with {code.fill_text}, the median" if code.kind != "text" else "none of the levels"
+        how = f"filled with {code.fill_text}, the median" if code.kind != "text" else "counted as none of its levels"
         told.append(f"{printable(name)}: {count_words(n)}, {how}")
     noted = [name for name in encoder.missing if encoder.codes[name].gaps]
     more = f'; 0/1 features such as "{shortened(noted[0])} is missing" tell where' if noted else ""

@@ -17,6 +17,7 @@ from treewright.report.words import (
     LEAF_COLUMN,
     NOT_TRAINING,
     SEEN,
+    SUBTRACTED,
     accuracy_words,
     asked_words,
     count_words,
@@ -47,6 +48,7 @@ def fit_report(
     group_name: str = "",
     model_file: str = "",
     making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
     form: str = "text",
 ) -> str:
     """Write a fit as text or as a page for people.
@@ -79,6 +81,8 @@ def fit_report(
         Column of the groups and file of the model, if advice is to be commands of the command line.
     making : iterable of pairs of str
         What else is to be told of how it was made, such as :func:`treewright.report.table_making` of a table.
+    totals_of : {"unlabeled", "all"}, default="unlabeled"
+        Which rows the totals counted that the model was fitted to.
     form : {"text", "html"}, default="text"
         Plain text, or one HTML file that needs nothing else: no script, no request.
 
@@ -130,6 +134,7 @@ def fit_report(
         group_name=group_name,
         model_file=model_file,
         making=making,
+        totals_of=totals_of,
     )
     return rendered(facts, form)
 
@@ -161,6 +166,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
     reached = ["  no totals were given: each row has the class that fits it best"]
     if facts.totals:
         reached = [*totals_table(facts.totals), f"  {totals_words(facts.totals)}"]
+        reached += [f"  {SUBTRACTED}"] if facts.subtracted else []
     sections = [
         ["Asked and reached", *_data_lines(facts), *reached],
         _accuracy_lines(facts),
@@ -188,7 +194,8 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
         used = "the fit used these totals"
         part = used if facts.totals_used else f"{facts.model} does not know totals, they had no part in the fit"
         hidden = f"  {count_words(facts.n_hidden)} without a label; {part}"
-        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden])
+        less = [f"  {SUBTRACTED}"] if facts.subtracted else []
+        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden, *less])
     said = [f"The first of {facts.n_voting} trees, which vote."] if facts.n_voting > 1 else []
     said += [LEAF_COLUMN] if _numbered(facts) else []
     said += dict.fromkeys(note for tree in facts.trees for note in tree.notes)

@@ -18,6 +18,7 @@ __all__ = [
     "NOT_TRAINING",
     "SEEN",
     "STATUS_WORDS",
+    "SUBTRACTED",
     "accuracy_words",
     "asked_totals",
     "asked_words",
@@ -42,6 +43,9 @@ CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 
 LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
 """What joins tree and table."""
+
+SUBTRACTED = "Totals were given of all rows; those with a label are subtracted."
+"""Why what was asked is less than what was given."""
 
 STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
