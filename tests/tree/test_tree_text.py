@@ -432,12 +432,12 @@ WORDS = {0: FlagWords("area is rural", "area is urban"), 2: DateWords("born", ti
 @pytest.mark.parametrize(
     ("weights", "threshold", "condition"),
     [
-        ([4.0, 0.5, 0.0], 3.0, "8*(area is rural) + age <= 6"),
+        ([4.0, 0.5, 0.0], 3.0, "age + 8*(area is rural) <= 6"),
         ([4.0, -0.5, 0.0], 3.0, "8*(area is rural) - age <= 6"),
-        ([-4.0, -0.5, 0.0], 3.0, "8*(area is rural) + age >= -6"),
-        ([2.0, 0.0, 1 / 365.25], 7305 / 365.25 + 3, "2*(area is rural) + (years from 1990-01-01 to born) <= 3"),
-        ([0.0, 0.5, 2 / 365.25], 2 * 7305 / 365.25 + 1, "4*(years from 1990-01-01 to born) + age <= 2"),
-        ([1.0, 1e-17, 0.0], 0.5, "(area is rural) + 1e-17*age <= 0.5"),
+        ([-4.0, -0.5, 0.0], 3.0, "age + 8*(area is rural) >= -6"),
+        ([2.0, 0.0, 1 / 365.25], 7305 / 365.25 + 3, "(years from 1990-01-01 to born) + 2*(area is rural) <= 3"),
+        ([0.0, 0.5, 2 / 365.25], 2 * 7305 / 365.25 + 1, "age + 4*(years from 1990-01-01 to born) <= 2"),
+        ([1.0, 1e-17, 0.0], 0.5, "1e-17*age + (area is rural) <= 0.5"),
         ([2.0, 0.0, 0.0], 1.0, "area is urban"),
         ([0.0, 0.0, -2.0], -14610.0, "born is 1990-01-01 or later"),
     ],

@@ -100,7 +100,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
-    lines = [str(model.rules), "", *_status_lines(estimator)]
+    lines = [str(model.rules), *model.notes, "", *_status_lines(estimator)]
     lines.append(
         f"training accuracy: {right / n_known:.2%} ({right} of {counted(n_known, 'row')} with a label). {SEEN}"
     )
@@ -187,7 +187,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
     model = TableModel.read(args.model)
     estimator = model.estimator
     names = model.feature_names
-    rules = [] if model.rules is None else [model.rules, ""]
+    rules = [] if model.rules is None else [model.rules, *model.notes, ""]
     if model.tree_model is not None and model.tree_model is not estimator:
         rules.insert(0, "tree that explains the labels:")
     lines = [

@@ -173,7 +173,8 @@ def _lines(
     lines.append(f"accuracy: {accuracy_words(estimate, why)}")
     if explanation is not None:
         lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]
-        lines += [explanation.rules(labels), ""]
+        facts = explanation.facts(labels)
+        lines += [facts.rules, *facts.notes, ""]
     return lines
 
 

@@ -17,7 +17,7 @@ from treewright.tree.structure import LEAF
 from treewright.tree.text import split_pieces
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
-__all__ = ["Explanation", "LeafFacts", "TreeFacts", "fitted_trees", "leaf_texts"]
+__all__ = ["Explanation", "LeafFacts", "TreeFacts", "fitted_trees", "leaf_texts", "sum_notes"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     return texts
 
 
-def _sum_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
+def sum_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
     """How to read flags and dates in sums, if there are any."""
     sums = tree.weights[np.count_nonzero(tree.weights, axis=1) > 1]
     used = [words[j] for j in np.flatnonzero(sums.any(axis=0)).tolist() if j in words] if words else []
@@ -169,7 +169,7 @@ class Explanation:
             leaf: LeafFacts(str(classes[tree.labels[leaf]]), times[leaf], counts[leaf].tolist())
             for leaf in np.flatnonzero(tree.left == LEAF).tolist()
         }
-        conditions, notes = split_pieces(tree, **self.tree._naming(self.words)), _sum_notes(tree, self.words)
+        conditions, notes = split_pieces(tree, **self.tree._naming(self.words)), sum_notes(tree, self.words)
         rules = self.tree.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=self.words)
         return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, "labels of these rows", rules, notes)
 
@@ -204,7 +204,7 @@ def fitted_trees(
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
             facts[leaf] = LeafFacts(classes[tree.labels[leaf]], None, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
-        pieces, notes = split_pieces(tree, **naming), _sum_notes(tree, words)
+        pieces, notes = split_pieces(tree, **naming), sum_notes(tree, words)
         found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes))
     return found
 
@@ -222,7 +222,7 @@ def _with_rows(
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
     rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
-    conditions, notes = split_pieces(tree, **estimator._naming(words)), _sum_notes(tree, words)
+    conditions, notes = split_pieces(tree, **estimator._naming(words)), sum_notes(tree, words)
     return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes)
 
 

@@ -39,9 +39,9 @@ def export_text(
 
     A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
     split on several is divided by its largest absolute weight, of numbers if there are flags and dates beside them;
-    what is added comes before what is subtracted. A split that sends every point one way is left out, with all that no
-    point can reach. A linear leaf is written as its formula, without the features that have no slope, one line an
-    output.
+    what is added comes before what is subtracted, numbers before dates and flags. A split that sends every point one
+    way is left out, with all that no point can reach. A linear leaf is written as its formula, without the features
+    that have no slope, one line an output.
 
     Parameters
     ----------
@@ -333,8 +333,8 @@ class _Writer:
         if not math.isfinite(_divide(threshold, scale)):
             scale = sign
         # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
-        shown = weights / scale
-        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -abs(shown[i]), used[i]))
+        shown, kinds = weights / scale, self._kinds(used)
+        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -kinds[i], -abs(shown[i]), used[i]))
         pieces = [self._term(int(used[i]), float(shown[i]), first=place == 0) for place, i in enumerate(order)]
         right = format_number(_divide(threshold, scale), self._precision, keep_fraction=True)
         pieces[-1] += f" {'<=' if sign > 0 else '>='} {right}"
@@ -349,10 +349,13 @@ class _Writer:
 
     def _largest(self, used: IntArray, sizes: FloatArray) -> float:
         """The largest weight of numbers, or else of dates, or else of flags: what is told as 1."""
-        words = self._words or {}
-        kinds = np.array([(FlagWords, DateWords).index(type(words[j])) if j in words else 2 for j in used.tolist()])
-        kinds[sizes < _NOTHING * sizes.max()] = -1
+        kinds = np.where(sizes < _NOTHING * sizes.max(), -1, self._kinds(used))
         return float(sizes[kinds == kinds.max()].max())
+
+    def _kinds(self, features: IntArray) -> IntArray:
+        """2 for a number, 1 for a date, 0 for a flag."""
+        words = self._words or {}
+        return np.array([(FlagWords, DateWords).index(type(words[j])) if j in words else 2 for j in features.tolist()])
 
     def _term(self, feature: int, coefficient: float, first: bool = False) -> str:
         """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
