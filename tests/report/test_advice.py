@@ -65,6 +65,30 @@ def test_in_python_there_are_no_commands(facts):
     assert "transduce" in only_one.text and not only_one.command
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "words"),
+    [
+        (1.0, 0.4, "Only 1.0 seconds were left for the tree"),
+        (1.0, 1.2, "Only 1.0 seconds were left for the tree"),
+        (20.0, 19.9, "the best of the 19.9 seconds"),
+        (20.0, 7.0, ""),
+        (None, 70.0, ""),
+    ],
+)
+def test_a_tree_that_had_little_time_is_told_of(facts, limit, seconds, words):
+    ended = replace(facts.tree_record, seconds=seconds, status="local")
+    given = replace(facts, tree_limit=limit, tree_record=ended)
+    if words:
+        assert "--time-limit" in only(given, words)
+    else:
+        assert len(said(given)) == 1
+
+
+def test_one_row_is_a_row(tree_facts):
+    one = replace(tree_facts, n_rows=tree_facts.n_labelled + 1)
+    assert any(text.startswith("1 row without a label had no part") and "use of it" in text for text in said(one))
+
+
 def test_missed_totals_the_worst_first(facts):
     row = {"group": "north", "class": "yes", "low": 10, "high": 10, "reached": 6, "deviation": 4}
     rows = [row | {"reached": 9, "deviation": 1, "class": "no"}, row, row | {"group": "south", "low": 6}]

@@ -25,10 +25,10 @@ from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError
-from treewright.names import printable
+from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
-from treewright.report.text import text_table
-from treewright.report.words import SEEN, parameter_words, proof_words
+from treewright.report.text import text_table, totals_table
+from treewright.report.words import SEEN, parameter_words, proof_words, totals_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -100,12 +100,16 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
     lines = [str(model.rules), "", *_status_lines(estimator)]
-    lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label). {SEEN}")
+    lines.append(
+        f"training accuracy: {right / n_known:.2%} ({right} of {counted(n_known, 'row')} with a label). {SEEN}"
+    )
     if hasattr(estimator, "relabeled_"):
         hint = "" if args.suspects is not None else " (--suspects FILE writes which)"
-        lines.append(f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {n_known} rows{hint}")
+        lines.append(
+            f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {counted(n_known, 'row')}{hint}"
+        )
     if left_out:
-        lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({name} is supervised)")
+        lines.append(f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised)")
     lines += written_lines(console)
     document = {
         **_model_document(model),
@@ -128,13 +132,16 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     table_kind(args.out, writing=True)
     model = TableModel.read(args.model)
     surprises, times = Surprises(), Counter[Any]()
+    totals: list[dict[str, Any]] = []
     marks = [*model.na, *args.na]
 
     def parts() -> Iterator[dict[str, Any]]:
         if args.totals is None:
             batches = model.prediction_batches(args.data, marks, args.encoding, args.id, surprises)
         else:  # labels within totals are about all rows at once
-            batches = iter([_divided_columns(model, args, marks, surprises)])
+            columns, reached = _divided_columns(model, args, marks, surprises)
+            totals.extend(reached)
+            batches = iter([columns])
         for columns in batches:
             found, rows = np.unique(columns["prediction"], return_counts=True)
             times.update(dict(zip(found.tolist(), rows.tolist(), strict=True)))
@@ -147,9 +154,12 @@ def predict(args: argparse.Namespace, console: Console) -> int:
         surprises.warn(model.encoder)
     counts = [{"class": label, "rows": times[label]} for label in model.estimator.classes_.tolist()]
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
+    if totals:
+        lines = ["totals of these rows:", *totals_table(totals), totals_words(totals), "", *lines]
     document = {
         "rows": times.total(),
         "predicted": counts,
+        "totals": totals,
         "files": console.written,
         "warnings": console.warned,
     }
@@ -159,15 +169,16 @@ def predict(args: argparse.Namespace, console: Console) -> int:
 
 def _divided_columns(
     model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
-) -> dict[str, Any]:
-    """Columns of predictions within new totals."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Columns of predictions within new totals, and what was asked and reached."""
     carried = [name for name in (args.id, args.groups, model.target) if name is not None]
     text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
     table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
     if args.id is not None and args.id not in table.columns:
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
-    return model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args), args.id)
+    labels, shares, reached = new_labels(model.estimator, table, X, args)
+    return model.prediction_columns(table, X, labels, shares, args.id), reached
 
 
 def show(args: argparse.Namespace, console: Console) -> int:

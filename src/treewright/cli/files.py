@@ -22,6 +22,7 @@ from treewright.estimators.registry import SHORT_NAMES
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.files import is_special, replacing
+from treewright.names import counted
 from treewright.report import Facts, facts_html, facts_text
 from treewright.report.trees import LeafFacts, leaf_texts
 from treewright.tree import export_text
@@ -147,7 +148,8 @@ class TableModel:
         names = self.feature_names or columns
         if len(names) != self.estimator.n_features_in_:
             raise InvalidInputError(
-                f"the model has {self.estimator.n_features_in_} features without names, the table {len(names)} columns"
+                f"the model has {counted(self.estimator.n_features_in_, 'feature')} without names, the table "
+                f"{counted(len(names), 'column')}"
             )
         if hasattr(self.estimator, "categories_"):
             return MixedEncoder(dict(zip(names, self._kinds(), strict=True)))

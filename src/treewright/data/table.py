@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +29,8 @@ from treewright.data._table_columns import (
 from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
 from treewright.data._table_large import FileTable, open_table
 from treewright.data._table_writing import write_batches, write_table
-from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.names import printable
+from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
+from treewright.names import counted, printable
 
 __all__ = [
     "MAX_LEVELS",
@@ -69,14 +68,14 @@ class Surprises:
         """Warn of what was counted."""
         for name, strange in self.levels.items():
             code = encoder.codes[name]
-            counts = ", ".join(f"{level!r} ({n} rows)" for level, n in strange.most_common(10))
+            counts = ", ".join(f"{level!r} ({counted(n, 'row')})" for level, n in strange.most_common(10))
             more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
             others = listing(code.levels)
             as_what = f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
             what = f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as {as_what}"
-            warnings.warn(what, UserWarning, stacklevel=3)
+            warn_user(what)
         if self.gaps:
-            warnings.warn(_filled(encoder, self.gaps), UserWarning, stacklevel=3)
+            warn_user(_filled(encoder, self.gaps))
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ class TableEncoder:
         codes = {name: one.code for name, one in looked.items() if one.code is not None}
         empty = [name for name in columns if name not in codes]
         if empty:
-            _warn(f"columns without any value are left out: {listing(empty)}")
+            warn_user(f"columns without any value are left out: {listing(empty)}")
         if not codes:
             raise InvalidInputError("no column is left to use as a feature")
         encoder = cls(codes, fill_gaps, {name: n for name in codes if (n := looked[name].n_missing)})
@@ -202,10 +201,10 @@ class TableEncoder:
         """Warn of what becomes of columns that somebody may have meant otherwise."""
         for name, code in self.codes.items():
             if code.kind == "text" and looked[name].reason:
-                _warn(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
+                warn_user(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
         _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
         if self.missing:
-            _warn(_filled(self, Counter(self.missing)))
+            warn_user(_filled(self, Counter(self.missing)))
 
     @property
     def columns(self) -> list[str]:
@@ -341,14 +340,10 @@ class TableEncoder:
 # ---------------------------------------------------------------------- from columns to codes
 
 
-def _warn(what: str) -> None:
-    warnings.warn(what, UserWarning, stacklevel=4)
-
-
 def _tell_dates(names: Sequence[str]) -> None:
     if names:
         which, verb = ("column", "has") if len(names) == 1 else ("columns", "have")
-        _warn(f"{which} {listing(names)} {verb} dates, which become numbers: days since 1970-01-01")
+        warn_user(f"{which} {listing(names)} {verb} dates, which become numbers: days since 1970-01-01")
 
 
 def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
@@ -370,7 +365,7 @@ def _with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
     """What is missing in columns that have missing values."""
     found = {name: table.missing(name) for name in columns}
     return {
-        name: f"column {name!r} has {np.count_nonzero(gone)} missing values, first in row "
+        name: f"column {name!r} has {counted(int(gone.sum()), 'missing value')}, first in row "
         f"{np.argmax(gone) + table.first_row}"
         for name, gone in found.items()
         if gone.any()
@@ -384,7 +379,7 @@ def _refuse(gaps: dict[str, str], many: dict[str, str]) -> None:
         remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
         raise InvalidInputError(
             f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
-            f"({_drop(gaps | many)}), or name the columns to use (--features)"
+            f"(on the command line {_drop(gaps | many)}), or name the columns to use (--features)"
         )
 
 

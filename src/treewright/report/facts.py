@@ -79,6 +79,8 @@ class Facts:
         Trees that vote, of which the first is shown.
     record, tree_record : FitRecord
         How the fit ended, and that of the tree that explains (else None).
+    tree_limit : float or None
+        Seconds that the tree that explains was given.
     making : list of pairs of str
         How it was made: what is told, and the words for it.
     parameters : list of tuple
@@ -120,6 +122,7 @@ class Facts:
     agreed: tuple[int, int] | None = None
     n_voting: int = 1
     tree_record: FitRecord | None = None
+    tree_limit: float | None = None
     n_suspects: int | None = None
     groups: GroupFacts | None = None
     group_name: str = ""
@@ -288,6 +291,7 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
         trees=[explanation.facts(rows.found)],
         agreed=(int(np.count_nonzero(same & ~rows.known)), right),
         tree_record=record,
+        tree_limit=getattr(tree, "time_limit", None),
         making=[*facts.making, *lines, *([("why this tree", record.reason)] if record.reason else [])],
         parameters=[*facts.parameters, (type(tree).__name__, parameter_pairs(tree))],
     )

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from treewright._version import __version__
-from treewright.names import printable, shortened
+from treewright.names import counted, printable, shortened
 from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
@@ -186,11 +186,11 @@ def _totals_asked(facts: Facts) -> str:
     groups = {(row.get("margin", 0), row["group"]) for row in facts.totals}
     margins = {margin for margin, _ in groups}
     by = f" (by {_name(facts.group_name)})" if facts.group_name else ""
-    words = f"{len(facts.classes)} classes"
+    words = counted(len(facts.classes), "class", "classes")
     if len(margins) > 1:
         words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
     elif next(iter(groups))[1] is not None:
-        words += f" in each of {len(groups)} groups{by}"
+        words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
     words += ", of the rows without a label"
     part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
     return words + part

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.names import printable, shortened
+from treewright.names import counted, printable, shortened
 from treewright.report.trees import TreeFacts
 from treewright.report.words import count_words
 from treewright.tree.structure import LEAF
@@ -145,7 +145,7 @@ def tree_svg(facts: TreeFacts, ident: str, n_rows: int | None) -> str:
         _end(facts, place, node, n_rows) if node in place.end else _split(facts, place, node) for node in place.nodes
     ]
     n_leaves = int(place.n_leaves[place.nodes[0]])
-    name = f"Decision tree with {'1 leaf' if n_leaves == 1 else f'{n_leaves} leaves'} and depth {place.depth}"
+    name = f"Decision tree with {counted(n_leaves, 'leaf', 'leaves')} and depth {place.depth}"
     return (
         f'<svg role="img" aria-labelledby="{ident}-title" width="{place.width:.0f}" height="{place.height:.0f}" '
         f'viewBox="0 0 {place.width:.0f} {place.height:.0f}" font-size="{_SIZE:g}" fill="{_INK}">'

@@ -26,6 +26,7 @@ from treewright.data import (
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
+from treewright.names import counted
 from treewright.search.grow.starts import StartTask, several_starts, starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
@@ -337,7 +338,7 @@ class _Work:
 def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[FitStatus, str]:
     passes_left = not result.converged and result.n_iter < settings.max_iter
     if budget.interrupted or passes_left or (settings.stretches and budget.over):
-        return cut_short(budget, f"{result.n_iter} passes")
+        return cut_short(budget, counted(result.n_iter, "pass", "passes"))
     return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
 
 
