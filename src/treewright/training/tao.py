@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
@@ -34,6 +33,7 @@ from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
+from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.taught import Classroom, imagined_points, refuse_unteachable
@@ -144,7 +144,7 @@ def train_tao(
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
-    with threadpool_limits(limits=1):
+    with one_thread():
         result = work.passes(work.start() if start is None else start, settings.max_iter, told=conduct.told)
         found, reached = work.stretched(result)
     tree = reduction.invert_tree(found)
@@ -195,7 +195,7 @@ def train_taught_tao(
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
     imagined = imagined_points(reduction.points, teaching, conduct.seed, _IMAGINED, steps=True)
     room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)
-    with threadpool_limits(limits=1):
+    with one_thread():
         taught = room.taught(budget.share(_TEACHING))
     said, n_points = taught.shares.argmax(axis=1), len(reduction.points)
     lead = np.maximum(taught.lead, _LEAST_LEAD)
@@ -445,7 +445,7 @@ class _Lines(_Means):
         X, leaf = self.sloped(self.rows.X), route(tree, self.rows.X)
         scaling, shape = unit_scaling(X), Shape.of(tree)
         leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
-        with threadpool_limits(limits=1):
+        with one_thread():
             leaves.refit(shape, leaf)
             price = leaves.price
             leaves.refit_branches(shape, leaf)
