@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, listing
+from treewright.data._checks import AnyArray, Coded, listing
 from treewright.data._totals_input import interval
 from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
@@ -68,10 +68,10 @@ def new_labels(
     return labels, shares, reached
 
 
-def _tell_new_groups(estimator: Any, groups: AnyArray | None) -> None:
+def _tell_new_groups(estimator: Any, groups: Coded | None) -> None:
     """Warn of groups that the fit had not: they may be new, or written otherwise."""
     known = set(getattr(estimator, "class_prices_", {None: None})) - {None}
-    new = [] if groups is None or not known else sorted(set(groups.tolist()) - known)
+    new = [] if groups is None or not known else sorted(set(groups.numbered()[0]) - known)
     if new:
         noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
         warn_user(
