@@ -190,7 +190,11 @@ def main() -> None:
     parser.add_argument("--kind", choices=["csv", "parquet"], default="csv")
     parser.add_argument("--estimator", default="auto", help="--estimator of fit")
     parser.add_argument("--options", default="", help="more options of fit, such as '--model totals'")
-    parser.add_argument("--predict", action="store_true", help="also predict the file, without totals and within them")
+    parser.add_argument(
+        "--predict",
+        action="store_true",
+        help="also predict the same file with the model, without totals and within them",
+    )
     parser.add_argument("--skip-alone", action="store_true", help="do not fit the estimator alone")
     parser.add_argument("--folder", help="where the register is made and kept; by default one that is removed")
     args = parser.parse_args()

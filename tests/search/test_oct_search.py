@@ -11,7 +11,7 @@ from tests.contracts.brute_force_oct import best_oct
 from treewright.budget import Budget
 from treewright.formulations import OCT
 from treewright.search import Incumbent
-from treewright.search.oct.branch import Branching
+from treewright.search.oct.branch import Branching, _Cuts
 from treewright.search.oct.search import block_of, rules_of, search_oct
 from treewright.tree import leaf_counts
 
@@ -82,6 +82,25 @@ def test_bounds_hold_wherever_the_search_is_broken_off(questions):
         search_oct(best, model, [], budget)
         optimum = optimum_of(seed)
         assert best.floor <= optimum + 1e-9 <= best.objective + 2e-9
+
+
+@pytest.mark.parametrize("share", [1e-12, 1e-4, 1.0])
+def test_a_first_look_at_all_columns_loses_no_tree_and_no_bound(monkeypatch, share):
+    """Before any other cut, and so short that cuts are given up at once, after a while or not at all."""
+    rng = np.random.default_rng(3)
+    for n_classes in (2, 3):
+        X, y = rng.integers(0, 9, (60, 3)).astype(float), rng.integers(0, n_classes, 60)
+        model = OCT(X, y, np.ones(60), n_classes, depth=4, complexity=0.01)
+        whole = Branching(rules_of(model), Budget(None)).solve(block_of(model), 4, np.inf)
+        monkeypatch.setattr("treewright.search.oct.branch._SKETCH_AFTER", 0.0)
+        monkeypatch.setattr("treewright.search.oct.branch._SKETCH_SHARE", share)
+        looked = []
+        sketch = _Cuts._sketch
+        monkeypatch.setattr(_Cuts, "_sketch", lambda self, run=sketch, seen=looked: (seen.append(1), run(self)))
+        answer = Branching(rules_of(model), Budget(600.0)).solve(block_of(model), 4, np.inf, first=True)
+        assert looked
+        assert answer.cost == pytest.approx(whole.cost, abs=1e-9) == answer.floor
+        monkeypatch.undo()
 
 
 def test_compiled_work_that_ends_early_goes_on_where_it_was(monkeypatch):

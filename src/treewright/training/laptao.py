@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
@@ -32,6 +31,7 @@ from treewright.data import (
 from treewright.data.design import Design, design_of
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
+from treewright.names import counted
 from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
@@ -45,6 +45,7 @@ from treewright.search.laptao.tree_steps import (
     RegressorStep,
 )
 from treewright.splits.points import Points
+from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.lessons import Lessons, SoftLabels
@@ -200,7 +201,7 @@ def train_laptao(
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale
     needed = labelled if lessons is None else np.ones(len(rows), dtype=bool)
-    with threadpool_limits(limits=1):
+    with one_thread():
         bare = replace(rows, y=None)
         reduction, near = _points_and_graph(bare, labelled, needed, known, graph_settings, conduct, budget)
     kept, points = reduction.kept, reduction.points
@@ -218,7 +219,7 @@ def train_laptao(
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
     sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
-    with threadpool_limits(limits=1):
+    with one_thread():
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
@@ -462,7 +463,7 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
 
 def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:
     """Status and reason; `cut` says how the search for neighbours was cut short."""
-    done = "" if settings.estimator == "graph" else f"{result.n_rounds} rounds"
+    done = "" if settings.estimator == "graph" else counted(result.n_rounds, "round")
     if budget.interrupted or result.reason == "stopped" or cut:
         status, reason = cut_short(budget, done)
         return status, cut or reason

@@ -261,6 +261,8 @@ def without_equal_leaves(tree: Tree) -> Tree:
         if pure[node]:
             labels[node] = labels[left]
             keep[[left, right]] = False
+    if keep.all():
+        return tree
     return tree.with_leaves(tree.values, labels).collapsed(keep)
 
 

@@ -307,6 +307,8 @@ class Tree:
             is replaced by that child; a branch with none becomes a leaf.
         """
         keep = np.asarray(keep, dtype=bool)
+        if keep.all():
+            return self
 
         def settle(node: int) -> int:
             while self.left[node] != LEAF and not (keep[self.left[node]] and keep[self.right[node]]):

@@ -10,7 +10,7 @@ from treewright.arrays import BoolArray, IntArray
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.base import with_min_leaf
 from treewright.splits.points import Points, Splits
-from treewright.tree import Tree, without_idle_splits
+from treewright.tree import Tree, relabelled, without_idle_splits
 
 if TYPE_CHECKING:
     from treewright.formulations.oct.model import OCT
@@ -27,6 +27,8 @@ def repaired(model: OCT, tree: Tree) -> Tree:
     those below which all leaves have the same label.
     """
     tree = _comparable(model, tree)
+    if tree.n_nodes == 1:
+        return relabelled(tree, model.X, model.y, model.weight, model.n_classes)
     splits, points = Splits.of(tree, model.n_levels), Points(model.X, model.n_levels)
     left, right = tree.left.copy(), tree.right.copy()
     keep = np.ones(tree.n_nodes, dtype=bool)
@@ -42,7 +44,8 @@ def repaired(model: OCT, tree: Tree) -> Tree:
         members[int(left[node])], members[int(right[node])] = inside[goes_left], inside[~goes_left]
         keep[left[node]], keep[right[node]] = bool(goes_left.any()), not bool(goes_left.all())
     moved = splits.tree(left, right, tree.values, tree.labels).collapsed(keep)
-    large = with_min_leaf(model, moved, model.min_leaf)
+    # No leaf is without points, and none is too small if no point is.
+    large = with_min_leaf(model, moved, model.min_leaf) if model.min_leaf > model.sizes.min() else moved
     return without_idle_splits(large, model.X, model.y, model.weight, model.n_classes)
 
 

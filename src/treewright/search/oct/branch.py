@@ -40,6 +40,10 @@ its interval: what it costs more than the best gives up as many of its neighbour
 _START_SHARE = 0.3
 """Share of the time for trees of one level less, and those grown from them."""
 
+_SKETCH_AFTER, _SKETCH_SHARE = 0.1, 0.7
+"""Share of the time after which there is a short look at all columns of which nothing is known by then, where parts of
+a cut take long, and share of what is left for that: the bound of all trees is 0 until every column has one."""
+
 
 class Plan(NamedTuple):
     """A tree of cuts of ordinal columns: a leaf has no column."""
@@ -73,6 +77,8 @@ class _End(NamedTuple):
     right: FloatArray
     least_left: float
     least_right: float
+    partly: bool = False
+    """Whether time was over before the cut was solved."""
 
 
 @dataclass
@@ -192,7 +198,12 @@ class _Cuts:
             self._take(lower.cost, lower.plan)
             self._grow(shorter, lower.plan)
         self._begin(lower)
+        calm = work.budget.share(_SKETCH_AFTER) if self.first and self.depth > 3 else None
         while self.open and not work.budget.over:
+            if calm is not None and calm.over:
+                calm = None
+                self._sketch()
+                continue
             if self.first and work.on_bound is not None:
                 work.on_bound(min(self.open[0][0], self.floor, self.below))
             self._halve(*heapq.heappop(self.open)[2:])
@@ -232,6 +243,25 @@ class _Cuts:
             self.cuts[column] = cuts, heavy
             self._push(max(price, float(self.best.bounds[column])), column, 0, len(cuts) - 1, *ends)
 
+    def _sketch(self) -> None:
+        """Bound all intervals that nothing is known of by a look at their middle, for a short time each."""
+        rules = self.work.rules
+        blank = [entry for entry in self.open if entry[0] <= rules.price + rules.tolerance]
+        self.open = [entry for entry in self.open if entry[0] > rules.price + rules.tolerance]
+        heapq.heapify(self.open)
+        time = self.work.budget.share(_SKETCH_SHARE)
+        for k, (bound, _, column, i, j, end_i, end_j) in enumerate(blank):
+            cuts, heavy = self.cuts[column]
+            middle = min(max(int(np.searchsorted(heavy, (heavy[i] + heavy[j]) / 2)), i + 1), j - 1)
+            work = replace(self.work, budget=time.share(1 / (len(blank) - k)))
+            to_ends = heavy[middle] - heavy[i], heavy[j] - heavy[middle]
+            end = self._solve_cut(column, int(cuts[middle]), *to_ends, end_i, end_j, work)
+            # A cut that was not solved to its end stays open, at the end of the first half.
+            if not end.partly:
+                self.low[column] = min(self.low[column], rules.price + end.least_left + end.least_right)
+            self._push(bound, column, i, middle + int(end.partly), end_i, end)
+            self._push(bound, column, middle, j, end, end_j)
+
     def _push(self, bound: float, column: int, i: int, j: int, end_i: _End, end_j: _End) -> None:
         if j - i < 2:
             return
@@ -268,9 +298,21 @@ class _Cuts:
         self._push(least, column, i, middle, end_i, end)
         self._push(least, column, middle, j, end, end_j)
 
-    def _solve_cut(self, column: int, cut: int, from_i: float, to_j: float, end_i: _End, end_j: _End) -> _End:
-        """Both parts of a cut, as far as the cut can be better or bounds its neighbours."""
-        work, rules = self.work, self.work.rules
+    def _solve_cut(
+        self,
+        column: int,
+        cut: int,
+        from_i: float,
+        to_j: float,
+        end_i: _End,
+        end_j: _End,
+        work: Branching | None = None,
+    ) -> _End:
+        """Both parts of a cut, as far as the cut can be better or bounds its neighbours.
+
+        Parts that `work` has no time to solve are bounded all the same.
+        """
+        work, rules = work or self.work, self.work.rules
         left = np.maximum(end_i.left, end_j.left - to_j)
         right = np.maximum(end_j.right, end_i.right - from_i)
         least_left = max(end_i.least_left, end_j.least_left - to_j, 0.0)
@@ -278,11 +320,14 @@ class _Cuts:
         # What a cut costs beyond this bounds no cut of the interval that is not given up anyway.
         useful = self.below + max(from_i, to_j) * _SPARE
         parts = [restricted(self.block, column, cut, lower) for lower in (True, False)]
-        a = work.solve(parts[0], self.depth - 1, useful - rules.price - least_right, left)
+        half = work if work is self.work else replace(work, budget=work.budget.share(0.5))
+        a = half.solve(parts[0], self.depth - 1, useful - rules.price - least_right, left)
         least_left = max(least_left, a.least)
         b = work.solve(parts[1], self.depth - 1, useful - rules.price - max(least_left, a.floor), right)
         least_right = max(least_right, b.least)
-        self.floor = min(self.floor, max(rules.price + a.floor + b.floor, rules.price + least_left + least_right))
+        partly = work is not self.work and (half.budget.over or work.budget.over)
+        if not partly:
+            self.floor = min(self.floor, max(rules.price + a.floor + b.floor, rules.price + least_left + least_right))
         if a.plan is not None and b.plan is not None:
             self._take(rules.price + a.cost + b.cost, Plan(column, cut, a.plan, b.plan))
-        return _End(a.bounds, b.bounds, least_left, least_right)
+        return _End(a.bounds, b.bounds, least_left, least_right, partly)
