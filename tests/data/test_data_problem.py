@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from treewright.data import Problem, TotalsRules, make_problem
+from treewright.data._checks import missing_mask
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 NEW = TotalsRules(allow_new_classes=True)
@@ -401,3 +402,25 @@ def test_only_numpy_like_conversion_is_asked_of_foreign_containers():
 
     problem = make_problem(X4, Column([0, 1, 0, 1]), Column([1.0, 2.0, 1.0, 1.0]))
     assert problem.y.tolist() == [0, 1, 0, 1] and problem.weight.tolist() == [1.0, 2.0, 1.0, 1.0]
+
+
+class _Text(str):
+    """Text of a type of its own."""
+
+
+@pytest.mark.parametrize(
+    ("cells", "gone"),
+    [
+        (["a", "b", ""], []),
+        (["a", None, "b"], [1]),
+        ([1, True, None], [2]),
+        ([None, None], [0, 1]),
+        (["a", float("nan"), None, 1.5], [1, 2]),
+        ([1, np.float64("nan"), np.float32("nan"), _Text("a")], [1, 2]),
+    ],
+)
+def test_cells_that_are_missing(cells, gone):
+    column = np.empty(len(cells), dtype=object)
+    column[:] = cells
+    assert np.flatnonzero(missing_mask(column)).tolist() == gone
+    assert np.flatnonzero(missing_mask(column[:, None])[:, 0]).tolist() == gone
