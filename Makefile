@@ -23,9 +23,10 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py demo-output
 
-# Two workers, as solvers use one thread each in the tests.
+# Two workers, as solvers use one thread each in the tests. Bytecode is kept whatever the environment says: without it
+# each worker, and each of the many processes that tests start, compiles all modules again.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from treewright.search import axis
+from treewright.search.oct_h import attempts as oct_h
 from treewright.search.s2oct import attempts, sparse, taught
+from treewright.search.svm1odt import attempts as svm1odt
 from treewright.search.teachers import auto
+from treewright.training import ensemble, octsvm, optimize
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
@@ -29,9 +33,10 @@ def pytest_configure(config):
 
 @pytest.fixture
 def short_searches(monkeypatch):
-    """S2OCT with less of what fits of a few rows spend their time on, for tests of what holds however much there is.
+    """Less of what fits of a few rows spend their time on, for tests of what holds however much there is.
 
-    A teacher of small forests, and fewer attempts without improvement before a search ends. No clock is in it.
+    Small forests for C2RF and for the teacher of S2OCT; for all that are solved fewer attempts without improvement
+    before a search ends. No clock is in it.
     """
     _shorten(monkeypatch)
 
@@ -50,6 +55,19 @@ def shortest_searches(monkeypatch, short_searches):
     monkeypatch.setattr(taught, "_RANDOM_STARTS", 1)
 
 
+@pytest.fixture
+def no_branch_and_bound(monkeypatch):
+    """No program is small enough for a solver, so that fits end where their search does, whatever the clock says."""
+    monkeypatch.setattr(optimize, "_MOST_CELLS", 0)
+
+
+@pytest.fixture
+def searches_alone(monkeypatch, shortest_searches, no_branch_and_bound):
+    """The same with the shortest searches, in which trees do not wander either."""
+    for module, name in ((oct_h, "_LEAST_PATIENCE"), (oct_h, "_MOST_PATIENCE"), (svm1odt, "_PATIENCE")):
+        monkeypatch.setattr(module, name, 0)
+
+
 @pytest.fixture(scope="module")
 def short_searches_of_module():
     """The same for fixtures that the tests of a module share."""
@@ -63,3 +81,9 @@ def _shorten(monkeypatch):
         monkeypatch.setattr(auto, name, 10)
     for name in ("_IDLE_ATTEMPTS", "_IDLE_TAUGHT", "_IDLE_UNPROVEN"):
         monkeypatch.setattr(attempts, name, 2)
+    monkeypatch.setattr(ensemble, "_TREES", 20)
+    monkeypatch.setattr(axis, "_RESTARTS", 4)
+    monkeypatch.setattr(oct_h, "_LEAST_PATIENCE", 3)
+    monkeypatch.setattr(oct_h, "_MOST_PATIENCE", 3)
+    monkeypatch.setattr(svm1odt, "_PATIENCE", 6)
+    monkeypatch.setattr(octsvm, "_PATIENCE", 3)

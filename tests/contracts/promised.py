@@ -54,5 +54,5 @@ def in_other_units(fit: Fit) -> dict[str, Any]:
 @cache
 def elsewhere(fit: Fit) -> Any:
     """The fit on features of very different sizes; it need not prove anything."""
-    limit = {"time_limit": 0.4} if fit.kind in SOLVED else {}
+    limit = {"time_limit": 0.2} if fit.kind in SOLVED else {}
     return run(fit, in_other_units(fit), **limit)

@@ -61,7 +61,7 @@ from treewright import (
 )
 from treewright.formulations.octsvm import OCTSVM, RESVM
 
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 
 # ---------------------------------------------------------------------- 1, 2, 3: what is fitted is what is said
@@ -417,8 +417,8 @@ def test_6_a_time_limit_is_kept_and_something_is_returned(fit, solver):
     if fit.name == "s2oct-everywhere":
         data = {"X": data["X"], "y": np.minimum(data["y"], 1), "totals": {1: 17}}
     plain(fit)  # compiles kernels, which takes time once a machine
-    with within(0.5 * 1.1 + 1.5):
-        model = run(fit, data, solver=solver, time_limit=0.5, **settings)
+    with within(0.2 * 1.1 + 1.5):
+        model = run(fit, data, solver=solver, time_limit=0.2, **settings)
     assert model.bound_ <= model.objective_
     # A taught tree that is not proven is one that has learned enough, if there was time for the path to it.
     assert model.status_ in ("optimal", "time_limit", *(["local"] if fit.name == "s2oct-taught" else []))
@@ -432,9 +432,9 @@ def test_6_heuristics_keep_a_time_limit_and_return_what_they_have(fit):
     y = (rng.integers(0, 5, 6000) if "Classifier" in fit.kind else rng.normal(size=6000)).astype(float)
     if fit.kind not in ("TAOClassifier", "TAORegressor"):
         y[100:] = np.nan
-    settings = {"max_depth": 12, "time_limit": 0.5} | ({"supervision": 0.1} if fit.kind == "SSCTClassifier" else {})
+    settings = {"max_depth": 12, "time_limit": 0.2} | ({"supervision": 0.1} if fit.kind == "SSCTClassifier" else {})
     plain(fit)  # compiles kernels, which takes time once a process
-    with within(0.5 * 1.1 + 2.0):
+    with within(0.2 * 1.1 + 2.0):
         model = run(fit, {"X": X, "y": y}, **settings)
     assert model.status_ in ("time_limit", "local")
     assert np.isfinite(model.objective_) and model.predict(X).shape == y.shape

@@ -83,7 +83,7 @@ def test_inseparable_rows_are_a_proof_too(monkeypatch):
 
 def test_objective_is_error_over_baseline_plus_price():
     X, y = load_iris(return_X_y=True)
-    model = quiet_fit(OCTHClassifier(complexity=0.01, time_limit=0.5, random_state=0), X, y)
+    model = quiet_fit(OCTHClassifier(complexity=0.01, time_limit=0.2, random_state=0), X, y)
     errors = np.sum(model.predict(X) != y)
     used = np.count_nonzero(model.tree_.weights)
     assert model.objective_ == pytest.approx(errors / 100 + 0.01 * used)
@@ -340,6 +340,7 @@ def test_a_program_too_large_to_write_is_said_to_be():
     assert model.status_ == "unproven" and "too many for branch and bound" in model.reason_
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.UNBOUNDED])
 def test_a_solver_that_denies_the_tree_at_hand_proves_nothing(status, monkeypatch):
     bound = np.inf if status is Status.INFEASIBLE else -np.inf
@@ -351,6 +352,7 @@ def test_a_solver_that_denies_the_tree_at_hand_proves_nothing(status, monkeypatc
     assert model.objective_ > 0
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_a_bound_above_the_tree_proves_nothing(monkeypatch):
     monkeypatch.setattr(HighsSolver, "solve", lambda *a, **k: Result(Status.OPTIMAL, None, np.inf, 0.99, 0.0))
     X, y = noise(60, 3)
@@ -394,12 +396,17 @@ BEGINNING = """
         import numpy as np, warnings
         warnings.simplefilter("ignore")
         from treewright import OCTHClassifier
+        from treewright.search.oct_h import attempts
         from treewright.solvers import get_solver
         from treewright.training import oct_h
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size={size}), rng.integers(0, 2, {size}[0])
-        model = OCTHClassifier(max_depth=2, time_limit=120, solver={solver!r}, random_state=0)
         search = oct_h.search_oct_h
+
+        def data(n, p):
+            rng = np.random.default_rng(0)
+            return rng.normal(size=(n, p)), rng.integers(0, 2, n)
+
+        def model(solver):
+            return OCTHClassifier(max_depth=2, time_limit=120, solver=solver, random_state=0)
 
         def announce(owner, name):
             work = getattr(owner, name)
@@ -412,30 +419,43 @@ BEGINNING = """
 """
 
 
+@pytest.fixture(scope="module")
+def interrupted():
+    """What the fits of one process print, each interrupted once: twice in a search, twice in branch and bound, and a
+    model once more."""
+    code = """
+        def told(moment, model, X, y):
+            model.fit(X, y)
+            seen = model.status_, model.tree_.n_leaves >= 1, model.predict(X).shape[0]
+            print(moment, model.solver, *seen, flush=True)
+            return model
+
+        announce(oct_h, "search_oct_h")
+        X, y = data(3000, 15)
+        again = told("search", model("highs"), X, y)
+        told("search", model("scip"), X, y)
+        told("again", again, X, y)
+        oct_h.search_oct_h = search
+        attempts._LEAST_PATIENCE = attempts._MOST_PATIENCE = 1  # so that the solver begins soon
+        for solver in ("highs", "scip"):
+            announce(type(get_solver(solver)), "solve")
+            told("solve", model(solver), *data(60, 3))
+    """
+    ended, lines, err = interrupted_process(BEGINNING + code, 5)
+    assert ended == 0, err
+    return lines
+
+
 @pytest.mark.parametrize("solver", ["highs", "scip"])
 @pytest.mark.parametrize("moment", ["search", "solve"])
-def test_ctrl_c_returns_the_best_tree(solver, moment):
-    size = (3000, 15) if moment == "search" else (60, 3)
-    place = 'oct_h, "search_oct_h"' if moment == "search" else f'type(get_solver({solver!r})), "solve"'
-    code = f"""
-        announce({place})
-        model.fit(X, y)
-        print(model.status_, model.tree_.n_leaves >= 1, model.predict(X).shape[0], flush=True)
-    """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=size, solver=solver) + code, 1)
-    assert ended == 0, err
-    assert lines == [f"interrupted True {size[0]}"]
+def test_ctrl_c_returns_the_best_tree(solver, moment, interrupted):
+    assert f"{moment} {solver} interrupted True {3000 if moment == 'search' else 60}" in interrupted
 
 
-def test_each_fit_of_a_loop_has_its_own_ctrl_c():
-    code = """
-        announce(oct_h, "search_oct_h")
-        for _ in range(2):
-            print(model.fit(X, y).status_, flush=True)
-    """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(3000, 15), solver="highs") + code, 2)
-    assert ended == 0, err
-    assert lines == ["interrupted", "interrupted"]
+def test_each_fit_of_a_loop_has_its_own_ctrl_c(interrupted):
+    """Also one of a model that was interrupted before."""
+    assert len(interrupted) == 5 and all(" interrupted " in line for line in interrupted)
+    assert interrupted[2] == "again highs interrupted True 3000"
 
 
 def test_a_second_ctrl_c_breaks_off():
@@ -452,14 +472,16 @@ def test_a_second_ctrl_c_breaks_off():
             time.sleep(30)
 
         oct_h.search_oct_h = stubborn
+        X, y = data(300, 5)
+        stubborn_fit = model("highs")
         try:
-            model.fit(X, y)
+            stubborn_fit.fit(X, y)
         except KeyboardInterrupt:
-            print("broken off", hasattr(model, "tree_"), flush=True)
+            print("broken off", hasattr(stubborn_fit, "tree_"), flush=True)
         oct_h.search_oct_h = search
-        print(model.set_params(time_limit=0.5).fit(X, y).status_, flush=True)
+        print(stubborn_fit.set_params(time_limit=0.5).fit(X, y).status_, flush=True)
     """
-    ended, lines, err = interrupted_process(BEGINNING.format(size=(300, 5), solver="highs") + code, 2)
+    ended, lines, err = interrupted_process(BEGINNING + code, 2)
     assert ended == 0, err
     assert lines == ["told", "broken off False", "time_limit"]
 

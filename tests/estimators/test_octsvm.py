@@ -83,9 +83,10 @@ def test_files_keep_the_tree_and_not_the_rows(fitted, tmp_path):
         again.relabel_table()
 
 
+@pytest.mark.usefixtures("no_branch_and_bound")
 def test_the_tree_alone_relabels_what_it_does_not_fit(tmp_path):
     X, y, truth, flipped = band()
-    model = quick(relabel="tree", max_norm=8.0, time_limit=2).fit(X, y)
+    model = quick(relabel="tree", max_norm=8.0, time_limit=60).fit(X, y)
     assert model.relabel_cost_ == 1.0
     assert f1_score(flipped, model.relabeled_) > 0.6 and model.score(X, truth) > 0.9
     prices = {"c1": 1.0, "c2": 1.0, "c3": 0.04 * len(X)}
@@ -101,11 +102,12 @@ def test_the_tree_alone_relabels_what_it_does_not_fit(tmp_path):
     assert load_model(tmp_path / "model.json").relabel_cost_ == np.inf
 
 
+@pytest.mark.usefixtures("no_branch_and_bound", "short_searches")
 def test_several_classes_have_a_tree_each(tmp_path):
     X, y = load_iris(return_X_y=True)
     noisy = y.copy()
     noisy[::10] = (noisy[::10] + 1) % 3
-    model = quick(n_estimators=8, time_limit=3).fit(X, noisy)
+    model = quick(n_estimators=8, time_limit=60).fit(X, noisy)
     assert len(model.trees_) == 3 and model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.85 and f1_score(noisy != y, model.relabeled_) > 0.7
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
@@ -176,6 +178,7 @@ def test_a_limit_that_cannot_be_met_still_gives_a_model(kind, n_classes):
     assert np.isfinite(model.suspicion_[weight > 0]).all()
 
 
+@pytest.mark.usefixtures("no_branch_and_bound")
 def test_equal_rows_are_judged_alike_and_weights_count_rows():
     X, y, _, _ = band(60, 8)
     twice = quick().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
@@ -200,9 +203,10 @@ def test_settings_that_contradict_are_refused_before_any_work(given, match):
         quick(**given).fit(X, y)
 
 
+@pytest.mark.usefixtures("no_branch_and_bound")
 def test_grid_search_over_the_prices():
     X, y, truth, _ = band(80, 10)
-    search = GridSearchCV(quick(time_limit=0.5, relabel="tree"), {"max_norm": [0.5, 8.0]}, cv=2).fit(X, y)
+    search = GridSearchCV(quick(time_limit=60, relabel="tree"), {"max_norm": [0.5, 8.0]}, cv=2).fit(X, y)
     assert search.best_params_ == {"max_norm": 8.0} and search.score(X, truth) > 0.8
 
 
@@ -288,7 +292,7 @@ def test_a_point_that_keeps_its_cones_is_not_finished_beyond_the_limit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 30))
     y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=1500) > 1).astype(int)
-    quick().fit(X[:60], y[:60])  # compiles
-    with within(2.0 + 2.0):
-        model = quick(max_depth=2, time_limit=2.0, n_estimators=5, gap=0.0).fit(X, y)
+    quick(time_limit=0.3).fit(X[:60], y[:60])  # loads what is compiled
+    with within(1.0 + 2.0):
+        model = quick(max_depth=2, time_limit=1.0, n_estimators=5, gap=0.0).fit(X, y)
     assert model.status_ == "time_limit"

@@ -44,7 +44,7 @@ FIT_TWICE = (
     "check_sample_weight_equivalence",
     "check_supervised_y_2d",
 )
-"""Checks that compare two fits, which need time to be the same; for the others any tree will do."""
+"""Checks that compare two fits, which are the same only if no clock ends them; for the others any tree will do."""
 
 
 OF_FITS = (
@@ -77,7 +77,7 @@ def with_checks(*first, again=()):
     return pytest.mark.parametrize(all_of.args[0], [*all_of.args[1], *some], **all_of.kwargs)
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @with_checks(
     OCTHClassifier(2, time_limit=1),
@@ -96,15 +96,16 @@ def with_checks(*first, again=()):
         SVM1ODTClassifier(time_limit=1, solver="scip"),
     ],
 )
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator, check, request):
     # a tree a class takes as many times as long
     good = (*FIT_TWICE, "check_classifiers_train") if hasattr(estimator, "relabel") else FIT_TWICE
     if not check.func.__name__.startswith(good):
         estimator = clone(estimator).set_params(time_limit=0.08)
-    elif isinstance(estimator, SVM1ODTClassifier):  # prices that are chosen in so little time depend on the clock
-        estimator = clone(estimator).set_params(alpha_2=1.0)
-    elif isinstance(estimator, S2OCTClassifier) and check.func.__name__ == "check_fit_idempotent":
-        estimator = clone(estimator).set_params(max_depth=1)  # its labels are by lot: the search then ends by itself
+    else:
+        request.getfixturevalue("searches_alone")
+        estimator = clone(estimator).set_params(time_limit=10)
+        if isinstance(estimator, SVM1ODTClassifier):  # the choice of prices takes what time there is
+            estimator.set_params(alpha_2=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:

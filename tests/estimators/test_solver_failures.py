@@ -44,7 +44,7 @@ def failing(error):
     return fail
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("error", "words"), FAILURES.values(), ids=FAILURES.keys())
 @pytest.mark.parametrize("place", ["build", "solve"])
@@ -65,6 +65,7 @@ def test_the_best_solution_is_kept(monkeypatch, model, formulation, labels, give
         assert wrong < 1 - baseline and np.isclose(model.objective_, wrong / (1 - baseline))
 
 
+@pytest.mark.usefixtures("shortest_searches")
 def test_other_errors_are_not_swallowed(monkeypatch):
     monkeypatch.setattr(HighsSolver, "solve", failing(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):

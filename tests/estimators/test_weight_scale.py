@@ -144,9 +144,9 @@ def test_laptao_prices_splits_in_rows():
 # ---------------------------------------------------------------------- S2OCT, OCT-H and totals
 
 
-def noise(seed, n=14):
+def noise(seed, n=12):
     rng = np.random.default_rng(seed)
-    return rng.random((n, 2)), np.where(np.arange(n) < 10, rng.integers(0, 2, n), -1)
+    return rng.random((n, 2)), np.where(np.arange(n) < min(10, n - 4), rng.integers(0, 2, n), -1)
 
 
 def s2oct(points, y, weight=None, size=None):
@@ -155,11 +155,11 @@ def s2oct(points, y, weight=None, size=None):
 
 
 @pytest.mark.usefixtures("shortest_searches")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, 2])  # of 1 a line parts the labels
 @pytest.mark.parametrize("weights", ["equal", "any"])
 def test_s2oct(seed, weights):
     points, y = noise(seed)
-    weight = WEIGHTS[weights][:14]
+    weight = WEIGHTS[weights][:12]
     model = s2oct(points, y, weight)
     assert model.status_ == "optimal" and model.objective_ > 0
     for factor in (1e-11, 1e8):
@@ -200,7 +200,7 @@ def test_s2oct_taught_by_repeated_rows_and_by_whole_weights():
 @pytest.mark.usefixtures("shortest_searches")
 def test_s2oct_on_repeated_rows_and_whole_weights():
     points, y = noise(0)
-    times = np.where(y >= 0, 1 + np.arange(14) % 3, 1)
+    times = np.where(y >= 0, 1 + np.arange(12) % 3, 1)
     weighted, repeated = s2oct(points, y, times), s2oct(points.repeat(times, axis=0), y.repeat(times))
     assert weighted.status_ == repeated.status_ == "optimal"
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-4)

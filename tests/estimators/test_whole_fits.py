@@ -152,7 +152,7 @@ def calls_of_the_package(fit, fail_at=None):
     return count
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "given"), CALM.values(), ids=CALM.keys())
 def test_a_fit_that_fails_in_its_last_steps_leaves_one_whole_fit(model, given):

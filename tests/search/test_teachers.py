@@ -14,11 +14,12 @@ from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
-from treewright.search.teachers import auto
+from treewright.search.teachers import auto, ranks
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
 from treewright.search.teachers.members import _some as some_of
+from treewright.search.teachers.ranks import ranks_among
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -299,3 +300,22 @@ def test_of_members_far_behind_the_best(monkeypatch):
     assert replace(found, scores=np.array([0.81, np.nan, 0.91])).near(names) == names
     some = found.of(["c", "d"], names)
     assert some.scores[0] == 0.91 and np.isnan(some.scores[1]) and len(some.tables) == 1
+
+
+@pytest.mark.parametrize("few", [0, 5000])
+@pytest.mark.parametrize("kind", ["spread", "ties", "one", "far", "endless"])
+def test_ranks_among_sorted_numbers(monkeypatch, kind, few):
+    monkeypatch.setattr(ranks, "_FEW", few)
+    rng = np.random.default_rng(0)
+    known = {
+        "spread": rng.normal(size=300),
+        "ties": rng.integers(0, 9, 300) / 9,
+        "one": np.full(5, 0.3),
+        "far": np.append(rng.random(200), [1e300, -1e300, 5e-324]),
+        "endless": np.append(rng.random(20), [np.inf, -np.inf]),
+    }[kind]
+    known = np.sort(known)
+    values = np.concatenate([known, known + 1e-9, rng.normal(size=200), [-np.inf, np.inf, 0.0]])
+    expected = [(np.sum(known < v) + 0.5 * np.sum(known == v)) / len(known) for v in values]
+    assert ranks_among(known, values).tolist() == pytest.approx(expected, abs=1e-15)
+    assert ranks_among(known[:0], values).tolist() == [0.0] * len(values)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data._checks import AnyArray, Coded, listing
 from treewright.data._totals_input import interval
 from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
@@ -49,10 +49,10 @@ def new_labels(
     """Labels and probabilities of new rows within ``--totals``, and what was asked and reached."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
-    groups = None if args.groups is None else table.as_text(args.groups)
-    if groups is not None and missing_mask(groups).any():
+    groups = None if args.groups is None else table.coded(args.groups)
+    if groups is not None and np.any(groups.numbers < 0):
         raise InvalidInputError(
-            f"--groups: column {args.groups!r} is empty in row {np.argmax(missing_mask(groups)) + 1}; each row needs a "
+            f"--groups: column {args.groups!r} is empty in row {np.argmax(groups.numbers < 0) + 1}; each row needs a "
             "group"
         )
     totals = read_totals(
@@ -68,10 +68,10 @@ def new_labels(
     return labels, shares, reached
 
 
-def _tell_new_groups(estimator: Any, groups: AnyArray | None) -> None:
+def _tell_new_groups(estimator: Any, groups: Coded | None) -> None:
     """Warn of groups that the fit had not: they may be new, or written otherwise."""
     known = set(getattr(estimator, "class_prices_", {None: None})) - {None}
-    new = [] if groups is None or not known else sorted(set(groups.tolist()) - known)
+    new = [] if groups is None or not known else sorted(set(groups.numbered()[0]) - known)
     if new:
         noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
         warn_user(

@@ -27,6 +27,7 @@ from treewright.graph.approximate import (
     setup_seconds,
 )
 from treewright.graph.exact import ExactSearch
+from treewright.threads import one_thread
 
 __all__ = ["METHODS", "Neighbors", "affordable_points", "nearest_neighbors"]
 
@@ -117,7 +118,7 @@ def nearest_neighbors(
     exact = ExactSearch(X, k)
     work = _Work(n, k, n_jobs, Budget() if budget is None else budget)
     coarse = ApproximateSearch(X, k, seed) if _may_be_coarse(exact, method, work) else None
-    with threadpool_limits(limits=1):  # parts have one thread each, so that the number of threads changes nothing
+    with one_thread():  # parts have one thread each, so that the number of threads changes nothing
         return work.exactly(exact) if coarse is None or n < _FEW else work.coarsely(coarse, exact, seed)
 
 
@@ -158,7 +159,7 @@ def affordable_points(X: Any, n_neighbors: int, method: str, n_jobs: int, second
     if needed(n) < 0.1 * max(seconds, 1.0):  # even if the machine is slow
         return n
     rows = np.arange(n)[:: max(1, n // int(np.clip(0.01 * seconds * n / exact.seconds, 20, SAMPLE)))]
-    with threadpool_limits(limits=1):
+    with one_thread():
         exact.find(rows[:1])  # makes and compiles what the others need
         began = time.perf_counter()
         exact.find(rows)

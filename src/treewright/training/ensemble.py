@@ -23,6 +23,9 @@ __all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest"
 
 _SEED = 2**31 - 1
 
+_TREES = 200
+"""Trees of the forest where none is given."""
+
 
 def paper_forest(random_state: Any = None) -> BaggingClassifier:
     """The forest of the C2RF paper: 20 trees of depth 2, each on 20 % of the labelled rows without replacement.
@@ -127,7 +130,7 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Fitte
     labelled = fitting_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
     if isinstance(given, Sequence):
         return _from_list(given, labelled, problem.classes, prefit, seed)
-    ensemble = RandomForestClassifier(200, random_state=seed) if given is None else given
+    ensemble = RandomForestClassifier(_TREES, random_state=seed) if given is None else given
     if not prefit:
         ensemble = _fitted(_seeded(ensemble, seed), labelled, problem.classes)
     if isinstance(ensemble, Pipeline):

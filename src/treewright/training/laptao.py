@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
@@ -46,6 +45,7 @@ from treewright.search.laptao.tree_steps import (
     RegressorStep,
 )
 from treewright.splits.points import Points
+from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.lessons import Lessons, SoftLabels
@@ -201,7 +201,7 @@ def train_laptao(
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale
     needed = labelled if lessons is None else np.ones(len(rows), dtype=bool)
-    with threadpool_limits(limits=1):
+    with one_thread():
         bare = replace(rows, y=None)
         reduction, near = _points_and_graph(bare, labelled, needed, known, graph_settings, conduct, budget)
     kept, points = reduction.kept, reduction.points
@@ -219,7 +219,7 @@ def train_laptao(
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
     sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
-    with threadpool_limits(limits=1):
+    with one_thread():
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import (
     Compact,
@@ -34,6 +33,7 @@ from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
+from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.taught import Classroom, imagined_points, refuse_unteachable
@@ -55,6 +55,12 @@ __all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_t
 
 _OWN_WEIGHT = 3.0
 """What the weight of a row with a label of its own is multiplied by, among rows with labels of a teacher."""
+
+_LEAST_LEAD = 0.05
+"""Least weight of a row with a label of a teacher, relative to one he is sure of: what he doubts counts a little."""
+
+_IMAGINED = 2.5
+"""How many times as many points as serve a model on a graph one tree learns from, imagined ones included."""
 
 _TEACHING = 0.5
 """Share of the time that the teacher may take."""
@@ -138,7 +144,7 @@ def train_tao(
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
-    with threadpool_limits(limits=1):
+    with one_thread():
         result = work.passes(work.start() if start is None else start, settings.max_iter, told=conduct.told)
         found, reached = work.stretched(result)
     tree = reduction.invert_tree(found)
@@ -178,6 +184,8 @@ def train_taught_tao(
 
     The teacher is made of the points themselves unless `teaching` brings one; `factors` are those of the weights of
     rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
+    A row that he labels weighs the lead of its class over the next one: what the errors that he expects grow by, if the
+    tree says another.
     """
     assert rows.y is not None
     labelled = rows.y >= 0
@@ -185,16 +193,21 @@ def train_taught_tao(
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
     refuse_unteachable(rows.X, teaching)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    imagined = imagined_points(reduction.points, teaching, conduct.seed)
+    imagined = imagined_points(reduction.points, teaching, conduct.seed, _IMAGINED, steps=True)
     room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)
-    with threadpool_limits(limits=1):
+    with one_thread():
         taught = room.taught(budget.share(_TEACHING))
     said, n_points = taught.shares.argmax(axis=1), len(reduction.points)
+    lead = np.maximum(taught.lead, _LEAST_LEAD)
     numbers = np.where(labelled, rows.y, reduction.invert(said[:n_points]))
-    weight = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
-    extra = None
+    sure = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
+    weight = sure * np.where(labelled, 1.0, reduction.invert(lead[:n_points]))
+    extra, more = None, np.zeros(0)
     if len(imagined):
-        extra = _between_rows(rows, reduction, imagined, said[n_points:], factors)
+        more = weight_unit(rows.weight[rows.weight > 0]) * factors(said[n_points:])
+        extra = _between_rows(rows, reduction, imagined, said[n_points:], more * lead[n_points:])
+    if settings.alpha == "auto":
+        settings = replace(settings, alpha=_taught_alpha(sure, weight, ~labelled, more, more * lead[n_points:]))
     every = replace(rows, y=numbers, weight=weight)
     found = train_tao(every, len(classes), settings, conduct, budget, start, extra)
     unseen = np.flatnonzero(~labelled & (reduction.place < 0))
@@ -203,17 +216,25 @@ def train_taught_tao(
     return TaughtTAOFit(found, numbers, taught.record)
 
 
+def _taught_alpha(
+    sure: FloatArray, weight: FloatArray, taught: BoolArray, more_sure: FloatArray, more: FloatArray
+) -> float:
+    """The automatic price of a split in rows that weigh what those with labels of a teacher do on average.
+
+    `sure` are the weights of rows and imagined points if he were sure of everything.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # weights that sum to infinity are refused later
+        unit, full = weight_unit(sure), sure[taught].sum() + more_sure.sum()
+        mean = (weight[taught].sum() + more.sum()) / full if full > 0 else 1.0
+        return float(unit * automatic_alpha((sure.sum() + more_sure.sum()) / unit) * mean)
+
+
 def _between_rows(
-    rows: Sample,
-    reduction: Reduction,
-    imagined: FloatArray,
-    numbers: IntArray,
-    factors: Callable[[IntArray], FloatArray],
+    rows: Sample, reduction: Reduction, imagined: FloatArray, numbers: IntArray, weight: FloatArray
 ) -> Sample:
-    """Imagined points with these class numbers in the units of the data, each of which weighs as one row."""
+    """Imagined points with these class numbers and weights in the units of the data."""
     assert reduction.scaling is not None
     X: Any = reduction.scaling.invert_points(imagined)
-    weight = weight_unit(rows.weight[rows.weight > 0]) * factors(numbers)
     return Sample.of(sparse.csr_array(X) if sparse.issparse(rows.X) else X, numbers, weight, rows.n_levels)
 
 
@@ -424,7 +445,7 @@ class _Lines(_Means):
         X, leaf = self.sloped(self.rows.X), route(tree, self.rows.X)
         scaling, shape = unit_scaling(X), Shape.of(tree)
         leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
-        with threadpool_limits(limits=1):
+        with one_thread():
             leaves.refit(shape, leaf)
             price = leaves.price
             leaves.refit_branches(shape, leaf)

@@ -77,13 +77,13 @@ def search_svm1odt(
     budget: Budget,
     seed: int = 0,
     threads: int = 1,
-    patience: int = _PATIENCE,
+    patience: int | None = None,
 ) -> None:
     """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
     If `best` has a tree already, the search goes on from it instead of the starts. So many `threads` trees wander at a
     time, and what is found within a number of rounds depends on it. The search ends after `patience` rounds without a
-    better tree, besides twice as many as there were before; 0 for the starts alone.
+    better tree, besides twice as many as there were before; 0 for the starts alone, None for 60.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def search_svm1odt(
         if search.over:
             return
         search.improve(tree)
-    search.wander(patience)
+    search.wander(_PATIENCE if patience is None else patience)
 
 
 @dataclass

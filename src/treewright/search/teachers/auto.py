@@ -43,6 +43,8 @@ _FEWEST_TOLD = 500
 """Labels that have to be left out for that."""
 _FOLDS, _FOLD_POINTS = 5, 2000
 """Folds of labelled points, and most points in them."""
+_TOLD_FOLDS = 3
+"""Folds where points to be asked for are many and labels enough to tell who is far behind."""
 _TRUST = 10.0
 """How fast the weight of a member falls with the share of pairs that it orders wrongly."""
 _TRUST_LIKELIHOOD = 30.0
@@ -102,7 +104,7 @@ def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool
         return _blind(lesson, seed)
     work = _Work(lesson, seed, n_jobs, examined)
     names = work.names()
-    if work.ranks and lesson.n_asked > _MANY_ASKED and not work.examined:
+    if work.many:
         told = work.left_out(names, budget)
         first = work.first_voices(told.near(names), budget)
         told = told.of(list(first), names)
@@ -205,6 +207,7 @@ class _Work:
         balance = compute_sample_weight("balanced", lesson.y) if lesson.totals is not None else 1.0
         self.weight: FloatArray = lesson.weight / lesson.weight.mean() * balance
         self.ranks = lesson.totals is not None
+        self.many = self.ranks and lesson.n_asked > _MANY_ASKED and not self.examined
 
     @property
     def refined_share(self) -> float:
@@ -247,7 +250,8 @@ class _Work:
         if len(some) > _FOLD_POINTS:
             some = np.sort(np.random.default_rng(self.seed).choice(some, _FOLD_POINTS, replace=False))
         X, y, weight = lesson.X[some], lesson.y[some], self.weight[some]
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self.seed)
+        n_folds = _TOLD_FOLDS if self.many and len(some) >= _FEWEST_TOLD else _FOLDS
+        folds = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             parts, tables = list(folds.split(X, y)), list[FloatArray]()
