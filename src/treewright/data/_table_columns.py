@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import numpy as np
 import polars as pl
@@ -77,7 +78,9 @@ def date_format(text: pl.Series) -> str:
         return _ISO[0] if text.dtype == pl.Date else _ISO[1]
     known = text.drop_nulls().unique()
     first = known.head(_SAMPLE)
-    fitting = [form for form in _FORMATS if len(first) and _all_dates(first, form)]
+    # most text is no date, as one cell of it tells
+    fitting = [form for form in _FORMATS if len(first) and re.search(_FORMATS[form], first[0])]
+    fitting = [form for form in fitting if _all_dates(first, form)]
     fitting = [form for form in fitting if _all_dates(known, form)]
     return fitting[0] if len(fitting) == 1 else ""
 
