@@ -76,8 +76,8 @@ def _batch(
 
 
 def make_register(folder: Path, n_rows: int, kind: str) -> dict[str, int]:
-    """Write ``register.csv`` or ``.parquet`` and ``totals.csv``, part by part."""
-    counts, labelled = np.zeros((N_AREAS, 3), dtype=int), 0
+    """Write ``register.csv`` or ``.parquet``, ``totals.csv`` and ``all_totals.csv`` (of all rows), part by part."""
+    counts, every, labelled = np.zeros((N_AREAS, 3), dtype=int), np.zeros((N_AREAS, 3), dtype=int), 0
     path = folder / f"register.{kind}"
     parts = folder / "parts"
     parts.mkdir()
@@ -86,6 +86,7 @@ def make_register(folder: Path, n_rows: int, kind: str) -> dict[str, int]:
             hidden = frame.get_column("status").is_null().to_numpy()
             area = frame.get_column("area").str.slice(-2).cast(pl.Int64).to_numpy()
             np.add.at(counts, (area[hidden], truth[hidden]), 1)
+            np.add.at(every, (area, truth), 1)
             labelled += int(np.count_nonzero(~hidden))
             if kind == "csv":
                 frame.write_csv(file, include_header=number == 0)
@@ -97,9 +98,8 @@ def make_register(folder: Path, n_rows: int, kind: str) -> dict[str, int]:
             part.unlink()
     parts.rmdir()
     table = pl.DataFrame({"area": [f"area {k:02d}" for k in range(N_AREAS)]})
-    table.with_columns([pl.Series(str(name), counts[:, k]) for k, name in enumerate(CLASSES)]).write_csv(
-        folder / "totals.csv"
-    )
+    for name, numbers in (("totals.csv", counts), ("all_totals.csv", every)):
+        table.with_columns([pl.Series(str(c), numbers[:, k]) for k, c in enumerate(CLASSES)]).write_csv(folder / name)
     return {"rows": n_rows, "labelled": labelled, "bytes": path.stat().st_size}
 
 
@@ -190,7 +190,11 @@ def main() -> None:
     parser.add_argument("--kind", choices=["csv", "parquet"], default="csv")
     parser.add_argument("--estimator", default="auto", help="--estimator of fit")
     parser.add_argument("--options", default="", help="more options of fit, such as '--model totals'")
-    parser.add_argument("--predict", action="store_true", help="also predict the same file with the model")
+    parser.add_argument(
+        "--predict",
+        action="store_true",
+        help="also predict the same file with the model, without totals and within them",
+    )
     parser.add_argument("--skip-alone", action="store_true", help="do not fit the estimator alone")
     parser.add_argument("--folder", help="where the register is made and kept; by default one that is removed")
     args = parser.parse_args()
@@ -229,9 +233,14 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             print(json.dumps({f"{clock} of the job": ratios}), flush=True)
     if args.predict:
         new = folder / f"new.{args.kind}"
-        said = measured([*main_command, "predict", str(model), str(register), "--id", "person", "--out", str(new)])
-        said.pop("output")
-        print(json.dumps({"step": "predict", **said}), flush=True)
+        command = [*main_command, "predict", str(model), str(register), "--id", "person", "--out", str(new)]
+        for step, more in (
+            ("predict", []),
+            ("predict within totals", ["--totals", str(folder / "all_totals.csv"), "--groups", "area"]),
+        ):
+            said = measured([*command, *more])
+            said.pop("output")
+            print(json.dumps({"step": step, **said}), flush=True)
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def test_row_numbers_as_a_feature_are_warned_of(tmp_path, capsys):
         ("a;z\n1,5;x\n2,5;y\n1,5;x\n", "column 'a' is text because of decimal commas, such as '1,5' in row 1"),
         ("a,z\n2024-01-01,x\n2024-01-02,y\n", "column 'a' has dates, which become numbers: days since 1970-01-01"),
         ("a,z\n1.1.24,x\n2.1.24,y\n", "column 'a' looks like dates, such as '1.1.24'"),
-        ("a,z\n1,x\n5,y\n2,x\n6,?\n", "the target 'z' has '?' (1 rows) as a class; if that means missing: --na '?'"),
+        ("a,z\n1,x\n5,y\n2,x\n6,?\n", "the target 'z' has '?' (1 row) as a class; if that means missing: --na '?'"),
         ("a,z\n1,0\n5,1\n2,0\n6,1b\n", "the target: column 'z' is text because of '1b' in row 4"),
     ],
 )
@@ -389,7 +389,7 @@ def test_predict_new_rows(fitted, tmp_path, capsys):
     assert main(["predict", str(fitted), str(data), "--out", str(out)]) == 0
     captured = capsys.readouterr()
     assert (
-        captured.err.startswith("treewright: warning: column 'region' has levels") and "'west' (1 rows)" in captured.err
+        captured.err.startswith("treewright: warning: column 'region' has levels") and "'west' (1 row)" in captured.err
     )
     assert "employed" not in read_table(out).columns
     data.write_text("region,age\nnorth,30\n")
@@ -411,7 +411,7 @@ def test_predict_with_a_model_that_knows_no_table(tmp_path, capsys):
     data.write_text("a\n1\n")
     capsys.readouterr()
     assert main(["predict", str(tmp_path / "m.json"), str(data), "--out", str(out)]) == 2
-    assert "2 features without names, the table 1 columns" in error_line(capsys.readouterr())
+    assert "2 features without names, the table 1 column" in error_line(capsys.readouterr())
 
 
 def test_show(fitted, capsys):

@@ -5,12 +5,14 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import skops.io as sio
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from treewright import C2RFClassifier, TotalsClassifier, estimated_accuracy, load_model
 from treewright.cli import labelling, main
@@ -116,6 +118,54 @@ def test_the_tree_agrees_as_is_said_and_its_leaves_have_the_numbers_of_the_predi
     )
 
 
+def test_show_terminal_and_report_have_the_same_leaves(job, capsys, tmp_path):
+    folder, document = job
+    assert main(["show", str(folder / "m.zip")]) == 0
+    shown, report = capsys.readouterr().out, (folder / "r.txt").read_text()
+    rules = document["tree"]["rules"].splitlines()
+    assert any("leaf" in line for line in rules) and "\n".join(rules) in shown
+    assert "\n".join(f"  {line}" for line in rules) in report
+    # a file without what is known of leaves: numbers at least
+    model = TableModel.read(str(folder / "m.zip"))
+    replace(model, leaves=None).write(str(tmp_path / "old.zip"))
+    numbers = re.findall(r"leaf (\d+): (\w+)", str(TableModel.read(str(tmp_path / "old.zip")).rules))
+    assert numbers == re.findall(r"leaf (\d+): (\w+)", document["tree"]["rules"])
+
+
+def test_what_a_file_says_of_leaves_is_not_trusted(job):
+    model = TableModel.read(str(job[0] / "m.zip"))
+    told = [[leaf, of.rows, of.counts] for leaf, of in model.leaves.items()]
+    first, *others = told
+    assert model._with_leaves({"table": {"leaves": told}}, "m").leaves == model.leaves
+    for wrong in (
+        others,
+        [*told, first],
+        [[0, *first[1:]], *others],
+        [[10**9, *first[1:]], *others],
+        [[first[0], -1, first[2]], *others],
+        [[first[0], 1.5, first[2]], *others],
+        [[*first[:2], first[2][1:]], *others],
+        [[*first[:2], ["a", "b"]], *others],
+        [None],
+        7,
+        {},
+    ):
+        with pytest.raises(ModelFileError, match=r"m: table\.leaves"):
+            model._with_leaves({"table": {"leaves": wrong}}, "m")
+
+
+def test_the_report_says_how_it_was_made(job):
+    folder, _ = job
+    text, page = (folder / "r.txt").read_text(), (folder / "r.html").read_text()
+    made = " ".join(text[text.index("How it was made") : text.index("Parameters")].split())
+    assert f"table: register.csv, {N} rows, text in utf-8 with commas between columns" in made
+    assert "totals: totals.csv, by area, of the rows without a label" in made
+    assert "features: x, v (numbers); kind (text:" in made
+    assert "left out: area (the groups of the totals), z (the target)" in made
+    for words in ("text in utf-8 with commas between columns", "area (the groups of the totals), z (the target)"):
+        assert words in page
+
+
 def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, again):
     folder, document = job
     model, X, known = again
@@ -159,6 +209,49 @@ def test_next_year_is_cut_as_by_the_model_in_python(job, again, tmp_path):
     assert written["prediction"].tolist() == again[0].predict(X).tolist()
     shares = np.column_stack([written["share_no"], written["share_yes"]])
     np.testing.assert_allclose(shares, again[0].predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_next_year_tells_totals_and_groups_that_are_new(job, tmp_path, capsys):
+    folder, _ = job
+    columns, truth = made(7)
+    area = np.where(np.arange(N) % 5 == 0, "west", columns["area"])
+    write_table(tmp_path / "next.csv", {**columns, "area": area})
+    n_west = int(np.sum((area == "west") & (truth == "yes")))
+    (tmp_path / "t.csv").write_text(f"area,class,low,high\nwest,yes,{n_west},{n_west}\nnorth,yes,10,20\n")
+    predict = ["predict", str(folder / "m.zip"), str(tmp_path / "next.csv"), "--out", str(tmp_path / "p.csv")]
+    predict += ["--totals", str(tmp_path / "t.csv"), "--groups", "area"]
+    assert main(predict) == 0
+    said = capsys.readouterr()
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["totals", "of", "these", "rows:"] in lines and ["group", "class", "asked", "reached", "difference"] in lines
+    assert ["west", "yes", str(n_west), str(n_west), "0"] in lines and "all 4 totals are met to the row" in said.out
+    assert said.err.count("group 'west' had no rows without a label in the fit") == 1
+    assert said.err.count("group 'south' with") == 1
+    assert main([*predict, "--json"]) == 0
+    reached = {(row["group"], row["class"]): row["reached"] for row in json.loads(capsys.readouterr().out)["totals"]}
+    assert reached["west", "yes"] == n_west and 10 <= reached["north", "yes"] <= 20
+
+
+def test_a_group_without_totals_is_told_once_in_a_fit(tmp_path, capsys, short_searches):
+    register(tmp_path)
+    lines = (tmp_path / "totals.csv").read_text().splitlines()
+    (tmp_path / "totals.csv").write_text("\n".join(lines[:2]) + "\n")
+    assert main(command(tmp_path, "--estimator", "logistic", "--time-limit", "6")) == 0
+    assert capsys.readouterr().err.count("has no totals and is free") == 1
+
+
+def test_logistic_regression_takes_weights(tmp_path, capsys):
+    columns, _, asked = register(tmp_path)
+    table = read_table(tmp_path / "register.csv")
+    weight = np.where(asked, np.random.default_rng(3).random(N), np.nan)
+    write_table(tmp_path / "register.csv", {name: table.series(name) for name in table.columns} | {"w": weight})
+    more = ["--model", "totals", "--estimator", "logistic", "--weight", "w", "--predictions", str(tmp_path / "p.csv")]
+    assert main(command(tmp_path, *more, "--quiet")) == 0
+    X = TableModel.read(str(tmp_path / "m.zip")).features_of(read_table(tmp_path / "register.csv"))
+    scaled = StandardScaler().fit(X[asked])
+    by_hand = LogisticRegression(max_iter=1000).fit(scaled.transform(X[asked]), table["z"][asked], weight[asked])
+    model = load_model(tmp_path / "m.zip")
+    np.testing.assert_allclose(model.estimator_[-1].coef_, by_hand.coef_, rtol=1e-3)
 
 
 def test_show_and_load(job, again, capsys):

@@ -43,6 +43,17 @@ def test_suspects_are_written_with_the_row_numbers_of_the_file(table, tmp_path, 
     assert f"labels held for wrong: {len(held)} of 119 rows" in out and "suspects written to" in out
 
 
+def test_rules_that_labels_break_are_in_words(tmp_path):
+    path, suspects = tmp_path / "people.csv", tmp_path / "suspects.csv"
+    lines = [f"{'rural' if i % 3 else 'urban'},{'yes' if (i % 3 > 0) != (i in (5, 12)) else 'no'}" for i in range(60)]
+    path.write_text("area,ill\n" + "\n".join(lines) + "\n")
+    options = ["--model", "octsvm", "--max-depth", "1", "--set", "relabel='tree'", "--out", str(tmp_path / "m.json")]
+    assert fit(path, *options, "--suspects", str(suspects)) == 0
+    with suspects.open(newline="") as file:
+        rules = {row["rule"] for row in csv.DictReader(file)}
+    assert rules == {"", "area is rural: yes", "area is urban: no"}
+
+
 def test_models_that_do_not_look_for_wrong_labels_say_so_before_any_work(table, tmp_path, capsys):
     path, _ = table
     assert fit(path, "--model", "oct-h", "--out", str(tmp_path / "m.json"), "--suspects", "s.csv") == 2

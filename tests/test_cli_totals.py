@@ -124,7 +124,7 @@ def test_the_column_of_groups_is_a_feature_if_listed(register, tmp_path):
         ("t.csv", "area,yes\nNorth,1\n", ["--groups", "area"], "group 'North', which no row has; did you mean 'north'"),
         ("t.csv", "Yes\n5\n", [], "class 'Yes', which no label is; did you mean 'yes'.*--allow-new-classes"),
         ("t.csv", "yes,no\n6,6\n", [], "at least 12 rows .*only 8 .*They fit all 12 rows.*--totals-of all"),
-        ("t.csv", "yes\n1\n", ["--totals-of", "all"], "have 1 rows of class 'yes', but 2 rows are labelled so"),
+        ("t.csv", "yes\n1\n", ["--totals-of", "all"], "have 1 row of class 'yes', but 2 rows are labelled so"),
         ("t.csv", "class,low,high\nyes,5,3\n", [], "low 5 is above high 3"),
         ("t.csv", "class,low,high\nyes,5,6\nyes,5,6\n", [], "the class 'yes' occurs twice"),
         ("t.csv", "a,class,low,high\nnorth,yes,5,6\n", [], "it has 'a'; name the column of groups with --groups"),
@@ -195,7 +195,7 @@ def test_minus_one_is_a_label_unless_it_is_the_mark(tmp_path, capsys):
     assert main(command) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["classes"] == [-1, 1, 2]
-    assert "the target 'z' has -1 in 1 rows as a class; if that means missing: --set unlabeled=-1" in captured.err
+    assert "the target 'z' has -1 in 1 row as a class; if that means missing: --set unlabeled=-1" in captured.err
     assert main([*command, "--set", "unlabeled=-1", "--predictions", str(tmp_path / "p.csv")]) == 0
     captured = capsys.readouterr()
     document = json.loads(captured.out)

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["printable", "shortened"]
+__all__ = ["counted", "printable", "shortened"]
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """A number and what is counted, in the singular or the plural.
+
+    Parameters
+    ----------
+    n : int
+        The number.
+    one, many : str
+        What is counted: one of it, and several; by default with an s.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row"), counted(0, "leaf", "leaves")
+    ('1 row', '2 rows', '0 leaves')
+    """
+    return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"
 
 
 def printable(name: object) -> str:

@@ -384,7 +384,7 @@ def test_totals_and_groups_that_make_no_sense():
 
 def test_totals_without_unlabelled_rows_must_be_zero():
     assert semi([0, 1, 0, 1], totals={0: 0}).totals.size.tolist() == [0]
-    with pytest.raises(InfeasibleTotalsError, match="1 rows of class 0 are asked, but there are only 0"):
+    with pytest.raises(InfeasibleTotalsError, match="1 row of class 0 is asked, but there are only 0"):
         semi([0, 1, 0, 1], totals={0: 1})
 
 

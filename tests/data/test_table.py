@@ -90,7 +90,7 @@ def test_cells_are_what_is_written(tmp_path):
     ("values", "says"),
     [
         (["1", "2", "3", "."], "'a' is text because of '.' in row 4; 3 of 4 values are numbers"),
-        (["x", "1", "2", None, "y"], "because of 'x' in row 1 and 1 other values; 2 of 4 values are numbers"),
+        (["x", "1", "2", None, "y"], "because of 'x' in row 1 and 1 other value; 2 of 4 values are numbers"),
         (["x", "1", "y"], ""),
         (["x", "y", None], ""),
         (["1,5", "2,25"], "because of decimal commas, such as '1,5' in row 1; write decimal points"),
@@ -305,7 +305,7 @@ def test_unknown_levels_are_zero_and_warned_of(table):
         matrix, _ = encoder.transform(other)
     assert matrix.tolist() == [[0, 0], [0, 1], [1, 0]]
     assert "'west' (2 rows); they count as 'south'" in str(caught[0].message)
-    assert "'maybe' (1 rows); they count as 'false'" in str(caught[1].message)
+    assert "'maybe' (1 row); they count as 'false'" in str(caught[1].message)
 
 
 def test_codes_read_as_numbers_match_levels_read_as_text(tmp_path):
@@ -402,7 +402,7 @@ def test_older_encoders_have_a_feature_a_level():
     table = Table({"age": [1.0, 2.0], "r": text(["s", "n"]), "m": text(["TRUE", "false"])})
     matrix, names = encoder.transform(table)
     assert names == ["age", "r=n", "r=s", "m=true"] and matrix.tolist() == [[1, 0, 1, 1], [2, 1, 0, 0]]
-    with pytest.raises(InvalidInputError, match="'r' has 1 missing values, first in row 2"):
+    with pytest.raises(InvalidInputError, match="'r' has 1 missing value, first in row 2"):
         encoder.transform(Table({"age": [1.0, 2.0], "r": text(["s", None]), "m": table["m"]}))
 
 

@@ -57,7 +57,7 @@ def test_a_group_that_no_row_has():
         problem(y, totals={"7": {"a": 1}}, groups=[7, 7, 7, 7])
     # labelled rows have these groups, of which no unlabelled row can be asked
     assert problem(y, totals={"south": 1, "east": {"a": 0.5}}, groups=groups).totals.groups == ("south",)
-    with pytest.raises(InfeasibleTotalsError, match="1 rows of class 'a' in group 'east', which no unlabelled row has"):
+    with pytest.raises(InfeasibleTotalsError, match="1 row of class 'a' in group 'east', which no unlabelled row has"):
         problem(y, totals={"south": 1, "east": {"a": 1}}, groups=groups)
 
 
@@ -112,7 +112,7 @@ def test_contradictions_have_both_numbers():
         problem(y, totals={"a": (0, 2)}, rules=ALL)
     with pytest.raises(InfeasibleTotalsError, match="7 rows of class 'a' are asked, but .* only 6 rows, labelled ones"):
         problem(y, totals={"a": 7}, rules=ALL)
-    with pytest.raises(InfeasibleTotalsError, match="of group 'n' have 1 rows of class 'b', but 2 rows of group 'n'"):
+    with pytest.raises(InfeasibleTotalsError, match="of group 'n' have 1 row of class 'b', but 2 rows of group 'n'"):
         problem(["a", "b", "b", None], totals={"n": {"b": 1}}, groups=list("nnnn"), rules=ALL)
     three = ["b", "b", "c", "c", "a", None, None]
     with pytest.raises(InfeasibleTotalsError, match=r"less the labelled ones ask for at least 3 rows \(3 of 'a'\).*2"):

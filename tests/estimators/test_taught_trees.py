@@ -54,10 +54,41 @@ def test_tao_is_fitted_to_labels_and_to_those_of_the_teacher(iris):
     asked = TAOClassifier(teacher=LogisticRegression(), **QUICK).fit(X, few)
     np.testing.assert_array_equal(asked.transduction_, told)
     assert asked.teacher_.name == "LogisticRegression"
-    # the objective and the leaves are those of the rows, whatever the search imagines between them
-    wrong = np.where(known, 3.0, 1.0) @ (asked.predict(X) != told)
-    assert asked.tree_.values[0].sum() == pytest.approx(np.where(known, 3.0, 1.0).sum())
+    # the objective and the leaves are those of the rows, whatever the search imagines between them; a row counts by how
+    # sure the teacher is
+    weight = np.where(known, 3.0, lead(LogisticRegression().fit(X[known], y[known]).predict_proba(X)))
+    wrong = weight @ (asked.predict(X) != told)
+    assert asked.tree_.values[0].sum() == pytest.approx(weight.sum())
     assert asked.objective_ == pytest.approx(wrong + asked.alpha_ * measures.split_price(asked.tree_, X))
+
+
+def lead(probabilities):
+    """By how much the best class is ahead of the next, 0.05 at least."""
+    best, next_ = np.partition(probabilities, -2, axis=1)[:, [-1, -2]].T
+    return np.maximum(best - next_, 0.05)
+
+
+def test_rows_count_by_what_the_teacher_is_sure_of(iris):
+    distinct = np.unique(iris[0], axis=0, return_index=True)[1]  # of equal rows the teacher's mean would count
+    X, y, known, few = (part[distinct] for part in iris)
+    told = np.random.default_rng(0).dirichlet(np.ones(3), len(X))
+    told[np.flatnonzero(~known)[0]] = [0.4, 0.4, 0.2]  # a tie counts a little
+    model = TAOClassifier(teacher=told, alpha=0.2, **QUICK).fit(X, few)
+    labels, weight = np.where(known, y, told.argmax(axis=1)), np.where(known, 3.0, lead(told))
+    by_hand = TAOClassifier(alpha=0.2, **QUICK).fit(X, labels, weight)
+    assert model.export_text() == by_hand.export_text()
+    assert model.objective_ == pytest.approx(by_hand.objective_, rel=1e-12)  # shares are divided by their sum
+
+
+def test_the_price_of_a_split_follows_the_teacher(iris):
+    X, y, known, few = iris
+    prices = {}
+    for share in (0.4, 0.6, 1.0):
+        told = np.where(np.eye(3)[y] > 0, share, (1.0 - share) / 2)
+        prices[share] = TAOClassifier(teacher=told, **QUICK).fit(X, few).alpha_
+    # 150 rows cost 1 each; one that the teacher doubts weighs what its class is ahead
+    assert prices == pytest.approx({0.4: 0.1, 0.6: 0.4, 1.0: 1.0})
+    assert TAOClassifier(teacher="auto", alpha=0.7, **QUICK).fit(X, few).alpha_ == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("teacher", [LinearSVC(random_state=0), HistGradientBoostingClassifier(max_iter=5)])
@@ -316,6 +347,18 @@ def test_imagined_points_lie_between_neighbours():
     there = numbers[~np.isnan(numbers)]
     assert there.min() >= 0 and there.max() <= 11
     np.testing.assert_array_equal(imagined, imagined_points(points, None, seed=0))
+
+
+def test_between_steps_nothing_is_imagined():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 10, 200), rng.random(200), rng.integers(0, 11, 200), np.full(200, np.nan)])
+    X[::7, 0] = np.nan
+    between, steps = (imagined_points(Sample.of(X), None, seed=0, steps=choice) for choice in (False, True))
+    whole = [{float(v).is_integer() for v in column[~np.isnan(column)]} for column in (between[:, 0], steps[:, 0])]
+    assert whole == [{True, False}, {True}]
+    assert not np.isin(steps[:, 1], X[:, 1]).all() and not np.isin(steps[:, 2], X[:, 2]).all()
+    np.testing.assert_array_equal(between[:, 1:], steps[:, 1:])
+    assert len(imagined_points(Sample.of(X), None, seed=0, times=2.5)) == 4800
 
 
 @pytest.mark.parametrize("kind", BOTH)

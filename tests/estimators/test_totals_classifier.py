@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
@@ -461,7 +461,7 @@ FITS = {
     "labelled above": (
         dict(totals={1: 1}, totals_of="all"),
         InfeasibleTotalsError,
-        "totals of all rows have 1 rows of class 1, but 2 rows are labelled so",
+        "totals of all rows have 1 row of class 1, but 2 rows are labelled so",
     ),
     "tolerance": (dict(totals={1: 0.5}, totals_tolerance=2), InvalidInputError, "totals_tolerance is 2; expected"),
 }
@@ -503,6 +503,25 @@ def test_weights_that_the_estimator_does_not_take():
     with pytest.raises(InvalidInputError, match="sample_weight is given, but KNeighborsClassifier.fit takes none"):
         TotalsClassifier(KNeighborsClassifier(1)).fit(X6, Y6, sample_weight=np.ones(6))
     TotalsClassifier(KNeighborsClassifier(1)).fit(X6, Y6)
+
+
+def test_weights_go_to_the_last_step_of_a_pipeline():
+    X, truth, known, y = survey(60, 2)
+    weight = np.random.default_rng(0).random(len(y))
+    totals = {1: int(truth[~known].sum())}
+    piped = make_pipeline(FunctionTransformer(), LogisticRegression())
+    model = TotalsClassifier(piped, random_state=0).fit(X, y, weight, totals=totals)
+    plain = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, weight, totals=totals)
+    assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
+    unweighted = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals=totals)
+    assert not np.allclose(model.predict_proba(X), unweighted.predict_proba(X))
+    nested = make_pipeline(FunctionTransformer(), piped)
+    assert np.array_equal(
+        TotalsClassifier(nested, random_state=0).fit(X, y, weight, totals=totals).predict_proba(X),
+        plain.predict_proba(X),
+    )
+    with pytest.raises(InvalidInputError, match=r"Pipeline.fit takes none \(nor does its last step\)"):
+        TotalsClassifier(make_pipeline(KNeighborsClassifier(1))).fit(X, y, weight)
 
 
 def test_scores_that_cannot_be_used():

@@ -152,6 +152,11 @@ def test_new_rows_within_new_totals(model):
         assert np.allclose(shares[area == g].sum(axis=0), list(part.values()), atol=1e-6)
     order = np.random.default_rng(1).permutation(120)
     assert np.array_equal(model.transduce(new[order], totals=totals, groups=area[order]), labels[order])
+    _, table = model.transduce(new, totals=totals, groups=area, return_totals=True)
+    assert [(row["group"], row["class"]) for row in table] == [(g, k) for g in totals for k in model.classes_]
+    for row in table:
+        assert row["reached"] == np.sum((labels == row["class"]) & (area == row["group"])) and row["deviation"] == 0
+    assert model.transduce(new, return_totals=True)[1] == []
     one = model.transduce(new, totals={1: (30, 40)})
     assert 30 <= np.sum(one == 1) <= 40
 

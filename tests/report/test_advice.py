@@ -65,6 +65,30 @@ def test_in_python_there_are_no_commands(facts):
     assert "transduce" in only_one.text and not only_one.command
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "words"),
+    [
+        (1.0, 0.4, "The time limit left 1.0 seconds for the tree, which is little"),
+        (1.0, 1.2, "The time limit left 1.0 seconds for the tree, which is little"),
+        (20.0, 19.9, "The tree is the best of 19.9 seconds"),
+        (20.0, 7.0, ""),
+        (None, 70.0, ""),
+    ],
+)
+def test_a_tree_that_had_little_time_is_told_of(facts, limit, seconds, words):
+    ended = replace(facts.tree_record, seconds=seconds, status="local")
+    given = replace(facts, tree_limit=limit, tree_record=ended)
+    if words:
+        assert "--time-limit" in only(given, words)
+    else:
+        assert len(said(given)) == 1
+
+
+def test_one_row_is_a_row(tree_facts):
+    one = replace(tree_facts, n_rows=tree_facts.n_labelled + 1)
+    assert any(text.startswith("1 row without a label had no part") and "use of it" in text for text in said(one))
+
+
 def test_missed_totals_the_worst_first(facts):
     row = {"group": "north", "class": "yes", "low": 10, "high": 10, "reached": 6, "deviation": 4}
     rows = [row | {"reached": 9, "deviation": 1, "class": "no"}, row, row | {"group": "south", "low": 6}]
@@ -136,7 +160,7 @@ def test_groups(facts):
 
 
 def test_the_tree_that_explains(facts):
-    assert "best of the 1.2 seconds" in only(replace(facts, tree_record=record("time_limit")), "--time-limit")
+    assert "best of 1.2 seconds" in only(replace(facts, tree_record=record("time_limit")), "--time-limit")
     text = only(replace(facts, agreed=(facts.n_hidden * 8 // 10, 0)), "--max-depth 3")
     assert text.startswith("The tree says otherwise than the labels on 2")
 

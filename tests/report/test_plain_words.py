@@ -123,6 +123,16 @@ def test_dates_of_models_that_take_categories_as_they_are():
     assert feature_words(encoder) == {1: DateWords("born", times=False)}
 
 
+def test_years_of_a_sum_are_counted_from_one_that_is_near():
+    table = Table({"born": ["1.5.1983", "2.5.1985", None]})
+    with pytest.warns(UserWarning, match="by 1983-05-01"):  # the lower median, as a date
+        encoder = TableEncoder.fit(table, ["born"], fill_gaps=True)
+    words = feature_words(encoder)
+    assert words[0].term == "(years from 1983-01-01 to born)"
+    assert words[0].scale == ((datetime.date(1983, 1, 1) - datetime.date(1970, 1, 1)).days, 365.25)
+    assert feature_words(TableEncoder.from_dict(encoder.to_dict())) == words
+
+
 def test_times_of_the_day_are_told():
     seen = [datetime.datetime(2024, 1, 1, 6 * i) for i in range(4)]
     with pytest.warns(UserWarning, match="dates"):

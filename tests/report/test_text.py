@@ -1,5 +1,7 @@
 """The plain-text report of a fit."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from treewright import (
     TAORegressor,
     TotalsClassifier,
 )
+from treewright._version import __version__
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.report import STATUS_WORDS, fit_report
 from treewright.report.text import text_table, totals_table
@@ -34,11 +37,12 @@ def test_sections(model):
         "  target: employed",
         "  10 rows: 6 with a label, 4 without",
         "  no        3  50.0%",
-        f"  optimal: {STATUS_WORDS['optimal']}",
         "  6 of 6 are right: accuracy 100.0%",
         "Predictions for all 10 rows",
     ):
         assert line in report.splitlines()
+    assert f"  fit: {STATUS_WORDS['optimal']} (status optimal); " in report
+    assert f"  made: {datetime.date.today().isoformat()} by treewright {__version__}\n" in report
     assert "max_depth=1" in report and "objective 0, bound 0, gap 0.00%" in report
     for line in model.export_text().splitlines():
         assert f"  {line}\n" in report
@@ -48,7 +52,7 @@ def test_sections(model):
 def test_first_what_was_asked_then_how_accurate_then_the_tree(model):
     report = fit_report(model, Y, model.predict(X), totals={"yes": 2})
     parts = ["Data", "Known totals", "Rows with a label", "The fit has seen these labels", "Tree"]
-    parts += ["What to do next", "Fit of OCTHClassifier", "Parameters"]
+    parts += ["What to do next", "How it was made", "Parameters"]
     places = [report.index(part) for part in parts]
     assert places == sorted(places)
 

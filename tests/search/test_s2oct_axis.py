@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
 from treewright.formulations import S2OCT
 from treewright.search.s2oct.axis import axis_trees
+from treewright.search.s2oct.priced import priced_trees
 from treewright.search.s2oct.survey import Survey
-from treewright.tree import predict_labels
+from treewright.tree import Tree, predict_labels
 
 
 def instance(
@@ -129,3 +131,63 @@ def test_too_many_tables_of_counts_are_left_alone():
     wide = PointTotals(np.full((8, 1), 100), [[100, 100]], [[700, 700]])
     model = S2OCT(model.X, model.y, model.weight, wide, 2, margin_rule="tolerance", max_split_features=1)
     assert axis_trees(Survey(model), taught, Budget()) is None
+
+
+# ---------------------------------------------------------------------- trees at prices of classes
+
+
+def priced(seed: int, n_classes: int, n_groups: int) -> tuple[Survey, np.ndarray, list[Tree]]:
+    """Noisy classes on a line with groups, the teacher right about counts, and the trees that prices lead to."""
+    rng = np.random.default_rng(seed)
+    n, n_known = 200, 20
+    X = rng.random((n, 3))
+    truth = np.clip((n_classes * (0.7 * X[:, 0] + 0.3 * rng.random(n))).astype(int), 0, n_classes - 1)
+    y = np.where(np.arange(n) < n_known, truth, -1)
+    size = np.zeros((n - n_known, n_groups), dtype=int)
+    size[np.arange(n - n_known), rng.integers(0, n_groups, n - n_known)] = 1
+    counts = PointTotals(size, np.zeros((n_groups, n_classes)), np.zeros((n_groups, n_classes))).counts(truth[n_known:])
+    model = S2OCT(X, y, np.ones(n), PointTotals(size, counts, counts), depth=2, max_split_features=1)
+    survey = Survey(model)
+    return survey, truth[n_known:], list(priced_trees(survey, truth[n_known:], 0, Budget(600.0)))
+
+
+@pytest.mark.parametrize(("n_classes", "n_groups"), [(2, 1), (2, 2), (3, 1), (3, 2)])
+def test_prices_lead_towards_the_totals(n_classes, n_groups):
+    first = best = 0
+    for seed in range(4):
+        survey, _, trees = priced(seed, n_classes, n_groups)
+        missed = [survey.totals.missed(predict_labels(tree, survey.hidden)) for tree in trees]
+        first, best = first + missed[0], best + min(missed)
+        assert all(np.count_nonzero(tree.weights, axis=1).max() <= 1 and tree.depth <= 2 for tree in trees)
+    assert best < first
+
+
+def test_the_first_priced_tree_is_the_best_for_what_was_taught():
+    survey, taught, trees = priced(0, 2, 1)
+    X, y = np.vstack([survey.X, survey.hidden]), np.concatenate([survey.y, taught])
+    weight = np.where(np.arange(len(y)) < len(survey.y), 10.0, 1.0)
+    wrong = predict_labels(trees[0], X) != y
+    cart = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y, weight)
+    assert weight[wrong].sum() <= weight[cart.predict(X) != y].sum()
+    roots = [X[:, f] <= v for f in range(3) for v in np.unique(X[:, f])[:-1]]
+    best = min(sum(best_stump(X[part], y[part], weight[part]) for part in (left, ~left)) for left in roots[::7])
+    assert weight[wrong].sum() <= best
+
+
+def best_stump(X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """Least weight that one split of two classes has wrong."""
+    least = min(weight[y == 0].sum(), weight[y == 1].sum())
+    for f in range(X.shape[1]):
+        order = np.argsort(X[:, f])
+        signed = np.cumsum(np.where(y[order] == 1, weight[order], -weight[order]))
+        for sign in (1, -1):  # ones on the left, ones on the right
+            wrong = weight[y == (1 if sign > 0 else 0)].sum() - sign * signed
+            least = min(least, float(wrong.min()))
+    return least
+
+
+def test_without_time_there_is_a_priced_tree_all_the_same():
+    survey, taught, _ = priced(0, 2, 1)
+    budget = Budget(60.0)
+    budget.stop()
+    assert len(list(priced_trees(survey, taught, 0, budget))) == 1

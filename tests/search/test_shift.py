@@ -1,6 +1,7 @@
 """Shifts of the prior: sums of probabilities are the totals, and nothing is shifted that need not be."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -173,3 +174,26 @@ def test_sums_that_rounding_keeps_from_the_totals_end_the_search(monkeypatch):
     (found,) = shift.rake(scores, [shift.Margin(np.zeros(400, dtype=int), low, low)])
     assert len(asked) < 10
     assert np.abs(shift.shifted(scores, found[0]).sum(axis=0) - low[0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_sums_and_products_by_group_in_one_pass(k):
+    rng = np.random.default_rng(k)
+    scores, group = rng.normal(0, 30, (200, k)), rng.integers(0, 4, 200)
+    shifts = rng.normal(0, 3, (5, k))  # the last group has no row
+    shifts[1, 0] = -np.inf
+    low = np.zeros((5, k))
+    sums, products = Margin(group, low, low).of_shifts(scores[:, ::-1], shifts)
+    table = shifted(scores[:, ::-1], shifts[group])
+    for g in range(5):
+        own = table[group == g]
+        assert sums[g] == pytest.approx([math.fsum(column) for column in own.T], rel=1e-14, abs=1e-300)
+        assert products[g] == pytest.approx(own.T @ own, rel=1e-12, abs=1e-300)
+
+
+def test_sums_of_many_rows_are_not_rounded():
+    scores = np.zeros((1_000_000, 3))
+    sums, _ = Margin(np.zeros(len(scores), dtype=np.int64), np.zeros((1, 3)), np.zeros((1, 3))).of_shifts(
+        scores, np.log([[0.1, 0.2, 0.7]])
+    )
+    assert np.abs(sums - [[1e5, 2e5, 7e5]]).max() < 1e-9  # one after the other they would be off by more than 1e-6

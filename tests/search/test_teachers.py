@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,10 +14,12 @@ from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
+from treewright.search.teachers import auto, ranks
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
 from treewright.search.teachers.members import _some as some_of
+from treewright.search.teachers.ranks import ranks_among
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -246,3 +250,72 @@ def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():
     left_out, seen = (np.mean(table.argmax(axis=1) == y) for table in (votes, fitted.scores(X)))
     assert abs(left_out - 0.5) < 0.12 < seen - left_out
     assert out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), over()) is None
+
+
+def far_apart(kind, seed=0):
+    """Two classes of many points: by a sum of twelve features, or by whether two features have the same sign."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(700, 12))
+    truth = (X.sum(axis=1) > 0 if kind == "sum" else X[:, 0] * X[:, 1] > 0).astype(int)
+    hidden = np.bincount(truth[600:], minlength=2)
+    return Lesson(X[:600], truth[:600], np.ones(600), X[600:], 2, exact(*hidden)), truth[600:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"), [("sum", {"logistic regression"}), ("signs", {"extra trees", "random forest"})]
+)
+def test_with_many_points_to_ask_for_members_far_behind_are_not_made(monkeypatch, kind, left):
+    lesson, truth = far_apart(kind)
+    monkeypatch.setattr(auto, "kernel_fits", lambda *_: False)
+    every = {"extra trees", "random forest", "logistic regression"}
+    assert {member.name for member in auto_teacher(lesson, 0, Budget()).record.members} == every
+    many = replace(lesson, n_others=auto._MANY_ASKED + 1)
+    teacher = auto_teacher(many, 0, Budget())
+    assert {member.name for member in teacher.record.members} == {voter_name(v) for v in teacher.voters} <= left
+    assert sum(member.share for member in teacher.record.members) == pytest.approx(1.0)
+    assert np.mean(teacher.labels() == truth) > 0.8
+    # with fewer labels nothing is left out, as they do not tell
+    monkeypatch.setattr(auto, "_FEWEST_TOLD", 601)
+    assert {member.name for member in auto_teacher(many, 0, Budget()).record.members} == every
+
+
+def voter_name(voter):
+    kinds = {"ExtraTreesClassifier": "extra trees", "RandomForestClassifier": "random forest"}
+    return kinds.get(type(voter.fitted.model).__name__, "logistic regression")
+
+
+def test_with_many_points_to_ask_for_and_no_time_there_is_a_member(monkeypatch):
+    lesson, _ = far_apart("sum")
+    teacher = auto_teacher(replace(lesson, n_others=auto._MANY_ASKED + 1), 0, Budget(1e-9))
+    assert [member.name for member in teacher.record.members] == ["logistic regression"]
+    assert np.isnan(teacher.record.members[0].score) and len(teacher.voters) == 1
+    assert np.bincount(teacher.labels()).tolist() == lesson.totals.low[0].tolist()
+
+
+def test_of_members_far_behind_the_best(monkeypatch):
+    names, y = ["a", "b", "c"], np.zeros(auto._FEWEST_TOLD, dtype=int)
+    found = auto._LeftOut(np.array([0.81, 0.87, 0.91]), np.zeros(3), [np.zeros((1, 2))] * 3, y)
+    assert found.near(names) == ["b", "c"]  # 19 and 13 of a hundred pairs against 9
+    assert replace(found, y=y[1:]).near(names) == names
+    assert replace(found, scores=np.array([0.81, np.nan, 0.91])).near(names) == names
+    some = found.of(["c", "d"], names)
+    assert some.scores[0] == 0.91 and np.isnan(some.scores[1]) and len(some.tables) == 1
+
+
+@pytest.mark.parametrize("few", [0, 5000])
+@pytest.mark.parametrize("kind", ["spread", "ties", "one", "far", "endless"])
+def test_ranks_among_sorted_numbers(monkeypatch, kind, few):
+    monkeypatch.setattr(ranks, "_FEW", few)
+    rng = np.random.default_rng(0)
+    known = {
+        "spread": rng.normal(size=300),
+        "ties": rng.integers(0, 9, 300) / 9,
+        "one": np.full(5, 0.3),
+        "far": np.append(rng.random(200), [1e300, -1e300, 5e-324]),
+        "endless": np.append(rng.random(20), [np.inf, -np.inf]),
+    }[kind]
+    known = np.sort(known)
+    values = np.concatenate([known, known + 1e-9, rng.normal(size=200), [-np.inf, np.inf, 0.0]])
+    expected = [(np.sum(known < v) + 0.5 * np.sum(known == v)) / len(known) for v in values]
+    assert ranks_among(known, values).tolist() == pytest.approx(expected, abs=1e-15)
+    assert ranks_among(known[:0], values).tolist() == [0.0] * len(values)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_strategies import random_points, random_tree, trees
 
-from treewright.tree import Tree, export_text, predict_values
-from treewright.tree.text import format_number
+from treewright.tree import Tree, export_text, predict_values, route, side
+from treewright.tree.text import format_number, path_texts, read_children, split_pieces
+from treewright.tree.words import DateWords, FlagWords
 
 
 def iris() -> Tree:
@@ -136,8 +138,7 @@ def test_categories():
         ([0.83, -1.2, 0.0], 6.1, "0.6917*a - b <= 5.083"),
         ([-10.0, -5.0, 20.0], -40.0, "c - 0.5*a - 0.25*b <= -2"),
         ([1.0, 1e-7, 0.0], 1e5, "a + 1e-07*b <= 100000"),
-        ([0.0, 0.0, 0.0], 3.0, "0 <= 3"),
-        ([0.0, 0.0, 0.0], -3.0, "0 <= -3"),
+        ([-1.0, -0.5, 0.0], -3.0, "a + 0.5*b >= 3"),
         ([1e-300, 0.0, 0.0], 1e300, "1e-300*a <= 1e+300"),
         ([-1e-300, 0.0, 0.0], 1e300, "-1e-300*a <= 1e+300"),
         ([1e-300, 1e-301, 0.0], 1e300, "1e-300*a + 1e-301*b <= 1e+300"),
@@ -158,7 +159,7 @@ def test_conditions(weights, threshold, condition):
 
 def test_missing_is_not_mentioned_where_no_feature_is_used():
     tree = replace(Tree.stump([0.0], 1.0, [[1.0], [1.0]]), missing_left=[True, False, False])
-    assert export_text(tree, show_missing=True).startswith("if 0 <= 1:")
+    assert export_text(tree, show_missing=True) == "class 0  (1 point: 100% class 0)"
 
 
 def test_thresholds_of_a_feature_stay_apart():
@@ -386,3 +387,102 @@ def test_short_rules_route_whole_numbers_as_the_tree_does(tree, seed):
     rules = read_rules(export_text(tree, precision=1))
     X = rng.integers(-3000, 3000, size=(30, tree.n_features)).astype(float)
     assert [follow(rules, x) for x in X.tolist()] == predict_values(tree, X)[:, 0].tolist()
+
+
+def constant_tree():
+    """The root sends all points right, its right child all points left; one split is left to read."""
+    heap = np.zeros((7, 2))
+    heap[5, 1] = 1.0
+    threshold = np.array([-1.0, 0.0, 2.0, 0.0, 0.0, 4.0, 0.0])
+    branch = np.array([True, False, True, False, False, True, False])
+    counts = np.arange(30.0).reshape(15, 2)
+    return Tree.from_heap(branch, heap, threshold, counts, counts.argmax(axis=1))
+
+
+def test_splits_that_send_all_points_one_way_are_not_read():
+    tree = constant_tree()
+    text = export_text(tree, ["a", "b"], number_leaves=True)
+    points = np.random.default_rng(0).normal(4.0, 3.0, (200, 2))
+    reached = np.unique(route(tree, points)).tolist()
+    assert [line.strip() for line in text.splitlines()][::2] == ["if b <= 4:", "else:"]
+    assert sorted(map(int, re.findall(r"leaf (\d+):", text))) == reached
+    root, left, right = read_children(tree)
+    assert sorted((left[root], right[root])) == reached
+    assert [pieces for pieces in split_pieces(tree, ["a", "b"]) if pieces] == [["never"], ["always"], ["b <= 4"]]
+
+
+def test_ways_through_constant_splits_have_the_other_conditions_alone():
+    tree = constant_tree()
+    ways = path_texts(tree, ["a", "b"])
+    texts = {leaf: ways[leaf] for leaf in np.flatnonzero(tree.is_leaf).tolist()}
+    reached = np.unique(route(tree, [[0.0, 0.0], [0.0, 9.0]])).tolist()
+    assert {leaf: text for leaf, text in texts.items() if text != "never"} == dict(
+        zip(reached, ["b <= 4", "b > 4"], strict=True)
+    )
+
+
+def test_a_tree_of_constant_splits_alone_is_its_leaf():
+    tree = Tree.stump([0.0], -1.0, [[5.0, 0.0], [1.0, 3.0]])
+    assert export_text(tree, class_names=["no", "yes"]) == "yes  (4 points: 75% yes, 25% no)"
+
+
+WORDS = {0: FlagWords("area is rural", "area is urban"), 2: DateWords("born", times=False, since=7305)}
+
+
+@pytest.mark.parametrize(
+    ("weights", "threshold", "condition"),
+    [
+        ([4.0, 0.5, 0.0], 3.0, "age + 8*(area is rural) <= 6"),
+        ([4.0, -0.5, 0.0], 3.0, "8*(area is rural) - age <= 6"),
+        ([-4.0, -0.5, 0.0], 3.0, "age + 8*(area is rural) >= -6"),
+        ([2.0, 0.0, 1 / 365.25], 7305 / 365.25 + 3, "(years from 1990-01-01 to born) + 2*(area is rural) <= 3"),
+        ([0.0, 0.5, 2 / 365.25], 2 * 7305 / 365.25 + 1, "age + 4*(years from 1990-01-01 to born) <= 2"),
+        ([1.0, 1e-17, 0.0], 0.5, "1e-17*age + (area is rural) <= 0.5"),
+        ([2.0, 0.0, 0.0], 1.0, "area is urban"),
+        ([0.0, 0.0, -2.0], -14610.0, "born is 1990-01-01 or later"),
+    ],
+)
+def test_what_is_told_as_one_is_a_number(weights, threshold, condition):
+    tree = Tree.stump(weights, threshold, [[1.0], [1.0]])
+    assert " ".join(split_pieces(tree, ["area=rural", "age", "born"], words=WORDS)[0]) == condition
+
+
+def test_sums_with_dates_are_those_of_the_tree():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        weights, at = rng.normal(size=3) * [1.0, 0.1, 0.01], rng.normal()
+        tree = Tree.stump(weights, weights @ [0.5, 40.0, 7305.0] + at, [[1.0], [1.0]])
+        points = np.column_stack([rng.integers(0, 2, 50), rng.integers(0, 90, 50), 7305 + rng.integers(-999, 999, 50)])
+        text = " ".join(split_pieces(tree, ["f", "age", "born"], precision=17, words=WORDS)[0])
+        code = text.replace("(area is rural)", "F").replace("(years from 1990-01-01 to born)", "D")
+        values = {"F": points[:, 0], "age": points[:, 1], "D": (points[:, 2] - 7305) / 365.25}
+        assert np.array_equal(eval(code, {}, values), side(tree, points, 0)), text
+
+
+def test_linear_leaves_count_dates_in_years():
+    tree = Tree.stump([1.0], 0.0, [[1.0], [1.0]]).with_leaves([[0.0], [1.0], [2.0]], None, np.full((3, 1, 1), 2.0))
+    text = export_text(tree, ["born"], words={0: DateWords("born", times=False, since=10)})
+    assert text.splitlines()[1].strip() == "value = 21 + 730.5*(years from 1970-01-11 to born)"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("at", [0.25, 0.5, 7304.5, 7305.0])
+def test_ways_in_words_part_all_values(sign, at):
+    for feature, words in WORDS.items():
+        if feature == 0 and at > 1:
+            continue
+        weights = np.zeros(3)
+        weights[feature] = sign
+        tree = Tree.stump(weights, sign * at, [[1.0], [1.0]])
+        left, right = path_texts(tree, ["area=rural", "age", "born"], words=words and WORDS)[1:]
+        assert left != right and "=" not in left + right and ">" not in left + right
+        if feature == 2:
+            days = [datetime.date(1970, 1, 1) + datetime.timedelta(days=k) for k in range(7300, 7310)]
+            for day, goes in zip(days, side(tree, [[0, 0, k] for k in range(7300, 7310)], 0), strict=True):
+                told = [
+                    day <= datetime.date.fromisoformat(text.split()[2])
+                    if text.endswith("earlier")
+                    else day >= datetime.date.fromisoformat(text.split()[2])
+                    for text in (left, right)
+                ]
+                assert told == [goes, not goes]

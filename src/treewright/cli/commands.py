@@ -6,7 +6,7 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
+from treewright.cli.making import making
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
@@ -24,10 +25,10 @@ from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import InvalidInputError
-from treewright.names import printable
+from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
-from treewright.report.text import text_table
-from treewright.report.words import SEEN, parameter_words, proof_words
+from treewright.report.text import text_table, totals_table
+from treewright.report.words import SEEN, parameter_words, proof_words, totals_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -64,45 +65,52 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
-    model.write(args.out)
-    console.written["model"] = args.out
     predicted = estimator.predict(X)
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
+    name = args.model or "oct-h"
+    facts = fit_facts(
+        estimator,
+        y,
+        predicted,
+        title=f"{name} fitted to {os.path.basename(args.data)}",
+        target=args.target,
+        groups=rows.more.get("groups"),
+        leaves=None if model.several_trees else estimator.apply(X),
+        words=model.words,
+        group_name=args.groups or "",
+        model_file=args.out,
+        id_name=args.id or "",
+        making=making(rows, args),
+        totals_of=args.totals_of,
+    )
+    if not model.several_trees:
+        model = replace(model, leaves=facts.trees[0].leaves)
+    model.write(args.out)
+    console.written["model"] = args.out
     if args.predictions is not None:
         shares = fitted_shares(estimator)
         columns = model.prediction_columns(table, X, predicted, shares, args.id)
         write_table(args.predictions, columns, args.escape_formulas)
         console.written["predictions"] = args.predictions
     if args.suspects is not None:
-        write_table(args.suspects, _suspect_columns(estimator, np.flatnonzero(used)), args.escape_formulas)
+        write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
         console.written["suspects"] = args.suspects
-    name = args.model or "oct-h"
-    if args.report:
-        facts = fit_facts(
-            estimator,
-            y,
-            predicted,
-            title=f"{name} fitted to {os.path.basename(args.data)}",
-            target=args.target,
-            groups=rows.more.get("groups"),
-            leaves=None if model.several_trees else estimator.apply(X),
-            words=model.words,
-            group_name=args.groups or "",
-            model_file=args.out,
-            id_name=args.id or "",
-        )
-        console.written |= write_reports(args.report, facts)
+    console.written |= write_reports(args.report, facts)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
-    lines = [str(model.rules), "", *_status_lines(estimator)]
-    lines.append(f"training accuracy: {right / n_known:.2%} ({right} of {n_known} rows with a label). {SEEN}")
+    lines = [str(model.rules), *model.notes, "", *_status_lines(estimator)]
+    lines.append(
+        f"training accuracy: {right / n_known:.2%} ({right} of {counted(n_known, 'row')} with a label). {SEEN}"
+    )
     if hasattr(estimator, "relabeled_"):
         hint = "" if args.suspects is not None else " (--suspects FILE writes which)"
-        lines.append(f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {n_known} rows{hint}")
+        lines.append(
+            f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {counted(n_known, 'row')}{hint}"
+        )
     if left_out:
-        lines.append(f"left out of the fit: {left_out} rows without {args.target!r} ({name} is supervised)")
+        lines.append(f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised)")
     lines += written_lines(console)
     document = {
         **_model_document(model),
@@ -125,13 +133,16 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     table_kind(args.out, writing=True)
     model = TableModel.read(args.model)
     surprises, times = Surprises(), Counter[Any]()
+    totals: list[dict[str, Any]] = []
     marks = [*model.na, *args.na]
 
     def parts() -> Iterator[dict[str, Any]]:
         if args.totals is None:
             batches = model.prediction_batches(args.data, marks, args.encoding, args.id, surprises)
         else:  # labels within totals are about all rows at once
-            batches = iter([_divided_columns(model, args, marks, surprises)])
+            columns, reached = _divided_columns(model, args, marks, surprises)
+            totals.extend(reached)
+            batches = iter([columns])
         for columns in batches:
             found, rows = np.unique(columns["prediction"], return_counts=True)
             times.update(dict(zip(found.tolist(), rows.tolist(), strict=True)))
@@ -144,9 +155,12 @@ def predict(args: argparse.Namespace, console: Console) -> int:
         surprises.warn(model.encoder)
     counts = [{"class": label, "rows": times[label]} for label in model.estimator.classes_.tolist()]
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
+    if totals:
+        lines = ["totals of these rows:", *totals_table(totals), totals_words(totals), "", *lines]
     document = {
         "rows": times.total(),
         "predicted": counts,
+        "totals": totals,
         "files": console.written,
         "warnings": console.warned,
     }
@@ -156,15 +170,16 @@ def predict(args: argparse.Namespace, console: Console) -> int:
 
 def _divided_columns(
     model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
-) -> dict[str, Any]:
-    """Columns of predictions within new totals."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Columns of predictions within new totals, and what was asked and reached."""
     carried = [name for name in (args.id, args.groups, model.target) if name is not None]
     text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
     table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
     if args.id is not None and args.id not in table.columns:
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
-    return model.prediction_columns(table, X, *new_labels(model.estimator, table, X, args), args.id)
+    labels, shares, reached = new_labels(model.estimator, table, X, args)
+    return model.prediction_columns(table, X, labels, shares, args.id), reached
 
 
 def show(args: argparse.Namespace, console: Console) -> int:
@@ -172,7 +187,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
     model = TableModel.read(args.model)
     estimator = model.estimator
     names = model.feature_names
-    rules = [] if model.rules is None else [model.rules, ""]
+    rules = [] if model.rules is None else [model.rules, *model.notes, ""]
     if model.tree_model is not None and model.tree_model is not estimator:
         rules.insert(0, "tree that explains the labels:")
     lines = [
@@ -203,9 +218,9 @@ def solvers(args: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def _suspect_columns(estimator: Any, rows: AnyArray) -> dict[str, AnyArray]:
+def _suspect_columns(model: TableModel, rows: AnyArray) -> dict[str, AnyArray]:
     """The table of suspicious labels as columns; `rows` are the numbers of the fitted rows in their file, from 0."""
-    table = estimator.relabel_table()
+    table = model.estimator.relabel_table(words=model.words)
     numbers = rows[[entry.row for entry in table]] + 1
     others = {name: np.array([getattr(entry, name) for entry in table]) for name in SuspectLabel._fields[1:]}
     return {"row": numbers, **others}

@@ -63,6 +63,8 @@ class Console:
             line: str | None = None,
         ) -> None:
             text = _one_line(str(message))
+            if text in self.warned:  # by labels, tree and estimate alike: once is enough
+                return
             self.warned.append(text)
             _print(f"treewright: warning: {text}", sys.stderr)
 

@@ -22,7 +22,10 @@ from treewright.estimators.registry import SHORT_NAMES
 from treewright.estimators.s2oct import S2OCTClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.files import is_special, replacing
+from treewright.names import counted
 from treewright.report import Facts, facts_html, facts_text
+from treewright.report.trees import LeafFacts, leaf_texts, sum_notes
+from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.words import FeatureWords
 
@@ -46,26 +49,31 @@ class TableModel:
     """Values of the table that mean missing, beside the usual ones."""
     explaining: Any = None
     """The fitted tree that explains the labels of an estimator that is no tree, if there is one."""
+    leaves: Mapping[int, LeafFacts] | None = None
+    """Rows of the table in each leaf of the tree, and their labels; None where that is not known."""
 
     @classmethod
     def read(cls, path: str) -> TableModel:
         """Read a model file, or raise ModelFileError."""
         if is_labeller_file(path):
             labeller, document = read_labeller(path)
-            return replace(cls._with_table(labeller, document, path), explaining=_explaining(labeller, document, path))
+            model = cls._with_table(labeller, document, path)
+            return replace(model, explaining=_explaining(labeller, document, path))._with_leaves(document, path)
         try:
             document = read_json(path)
         except FileNotFoundError:
             raise ModelFileError(f"{path}: there is no such file") from None
         known = {kind.__name__: kind for kind in SHORT_NAMES.values()}
-        return cls._with_table(model_from_dict(document, known, where=path), document, path)
+        return cls._with_table(model_from_dict(document, known, where=path), document, path)._with_leaves(
+            document, path
+        )
 
     @classmethod
     def _with_table(cls, estimator: Any, document: dict[str, Any], path: str) -> TableModel:
         table = document.get("table")
         if table is None:
             return cls(estimator)
-        if not isinstance(table, dict) or set(table) - {"na"} != {"target", "encoder"}:
+        if not isinstance(table, dict) or set(table) - {"na", "leaves"} != {"target", "encoder"}:
             raise ModelFileError(f"{path}: table: expected an object with a target and an encoder")
         if not isinstance(table["target"], str):
             raise ModelFileError(f"{path}: table.target: expected a string")
@@ -81,12 +89,23 @@ class TableModel:
             )
         return cls(estimator, encoder, table["target"], tuple(na))
 
+    def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
+        """The model with what its file says of leaves, trusting nothing; older files say nothing."""
+        entries = (document.get("table") or {}).get("leaves")
+        if entries is None:
+            return self
+        if self.tree_model is None or self.several_trees:
+            raise ModelFileError(f"{path}: table.leaves: there is no one tree")
+        return replace(self, leaves=_checked_leaves(entries, self.tree_model, f"{path}: table.leaves"))
+
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
         labeller = isinstance(self.estimator, PricedModel)
         document = {} if labeller else model_to_dict(self.estimator)
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
+            if self.leaves is not None:
+                document["table"]["leaves"] = [[leaf, of.rows, of.counts] for leaf, of in self.leaves.items()]
         if labeller:
             document["tree"] = None if self.explaining is None else model_to_dict(self.explaining)
             write_labeller(path, self.estimator, document)
@@ -105,8 +124,22 @@ class TableModel:
 
     @property
     def rules(self) -> str | None:
-        """The tree as text, if there is one."""
-        return None if self.tree_model is None else str(self.tree_model.export_text(words=self.words))
+        """The tree as text, if there is one; leaves as in the report of the fit, or with their numbers at least."""
+        if self.tree_model is None:
+            return None
+        if self.leaves is not None:
+            texts = leaf_texts(self.leaves, self.estimator.classes_, isinstance(self.estimator, PricedModel))
+            return str(self.tree_model.export_text(leaf_texts=texts, words=self.words))
+        if self.several_trees:
+            return str(self.tree_model.export_text(words=self.words))
+        model, classes = self.tree_model, [str(label) for label in self.estimator.classes_]
+        return export_text(model.tree_, class_names=classes, number_leaves=True, **model._naming(self.words))
+
+    @property
+    def notes(self) -> list[str]:
+        """How to read sums in the rules."""
+        trees = [] if self.tree_model is None else self.tree_model._read_trees()
+        return list(dict.fromkeys(note for _, tree, _ in trees for note in sum_notes(tree, self.words)))
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -121,7 +154,8 @@ class TableModel:
         names = self.feature_names or columns
         if len(names) != self.estimator.n_features_in_:
             raise InvalidInputError(
-                f"the model has {self.estimator.n_features_in_} features without names, the table {len(names)} columns"
+                f"the model has {counted(self.estimator.n_features_in_, 'feature')} without names, the table "
+                f"{counted(len(names), 'column')}"
             )
         if hasattr(self.estimator, "categories_"):
             return MixedEncoder(dict(zip(names, self._kinds(), strict=True)))
@@ -205,6 +239,25 @@ def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClas
     if tree.n_features_in_ != labeller.n_features_in_ or tree.classes_.tolist() != labeller.classes_.tolist():
         raise ModelFileError(f"{path}: the tree and the labels are not about the same features and classes")
     return tree
+
+
+def _checked_leaves(entries: object, model: Any, where: str) -> dict[int, LeafFacts]:
+    """Rows and labels in each leaf, as a file has them."""
+    tree, classes = model.tree_, [str(label) for label in model.classes_]
+    leaves: dict[int, LeafFacts] = {}
+    for entry in entries if isinstance(entries, list) else [entries]:
+        numbers: list[Any] = []
+        if isinstance(entry, list) and len(entry) == 3 and isinstance(entry[2], list):
+            numbers = [*entry[:2], *entry[2]]
+        if len(numbers) != 2 + len(classes) or not all(type(n) is int and n >= 0 for n in numbers):
+            raise ModelFileError(f"{where}: expected lists of a leaf, its rows, and a list of those of each class")
+        leaf, rows, *counts = numbers
+        if leaf in leaves or leaf >= tree.n_nodes or not tree.is_leaf[leaf]:
+            raise ModelFileError(f"{where}: expected each leaf of the tree once")
+        leaves[leaf] = LeafFacts(classes[tree.labels[leaf]], rows, counts)
+    if len(leaves) != tree.n_leaves:
+        raise ModelFileError(f"{where}: expected each leaf of the tree once")
+    return leaves
 
 
 def report_paths(paths: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from treewright.budget import Budget
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
+from treewright.cli.making import making
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
@@ -22,7 +23,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.names import printable
 from treewright.report import Explanation, labels_facts
 from treewright.report.text import totals_table
-from treewright.report.words import accuracy_words, totals_words
+from treewright.report.words import SUBTRACTED, accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
@@ -34,7 +35,7 @@ _SCORED = 20_000
 """Unlabelled rows that fits without some of the labels are given."""
 _LEFT_OUT = 2000
 """Labels that are left out; of twice as many, parts until these are reached, which says enough."""
-_LEAST_TREE, _TREE_SHARE = 5.0, 0.25
+_LEAST_TREE, _TREE_SHARE = 4.0, 0.1
 """Seconds of the tree of a register that comes in parts: at least so many, else this share of those of the labels."""
 
 
@@ -51,9 +52,13 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             part.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
-    model.write(args.out)
+    explanation = None
+    try:
+        explanation = write_labels(rows, found, model, args)
+    finally:  # whatever becomes of the predictions, the model is kept
+        told = None if explanation is None else explanation.facts(labels).leaves
+        replace(model, leaves=told).write(args.out)
     console.written["model"] = args.out
-    explanation = write_labels(rows, found, model, args)
     if args.predictions is not None:
         console.written["predictions"] = args.predictions
     if args.report:
@@ -70,11 +75,13 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             group_name=args.groups or "",
             model_file=args.out,
             id_name=args.id or "",
+            making=making(rows, args),
+            totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
-        "\n".join([*_lines(labeller, labels, estimate, why, explanation, agreement), *written_lines(console)]),
+        "\n".join([*_lines(rows, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),
         {
             "estimator": type(labeller).__name__,
             "target": args.target,
@@ -151,20 +158,23 @@ def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
 
 
 def _lines(
-    labeller: Any,
+    rows: FitRows,
+    args: argparse.Namespace,
     labels: AnyArray,
     estimate: AccuracyEstimate | None,
     why: str,
     explanation: Explanation | None,
     agreement: float | None,
 ) -> list[str]:
-    lines = totals_lines(labeller)
-    if labeller.totals_:
-        lines.append(totals_words(labeller.totals_))
+    lines = totals_lines(rows.estimator)
+    if rows.estimator.totals_:
+        lines.append(totals_words(rows.estimator.totals_))
+        lines += [SUBTRACTED] if args.totals_of == "all" else []
     lines.append(f"accuracy: {accuracy_words(estimate, why)}")
     if explanation is not None:
         lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]
-        lines += [explanation.rules(labels), ""]
+        facts = explanation.facts(labels)
+        lines += [facts.rules, *facts.notes, ""]
     return lines
 
 

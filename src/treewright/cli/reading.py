@@ -28,7 +28,7 @@ from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.registry import LABELLERS, SHORT_NAMES
 from treewright.estimators.tao import TAOClassifier
 from treewright.exceptions import InvalidInputError
-from treewright.names import printable
+from treewright.names import counted, printable
 
 __all__ = ["ESTIMATORS", "FitRows", "opened_rows", "takes_unlabelled"]
 
@@ -365,7 +365,7 @@ def _warn_of_marks(table: Table, target: str) -> None:
     marks = [value for value in times if _NO_CLASS.fullmatch(value) and not (value == "-" and "+" in times)]
     reason = why_text(table, target)
     if marks:
-        rows = ", ".join(f"{mark!r} ({times[mark]} rows)" for mark in marks)
+        rows = ", ".join(f"{mark!r} ({counted(times[mark], 'row')})" for mark in marks)
         remedy = " ".join(f"--na {mark!r}" for mark in marks)
         warnings.warn(
             f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
@@ -388,7 +388,7 @@ def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyA
         return without
     estimator.set_params(unlabeled="")  # which no label is
     warnings.warn(
-        f"the target {args.target!r} has {mark!r} in {np.count_nonzero(marked)} rows as a class; if that means "
+        f"the target {args.target!r} has {mark!r} in {counted(int(marked.sum()), 'row')} as a class; if that means "
         f"missing: --set unlabeled={mark}",
         UserWarning,
         stacklevel=2,

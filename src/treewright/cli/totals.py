@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, listing, missing_mask
+from treewright.data._checks import AnyArray, Coded, listing
 from treewright.data._totals_input import interval
 from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
-from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
 from treewright.tree.json_files import read_json
 
 __all__ = ["check_groups_asked", "fitted_shares", "knows_totals", "new_labels", "read_totals", "totals_rules"]
@@ -43,14 +43,16 @@ def check_groups_asked(args: argparse.Namespace) -> None:
         raise InvalidInputError("--groups says by what --totals are known; give --totals too")
 
 
-def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace) -> tuple[AnyArray, AnyArray]:
-    """Labels and probabilities of new rows within ``--totals``."""
+def new_labels(
+    estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace
+) -> tuple[AnyArray, AnyArray, list[dict[str, Any]]]:
+    """Labels and probabilities of new rows within ``--totals``, and what was asked and reached."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
-    groups = None if args.groups is None else table.as_text(args.groups)
-    if groups is not None and missing_mask(groups).any():
+    groups = None if args.groups is None else table.coded(args.groups)
+    if groups is not None and np.any(groups.numbers < 0):
         raise InvalidInputError(
-            f"--groups: column {args.groups!r} is empty in row {np.argmax(missing_mask(groups)) + 1}; each row needs a "
+            f"--groups: column {args.groups!r} is empty in row {np.argmax(groups.numbers < 0) + 1}; each row needs a "
             "group"
         )
     totals = read_totals(
@@ -60,9 +62,22 @@ def new_labels(estimator: Any, table: Table, X: AnyArray, args: argparse.Namespa
         numeric_groups=args.groups is not None and table.is_numeric(args.groups),
         na=args.na,
     )
-    tolerance = args.totals_tolerance
-    labels, shares = estimator.transduce(X, totals, groups, totals_tolerance=tolerance, return_proba=True)
-    return labels, shares
+    _tell_new_groups(estimator, groups)
+    how = {"totals_tolerance": args.totals_tolerance, "return_proba": True, "return_totals": True}
+    labels, shares, reached = estimator.transduce(X, totals, groups, **how)
+    return labels, shares, reached
+
+
+def _tell_new_groups(estimator: Any, groups: Coded | None) -> None:
+    """Warn of groups that the fit had not: they may be new, or written otherwise."""
+    known = set(getattr(estimator, "class_prices_", {None: None})) - {None}
+    new = [] if groups is None or not known else sorted(set(groups.numbered()[0]) - known)
+    if new:
+        noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
+        warn_user(
+            f"{noun} {listing(new)} had no rows without a label in the fit: {them} rows are labelled by what the model "
+            f"learned of all groups together, within {them} totals where there are any"
+        )
 
 
 def fitted_shares(estimator: Any) -> AnyArray | None:

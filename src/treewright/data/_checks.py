@@ -137,10 +137,12 @@ def missing_mask(column: AnyArray) -> BoolArray:
     if kind in "mM":
         return np.isnat(column)
     if kind == "O":
-        # None, which long columns mostly have, is told by a loop that is not Python's
-        mask = np.fromiter(map(is_, column.reshape(-1), repeat(None)), dtype=bool, count=column.size)
-        others = np.flatnonzero(~mask)
-        mask[others] = np.frompyfunc(is_missing_value, 1, 1)(column.reshape(-1)[others])
+        # None and text, which long columns mostly have, are told by loops that are not Python's
+        cells = column.reshape(-1).tolist()
+        mask = np.fromiter(map(is_, cells, repeat(None)), dtype=bool, count=column.size)
+        if not set(map(type, cells)) <= {str, int, bool, type(None)}:
+            others = np.flatnonzero(~mask)
+            mask[others] = np.frompyfunc(is_missing_value, 1, 1)(column.reshape(-1)[others])
         return mask.reshape(column.shape)
     return np.zeros(len(column), dtype=bool)
 

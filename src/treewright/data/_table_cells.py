@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _MISSING = frozenset({"", "na", "nan", "null", "n/a", "#n/a", "<na>"})
+_LONGEST = max(map(len, _MISSING))
 _EXACT = 2.0**53  # float64 holds every whole number below
 
 
@@ -141,7 +142,9 @@ def _known_kind(part: pl.Series, na: Collection[str] | None) -> pl.Series:
 
 def _gone(stripped: pl.Series, na: Collection[str]) -> pl.Series:
     """Mask of text that means missing."""
-    gone = stripped.str.to_lowercase().is_in(list(_MISSING))
+    short = (stripped.str.len_bytes() <= _LONGEST).arg_true()  # few cells are that short: no copy of all is made
+    lost = short.filter(stripped.gather(short).str.to_lowercase().is_in(list(_MISSING)))
+    gone = pl.repeat(False, len(stripped), eager=True).scatter(lost, True)
     return gone | stripped.is_in(list(na)) if na else gone
 
 

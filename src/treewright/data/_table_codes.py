@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from treewright.data._table_cells import number_text
 from treewright.data._table_columns import BOOLEAN, is_date_format
 from treewright.exceptions import ModelFileError
+from treewright.tree.words import date_text
 
 __all__ = ["MAX_LEVELS", "ColumnCode", "checked_code", "old_code"]
 
@@ -33,6 +35,19 @@ class ColumnCode:
     """What stands for a missing number, the median; None where none may be missing."""
     gaps: bool = False
     """Whether a feature says where a value is missing."""
+
+    @property
+    def fill_text(self) -> str:
+        """What stands for a missing number or date, as it would be typed.
+
+        Examples
+        --------
+        >>> ColumnCode("number", fill=1629.0).fill_text, ColumnCode("date", format="%d.%m.%Y", fill=17345.0).fill_text
+        ('1629', '2017-06-28')
+        """
+        fill = 0.0 if self.fill is None else self.fill
+        day = date_text(fill, "%H" in self.format) if self.kind == "date" else None
+        return day or str(number_text(fill))
 
     def feature_names(self, name: str) -> list[str]:
         """Names of the features of a column."""

@@ -11,6 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.data._table_cells import as_numbers, number_mask, number_texts
 from treewright.data._table_files import Table
 from treewright.exceptions import InvalidInputError
+from treewright.names import counted
 
 __all__ = [
     "BOOLEAN",
@@ -198,7 +199,7 @@ def why_text(table: Table, name: str, levels: pl.DataFrame | None = None) -> str
         )
     strange = values.filter(~numbers)
     if len(strange) and 2 * rows_of(numbers) >= total:
-        more = f" and {len(strange) - 1} other values" if len(strange) > 1 else ""
+        more = f" and {counted(len(strange) - 1, 'other value')}" if len(strange) > 1 else ""
         return (
             f"column {name!r} is text because of {strange[0]!r} in row {row(strange[0])}{more}; "
             f"{rows_of(numbers)} of {total} values are numbers"

@@ -40,6 +40,7 @@ __all__ = [
     "read_opened",
     "read_table",
     "scanned",
+    "source_words",
     "table_batches",
     "table_kind",
 ]
@@ -66,6 +67,8 @@ class Table:
     ----------
     frame : polars DataFrame
         The columns: Float64, String, Date or Datetime, missing values null.
+    source : str
+        What kind of file it was read from, in words; empty for one that was not.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Table:
             raise InvalidInputError(f"the columns of a table have different lengths: {sorted(lengths)}")
         self.frame = pl.DataFrame(known_kinds(parts, "", None))
         self.first_row = first_row
+        self.source = ""
 
     @property
     def columns(self) -> list[str]:
@@ -227,11 +231,23 @@ def read_opened(
     if look is not None:
         look(_part(source, first, path, na, text, 1))
     if first.height < LOOK:
-        return _part(source, first, path, na, text, 1)
-    with parsing(path):
-        if isinstance(source, TextFile):
-            return Table(pl.DataFrame(_text_columns(source, first, na, text)))
-        return _part(source, source.collect(), path, na, text, 1)
+        table = _part(source, first, path, na, text, 1)
+    else:
+        with parsing(path):
+            if isinstance(source, TextFile):
+                table = Table(pl.DataFrame(_text_columns(source, first, na, text)))
+            else:
+                table = _part(source, source.collect(), path, na, text, 1)
+    table.source = source_words(source, path)
+    return table
+
+
+def source_words(source: TextFile | pl.LazyFrame, path: Path) -> str:
+    """What kind of file it is: for text the encoding, and what stands between columns."""
+    if not isinstance(source, TextFile):
+        return "parquet" if table_kind(path) == "parquet" else "a spreadsheet, its first sheet"
+    between = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}.get(source.delimiter, source.delimiter)
+    return f"text in {source.encoding} with {between} between columns"
 
 
 def table_batches(

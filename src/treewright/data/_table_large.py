@@ -14,7 +14,7 @@ import polars as pl
 
 from treewright.arrays import IntArray
 from treewright.data._table_cells import known_kinds, number_texts, read_column
-from treewright.data._table_files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned
+from treewright.data._table_files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
 from treewright.data._text_files import TextFile
 
 __all__ = ["FileTable", "open_table"]
@@ -52,6 +52,7 @@ class FileTable(Table):
             self._names = source.collect_schema().names()
             self._n_rows = int(source.select(pl.len()).collect().item())
         self.first_row = 1
+        self.source = ""
         self._kinds: dict[str, Any] = {}
         self._last: pl.Series | None = None
 
@@ -116,7 +117,9 @@ class FileTable(Table):
 
     def whole(self) -> Table:
         """The table in memory."""
-        return Table(self.frame)
+        table = Table(self.frame)
+        table.source = self.source
+        return table
 
     def _part(self, read: pl.DataFrame, first_row: int) -> Table:
         """Rows of the file, of the kinds that the columns have as a whole where that is known."""
@@ -170,13 +173,17 @@ def open_table(
         if look is not None:
             look(read_opened(source, first.head(LOOK - 1), path, marks, text, None))
         if not isinstance(source, TextFile):
-            yield FileTable(source, path, marks, False, text)
+            table = FileTable(source, path, marks, False, text)
+            table.source = source_words(source, path)
+            yield table
             return
         with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
             copy = Path(folder) / "table.parquet"
             with parsing(path):
                 scanned(source).sink_parquet(copy, compression="lz4")
-            yield FileTable(pl.scan_parquet(copy, glob=False), path, marks, True, text)
+            table = FileTable(pl.scan_parquet(copy, glob=False), path, marks, True, text)
+            table.source = source_words(source, path)
+            yield table
 
 
 def _is_large(source: TextFile | pl.LazyFrame, path: Path) -> bool:

@@ -18,7 +18,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -57,6 +57,8 @@ class TextFile:
     """Number of rows; what follows are blank lines."""
     offsets: tuple[int, ...] = ()
     """Where in the file every `STRIDE`-th row begins, and where the last one ends."""
+    encoding: str = "utf-8"
+    """What the file was written in."""
 
 
 @contextlib.contextmanager
@@ -128,7 +130,7 @@ def text_file(path: Path, encoding: str | None = None) -> Iterator[TextFile]:
                 plain = _recoded(plain, found, Path(folder) / "recoded", path)
             elif encoding is not None and (line := _wrong_line(plain)):
                 raise InvalidInputError(f"{path}: not UTF-8 in line {line}; say which encoding it is (--encoding)")
-            file = _structure(plain, path, Path(folder))
+            file = replace(_structure(plain, path, Path(folder)), encoding=found.removesuffix("-sig"))
         yield file
 
 

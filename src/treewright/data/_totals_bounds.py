@@ -12,6 +12,7 @@ from treewright.data._checks import AnyArray, show
 from treewright.data._totals_input import Asked
 from treewright.data.point_totals import tight_intervals
 from treewright.exceptions import InfeasibleTotalsError
+from treewright.names import counted
 
 __all__ = ["GroupRows", "group_bounds"]
 
@@ -54,9 +55,9 @@ def group_bounds(
     over = np.flatnonzero(rows.labelled > high)
     if len(over):
         k = over[0]
-        most = f"{high[k]}" if low[k] == high[k] else f"at most {high[k]}"
+        most = ("" if low[k] == high[k] else "at most ") + counted(int(high[k]), "row")
         raise InfeasibleTotalsError(
-            f"totals of all rows{rows.where} have {most} rows of class {show(classes[k])}, but {rows.labelled[k]} rows"
+            f"totals of all rows{rows.where} have {most} of class {show(classes[k])}, but {rows.labelled[k]} rows"
             f"{rows.where} are labelled so"
         )
     low, high = np.maximum(low - rows.labelled, 0), high - rows.labelled
@@ -112,7 +113,8 @@ def _counts(total: Asked, rows: GroupRows, what: str) -> tuple[int, int]:
         if total.low > n_rows:
             least = "at least " if total.is_interval else ""
             raise InfeasibleTotalsError(
-                f"{least}{int(total.low)} rows {what} are asked, but there are only {n_rows} {rows.words}"
+                f"{least}{counted(int(total.low), 'row')} {what} {'is' if total.low == 1 else 'are'} asked, but there "
+                f"are only {n_rows} {rows.words}"
             )
         return int(total.low), min(int(total.high), n_rows)
     if not total.is_interval:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +29,8 @@ from treewright.data._table_columns import (
 from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
 from treewright.data._table_large import FileTable, open_table
 from treewright.data._table_writing import write_batches, write_table
-from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.names import printable
+from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
+from treewright.names import counted, printable
 
 __all__ = [
     "MAX_LEVELS",
@@ -69,14 +68,14 @@ class Surprises:
         """Warn of what was counted."""
         for name, strange in self.levels.items():
             code = encoder.codes[name]
-            counts = ", ".join(f"{level!r} ({n} rows)" for level, n in strange.most_common(10))
+            counts = ", ".join(f"{level!r} ({counted(n, 'row')})" for level, n in strange.most_common(10))
             more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
             others = listing(code.levels)
             as_what = f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
             what = f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as {as_what}"
-            warnings.warn(what, UserWarning, stacklevel=3)
+            warn_user(what)
         if self.gaps:
-            warnings.warn(_filled(encoder, self.gaps), UserWarning, stacklevel=3)
+            warn_user(_filled(encoder, self.gaps))
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,8 @@ class TableEncoder:
         The columns in order.
     fills : bool
         Whether missing values are filled in.
+    missing : dict of str to int
+        Missing values of the columns that had some when the encoder was made; model files do not keep it.
 
     Examples
     --------
@@ -123,6 +124,7 @@ class TableEncoder:
 
     codes: dict[str, ColumnCode]
     fills: bool = False
+    missing: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of_numbers(cls, columns: Iterable[str]) -> Self:
@@ -160,10 +162,10 @@ class TableEncoder:
         codes = {name: one.code for name, one in looked.items() if one.code is not None}
         empty = [name for name in columns if name not in codes]
         if empty:
-            _warn(f"columns without any value are left out: {listing(empty)}")
+            warn_user(f"columns without any value are left out: {listing(empty)}")
         if not codes:
             raise InvalidInputError("no column is left to use as a feature")
-        encoder = cls(codes, fill_gaps)
+        encoder = cls(codes, fill_gaps, {name: n for name in codes if (n := looked[name].n_missing)})
         if not encoder.feature_names:
             raise InvalidInputError(f"no column is left to use as a feature: {listing(codes)} have one value only")
         twice = [name for name, times in Counter(encoder.feature_names).items() if times > 1]
@@ -199,11 +201,10 @@ class TableEncoder:
         """Warn of what becomes of columns that somebody may have meant otherwise."""
         for name, code in self.codes.items():
             if code.kind == "text" and looked[name].reason:
-                _warn(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
+                warn_user(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
         _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
-        gaps = Counter({name: looked[name].n_missing for name in self.codes})
-        if +gaps:
-            _warn(_filled(self, +gaps))
+        if self.missing:
+            warn_user(_filled(self, Counter(self.missing)))
 
     @property
     def columns(self) -> list[str]:
@@ -339,14 +340,10 @@ class TableEncoder:
 # ---------------------------------------------------------------------- from columns to codes
 
 
-def _warn(what: str) -> None:
-    warnings.warn(what, UserWarning, stacklevel=4)
-
-
 def _tell_dates(names: Sequence[str]) -> None:
     if names:
         which, verb = ("column", "has") if len(names) == 1 else ("columns", "have")
-        _warn(f"{which} {listing(names)} {verb} dates, which become numbers: days since 1970-01-01")
+        warn_user(f"{which} {listing(names)} {verb} dates, which become numbers: days since 1970-01-01")
 
 
 def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
@@ -357,7 +354,7 @@ def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
         cells = f"{name!r} ({n} of them"
         if code.kind == "text":
             return cells + (f", as {code.base!r})" if code.base is not None and not code.gaps else ", as no level)")
-        return f"{cells}, by {number_text(code.fill or 0.0)})"
+        return f"{cells}, by {code.fill_text})"
 
     noted = [name for name in gaps if encoder.codes[name].gaps]
     more = f"; features named like {noted[0] + ' is missing'!r} tell where" if noted else ""
@@ -368,7 +365,7 @@ def _with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
     """What is missing in columns that have missing values."""
     found = {name: table.missing(name) for name in columns}
     return {
-        name: f"column {name!r} has {np.count_nonzero(gone)} missing values, first in row "
+        name: f"column {name!r} has {counted(int(gone.sum()), 'missing value')}, first in row "
         f"{np.argmax(gone) + table.first_row}"
         for name, gone in found.items()
         if gone.any()
@@ -382,7 +379,7 @@ def _refuse(gaps: dict[str, str], many: dict[str, str]) -> None:
         remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
         raise InvalidInputError(
             f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
-            f"({_drop(gaps | many)}), or name the columns to use (--features)"
+            f"(on the command line {_drop(gaps | many)}), or name the columns to use (--features)"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import ColumnCode, TableEncoder
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
@@ -44,7 +46,16 @@ def feature_words(encoder: TableEncoder | MixedEncoder) -> dict[int, FeatureWord
 
 
 def _number_words(name: str, code: ColumnCode) -> FeatureWords | None:
-    return DateWords(name, "%H" in code.format) if code.kind == "date" else None
+    if code.kind != "date":
+        return None
+    words = DateWords(name, "%H" in code.format)
+    return words if code.fill is None else words._replace(since=_new_year(code.fill))
+
+
+def _new_year(days: float) -> int:
+    """The first day of the year of a date, as days since 1970-01-01."""
+    year = np.datetime64(int(days // 1), "D").astype("datetime64[Y]")
+    return int(year.astype("datetime64[D]").astype(np.int64))
 
 
 def _level_words(name: str, code: ColumnCode) -> list[FeatureWords]:

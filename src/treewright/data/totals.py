@@ -15,6 +15,7 @@ from treewright.data._totals_bounds import GroupRows, group_bounds
 from treewright.data._totals_input import Asked, plain_totals, read_group
 from treewright.data.point_totals import PointTotals, class_deviations
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, warn_user
+from treewright.names import counted
 
 __all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]
 
@@ -466,8 +467,8 @@ def _check_others(
         for k, total in read[name].items():
             if total.low > 0 and not total.is_share:
                 raise InfeasibleTotalsError(
-                    f"totals ask for {int(total.low)} rows of class {show(classes[k])} in group {show(name)}, "
-                    f"which no unlabelled row has; groups of unlabelled rows: {listing(rows)}"
+                    f"totals ask for {counted(int(total.low), 'row')} of class {show(classes[k])} in group "
+                    f"{show(name)}, which no unlabelled row has; groups of unlabelled rows: {listing(rows)}"
                 )
 
 
@@ -476,7 +477,7 @@ def _warn_of_free(totals: ClassTotals) -> None:
     if lacking:
         noun, verb, be = ("group", "has", "is") if len(lacking) == 1 else ("groups", "have", "are")
         rows = sum(lacking.values())
-        warn_user(f"{noun} {listing(lacking)} with {rows} unlabelled rows {verb} no totals and {be} free")
+        warn_user(f"{noun} {listing(lacking)} with {counted(rows, 'unlabelled row')} {verb} no totals and {be} free")
 
 
 def _plain_asked(asked: dict[int, Asked], classes: AnyArray) -> dict[Any, Any]:

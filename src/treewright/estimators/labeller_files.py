@@ -14,10 +14,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from treewright._version import __version__
 from treewright.estimators.c2rf import C2RFClassifier
+from treewright.estimators.common.frames import blank_rows
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import ModelFileError
@@ -132,7 +131,7 @@ def _trusted(content: bytes, where: str) -> PricedModel:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shares = model.predict_proba(np.zeros((2, model.n_features_in_)))
+            shares = model.predict_proba(blank_rows(model, 2))
         if shares.shape != (2, len(model.classes_)) or not isinstance(model.totals_, list):
             raise ModelFileError(f"{where} is damaged: it has not one score a class")
     except ModelFileError:

@@ -237,13 +237,17 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
 
     # ------------------------------------------------------------------ wrong labels
 
-    def relabel_table(self, only_relabeled: bool = False) -> list[SuspectLabel]:
+    def relabel_table(
+        self, only_relabeled: bool = False, words: Mapping[int, FeatureWords] | None = None
+    ) -> list[SuspectLabel]:
         """Return the training rows, those with the most suspicious labels first, with the rule that a label breaks.
 
         Parameters
         ----------
         only_relabeled : bool
             Whether to leave out rows whose labels are believed.
+        words : mapping of int to FeatureWords, or None
+            Words for features that are flags or dates, as for :meth:`export_text`.
 
         Returns
         -------
@@ -255,7 +259,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             raise InvalidInputError("model files do not hold the training rows; fit the model to them")
         order = np.argsort(-np.nan_to_num(self.suspicion_, nan=-np.inf), kind="stable")
         order = order[self.relabeled_[order]] if only_relabeled else order
-        texts = [path_texts(tree, self._feature_names()) for tree in self.trees_]
+        texts = [path_texts(tree, self._feature_names(), words=words) for tree in self.trees_]
         numbers = np.searchsorted(self.classes_, self.suggested_).tolist()
         table = []
         for row in order.tolist():

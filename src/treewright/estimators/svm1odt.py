@@ -5,12 +5,10 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
-from treewright.data import make_problem
-from treewright.estimators.common.mixed import MixedModel, levels_of
+from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.record_files import is_number, whole_number
@@ -121,10 +119,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        n_levels = levels_of(given.noted)
-        if n_levels is None:  # gaps are allowed, too, where all features are numbers
-            n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
-        problem = make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
+        problem = mixed_problem(given)
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import Problem
+from treewright.estimators.common.frames import encoded_rows, needs_encoding, new_encoded_rows
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
 from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.classifier import TeacherClassifier
-from treewright.search.totals.scores import response_of
+from treewright.search.totals.scores import response_of, weight_argument
 from treewright.search.totals.shift import shifted
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord
@@ -49,11 +51,14 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     ----------
     estimator : classifier or "auto"
         A classifier of scikit-learn with ``predict_proba`` or ``decision_function``, pipelines included. It gets frames
-        and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). Where its
-        ``random_state`` is None it is seeded from ours. "auto", for numbers without gaps, is the teacher that
+        and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). Weights of rows go to its
+        ``fit``, of a pipeline to that of the last step. Where its
+        ``random_state`` is None it is seeded from ours. "auto" is the teacher that
         :class:`S2OCTClassifier` has: extra trees, a random forest and a kernel machine (logistic regression where there
         are too many rows for it), blended by how they order labels left out and, where labels are few, refined on their
-        own labels within the totals; a random forest of 200 trees where a class has no labels.
+        own labels within the totals; a random forest of 200 trees where a class has no labels. Of a frame
+        with text, dates or gaps it makes numbers as the command line does, with a warning where gaps are filled in:
+        :class:`~treewright.data.table.TableEncoder`.
     unlabeled
     random_state
         Seed of the estimator, and of the order in which rows with tied scores are taken.
@@ -131,6 +136,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     random_state: Any = parameter(default=None, allowed=["random_state"])
 
     _crossing = True
+    _sometimes: ClassVar[tuple[str, ...]] = ("_encoder",)
 
     def _prepared(self, weighted: bool) -> tuple[Any, bool]:
         return self._checked_estimator(weighted), weighted
@@ -158,10 +164,14 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     # ------------------------------------------------------------------ rows that are handed through
 
     def _checked_rows(self, given: Given) -> Given:
+        if self._automatic and needs_encoding(given.X):
+            return encoded_rows(self, given)
         return handed_rows(self, given) if hands_through(self.estimator, given.X) else super()._checked_rows(given)
 
     def _given_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        if hasattr(self, "_encoder"):
+            return new_encoded_rows(self, X)
         return new_handed_rows(self, X) if hands_through(self.estimator, X) else new_rows(self, X)
 
     def __sklearn_tags__(self) -> Tags:
@@ -191,6 +201,10 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
             raise InvalidInputError(NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")
-        if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise InvalidInputError(f"sample_weight is given, but {kind}.fit takes none; leave it out")
+        if weighted and weight_argument(self.estimator) is None:
+            steps = " (nor does its last step)" if isinstance(self.estimator, Pipeline) else ""
+            raise InvalidInputError(
+                f"sample_weight is given, but {kind}.fit takes none{steps}; leave the weights out, or take an "
+                "estimator whose fit has sample_weight"
+            )
         return clone(self.estimator)

@@ -20,12 +20,14 @@ from treewright.tree.complete import CompleteTree
 
 __all__ = [
     "add_class_totals",
+    "add_group_errors",
     "add_hinge_rows",
     "add_label_counts",
     "add_leaf_labels",
     "add_rising_labels",
     "add_routing_rows",
     "add_total_rows",
+    "add_used_leaves",
     "class_totals_blocks",
     "label_count_blocks",
     "sides_of",
@@ -133,6 +135,60 @@ def add_leaf_labels(builder: ProgramBuilder, n_classes: int, n_leaves: int, used
     else:
         builder.add_rows("one_label", [(c.T, 1.0), (used, -1.0)], lower=0, upper=0)
     return c
+
+
+def add_used_leaves(
+    builder: ProgramBuilder, z: IntArray, size: FloatArray, least: float, priority: int = 0
+) -> IntArray:
+    """Declare l, whether a leaf is used, shape (n_leaves,): those with points are, by rows of at least `least`.
+
+    Parameters
+    ----------
+    builder : ProgramBuilder
+        Gets columns and rows.
+    z : ndarray of int, shape (n_points, n_leaves)
+        Columns of the places of points.
+    size : ndarray of shape (n_points,)
+        Rows that points stand for.
+    least : float
+        Fewest rows of a leaf that is used.
+    priority : int
+        Of the columns in branching.
+    """
+    used = builder.add_variables("l", z.shape[1], upper=1, integer=True, priority=priority)
+    builder.add_rows("leaf_is_used", [(z.ravel(), 1.0), (np.tile(used, len(z)), -1.0)], upper=0)
+    builder.add_rows("min_leaf", [(z.T, size), (used, -least)], lower=0)
+    return used
+
+
+def add_group_errors(
+    builder: ProgramBuilder, z: IntArray, c: IntArray, weight: FloatArray, unit: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Declare e, whether points of a class in a group are wrong: e >= z - c in every leaf.
+
+    Parameters
+    ----------
+    builder : ProgramBuilder
+        Gets columns and rows.
+    z : ndarray of int, shape (n_groups, n_leaves)
+        Columns of the places of groups, whose points no split parts.
+    c : ndarray of int, shape (n_classes, n_leaves)
+        Columns of labels.
+    weight : ndarray of shape (n_groups, n_classes)
+        Weight of each class in each group; there is an error where it is positive.
+    unit : float
+        Weight that costs 1.
+
+    Returns
+    -------
+    tuple of ndarray of int
+        Columns of the errors, and group and class of each.
+    """
+    group, klass = np.nonzero(weight)
+    e = builder.add_variables("e", len(group), upper=1, cost=weight[group, klass] / unit)
+    terms = [(np.repeat(e, z.shape[1]), -1.0), (z[group].ravel(), 1.0), (c[klass].ravel(), -1.0)]
+    builder.add_rows("error", terms, upper=0)
+    return e, group, klass
 
 
 def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int, where: IntArray | None = None) -> None:

@@ -3,6 +3,7 @@
 from treewright.report.facts import Facts, fit_facts, labels_facts
 from treewright.report.html import facts_html
 from treewright.report.labels import labels_report
+from treewright.report.making import table_making
 from treewright.report.text import facts_text, fit_report
 from treewright.report.trees import Explanation
 from treewright.report.words import STATUS_WORDS
@@ -17,4 +18,5 @@ __all__ = [
     "fit_report",
     "labels_facts",
     "labels_report",
+    "table_making",
 ]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from treewright.names import printable, shortened
+from treewright.names import counted, printable, shortened
 from treewright.report.facts import Facts, GroupFacts
 from treewright.report.words import asked_words, difference_words, group_sizes
 
@@ -22,6 +22,8 @@ _AGREES = 0.9
 """Share of the labels with which a tree that explains should agree."""
 _DOUBTED = 1.25
 """How many times as doubtful as all rows those of a group are that is named."""
+_SHORT, _USED = 5.0, 0.95
+"""Seconds for a tree that are few, and the share of others from which on they may have ended its search."""
 _FEW = 10
 """Rows of a group of which nothing is said."""
 
@@ -74,8 +76,9 @@ def _totals(facts: Facts) -> Iterator[Advice]:
     if not facts.totals and facts.n_hidden and facts.totals_used:
         how = "--totals FILE" if facts.model_file else "totals={class: count}"
         yield Advice(
-            f"No totals were given. If it is known how many of the {facts.n_hidden} rows without a label have each "
-            f"class, in all or by group, give them ({how}): counts are met then, and rare classes are not overlooked."
+            f"No totals were given. If it is known how many of the {counted(facts.n_hidden, 'row')} without a label "
+            f"have each class, in all or by group, give them ({how}): counts are met then, and rare classes are not "
+            "overlooked."
         )
     if not missed:
         return
@@ -118,10 +121,10 @@ def _ending(facts: Facts) -> Iterator[Advice]:
 def _estimate(facts: Facts) -> Iterator[Advice]:
     if facts.explains:
         if facts.estimate is None and facts.n_hidden:
-            least = "at least two labels of each of two classes"
+            how = "" if facts.model_file else " (treewright.estimated_accuracy, to be given as estimate)"
             yield Advice(
                 f"How accurate the labels are is not known ({printable(facts.no_estimate)}). Leaving labels out in "
-                f"turn tells it; that takes {least}, and time for the fits."
+                f"turn tells it{how}; that takes at least two labels of each of two classes, and time for the fits."
             )
         return
     if not facts.n_labelled:
@@ -226,14 +229,14 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     record = facts.tree_record
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
-    limit = _option(facts, "time_limit")
+    option, limit = _option(facts, "time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
+    longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
         yield Advice("The tree was interrupted; run it to its end for one that says more of the labels.")
-    elif record.status == "time_limit":
-        yield Advice(
-            f"The tree is the best of the {record.seconds:.1f} seconds that were left for it; a longer time limit "
-            f"({limit}) may give a better one. The labels do not depend on it."
-        )
+    elif limit < _SHORT:
+        yield Advice(f"The time limit left {limit:.1f} seconds for the tree, which is little: {longer}")
+    elif record.status == "time_limit" or record.seconds >= _USED * limit:
+        yield Advice(f"The tree is the best of {record.seconds:.1f} seconds, up to the end of its time limit: {longer}")
     share, depth = facts.agreed[0] / facts.n_hidden, facts.trees[0].tree.depth
     if share < _AGREES:
         yield Advice(
@@ -246,8 +249,8 @@ def _rows(facts: Facts) -> Iterator[Advice]:
     if facts.n_hidden and not facts.uses_hidden:
         how = "A fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
         yield Advice(
-            f"{facts.n_hidden} rows without a label had no part in the fit: {facts.model} is supervised. {how} makes "
-            "use of them, and of totals."
+            f"{counted(facts.n_hidden, 'row')} without a label had no part in the fit: {facts.model} is supervised. "
+            f"{how} makes use of {'it' if facts.n_hidden == 1 else 'them'}, and of totals."
         )
 
 

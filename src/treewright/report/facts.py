@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from treewright.data import parse_totals
 from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
+from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, fitted_trees
 from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words
 from treewright.training.record import FitRecord
@@ -62,6 +63,8 @@ class Facts:
         Group, class, low, high and reached, as an estimator's ``totals_``.
     totals_used : bool
         Whether the model knows totals.
+    subtracted : bool
+        Whether totals were given of all rows, from which those with a label are subtracted.
     estimate : AccuracyEstimate or None
         How accurate labels are likely to be.
     no_estimate : str
@@ -78,8 +81,10 @@ class Facts:
         Trees that vote, of which the first is shown.
     record, tree_record : FitRecord
         How the fit ended, and that of the tree that explains (else None).
-    making : list of str
-        How it was made, in lines.
+    tree_limit : float or None
+        Seconds that the tree that explains was given.
+    making : list of pairs of str
+        How it was made: what is told, and the words for it.
     parameters : list of tuple
         Names of estimators and their parameters, as names and texts.
     n_suspects : int or None
@@ -107,7 +112,7 @@ class Facts:
     totals: list[dict[str, Any]]
     totals_used: bool
     record: FitRecord
-    making: list[str]
+    making: list[tuple[str, str]]
     parameters: list[tuple[str, list[tuple[str, str]]]]
     divides: bool
     uses_hidden: bool
@@ -119,7 +124,9 @@ class Facts:
     agreed: tuple[int, int] | None = None
     n_voting: int = 1
     tree_record: FitRecord | None = None
+    tree_limit: float | None = None
     n_suspects: int | None = None
+    subtracted: bool = False
     groups: GroupFacts | None = None
     group_name: str = ""
     model_file: str = ""
@@ -190,6 +197,8 @@ def fit_facts(
     group_name: str = "",
     model_file: str = "",
     id_name: str = "",
+    making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
@@ -211,12 +220,13 @@ def fit_facts(
         confusion=np.bincount(rows.truth * k + rows.numbers[rows.known], minlength=k * k).reshape(k, k),
         trees=fitted_trees(estimator, None if leaves is None else np.asarray(leaves), rows.truth, rows.known, words),
         n_voting=len(estimator.trees_) if several else 1,
-        making=_fit_lines(estimator.record_),
+        making=[*made_today(), *making, *_fit_lines(estimator.record_)],
         n_suspects=None if suspects is None else int(np.count_nonzero(suspects)),
         groups=_group_facts(groups, rows.known, None),
         group_name=group_name,
         model_file=model_file,
         id_name=id_name,
+        subtracted=totals_of == "all",
     )
 
 
@@ -234,6 +244,8 @@ def labels_facts(
     group_name: str = "",
     model_file: str = "",
     id_name: str = "",
+    making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
     rows = _Rows.read(labeller.classes_, y, labels, "labels")
@@ -249,11 +261,17 @@ def labels_facts(
         estimate=estimate,
         no_estimate="" if estimate is not None else no_estimate,
         recall=[None if estimate is None else estimate.recall.get(label) for label in labeller.classes_.tolist()],
-        making=[f"labels: {labeller.record_.reason}, {labeller.record_.seconds:.1f} seconds", f"scores: {scores}"],
+        making=[
+            *made_today(),
+            *making,
+            ("labels", f"{labeller.record_.reason}; {labeller.record_.seconds:.1f} seconds"),
+            ("scores", str(scores)),
+        ],
         groups=_group_facts(groups, rows.known, doubt),
         group_name=group_name,
         model_file=model_file,
         id_name=id_name,
+        subtracted=totals_of == "all",
     )
     return facts if explanation is None else _explained(facts, explanation, rows)
 
@@ -274,23 +292,24 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
     tree, record = explanation.tree, explanation.tree.record_
     same = explanation.labels == rows.found
     right = int(np.count_nonzero(explanation.labels[rows.known] == rows.given[rows.known]))
-    lines = [f"tree: {record.status}, {STATUS_WORDS[record.status]}; {record.seconds:.1f} seconds"]
+    lines = [("tree", f"{STATUS_WORDS[record.status]} (status {record.status}); {record.seconds:.1f} seconds")]
     return replace(
         facts,
         trees=[explanation.facts(rows.found)],
         agreed=(int(np.count_nonzero(same & ~rows.known)), right),
         tree_record=record,
-        making=[*facts.making, *lines, *([f"why this tree: {record.reason}"] if record.reason else [])],
+        tree_limit=getattr(tree, "time_limit", None),
+        making=[*facts.making, *lines, *([("why this tree", record.reason)] if record.reason else [])],
         parameters=[*facts.parameters, (type(tree).__name__, parameter_pairs(tree))],
     )
 
 
-def _fit_lines(record: FitRecord) -> list[str]:
+def _fit_lines(record: FitRecord) -> list[tuple[str, str]]:
+    proof = ", ".join(f"{name} {value}" for name, value in proof_words(record))
     return [
-        f"{record.status}: {STATUS_WORDS[record.status]}",
-        *([f"why: {record.reason}"] if record.reason else []),
-        ", ".join(f"{name} {value}" for name, value in proof_words(record)),
-        f"{record.seconds:.1f} seconds",
+        ("fit", f"{STATUS_WORDS[record.status]} (status {record.status}); {record.seconds:.1f} seconds"),
+        *([("why", record.reason)] if record.reason else []),
+        *([("figures", proof)] if proof else []),
     ]
 
 

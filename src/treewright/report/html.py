@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from treewright._version import __version__
-from treewright.names import printable, shortened
+from treewright.names import counted, printable, shortened
 from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
@@ -18,6 +18,7 @@ from treewright.report.words import (
     NOT_TRAINING,
     SEEN,
     STATUS_WORDS,
+    SUBTRACTED,
     asked_totals,
     asked_words,
     difference_words,
@@ -58,7 +59,8 @@ def facts_html(facts: Facts) -> str:
         ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
         ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
         ("next", "What to do next", _next(facts)),
-        ("made", "How it was made, and parameters", _made(facts)),
+        ("made", "How it was made", _made(facts)),
+        ("parameters", "Parameters", _parameters(facts)),
     ]
     body = "\n".join(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{heading}</h2>\n{content}</section>'
@@ -185,11 +187,11 @@ def _totals_asked(facts: Facts) -> str:
     groups = {(row.get("margin", 0), row["group"]) for row in facts.totals}
     margins = {margin for margin, _ in groups}
     by = f" (by {_name(facts.group_name)})" if facts.group_name else ""
-    words = f"{len(facts.classes)} classes"
+    words = counted(len(facts.classes), "class", "classes")
     if len(margins) > 1:
         words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
     elif next(iter(groups))[1] is not None:
-        words += f" in each of {len(groups)} groups{by}"
+        words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
     words += ", of the rows without a label"
     part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
     return words + part
@@ -214,7 +216,8 @@ def _reached_totals(facts: Facts) -> str:
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
     summary += "Totals are about the rows without a label. A bar is as long as the share of the class among the rows"
-    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}.</p>\n"
+    summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}."
+    summary += f" {SUBTRACTED}</p>\n" if facts.subtracted else "</p>\n"
     legend = (
         '<ul class="legend" aria-hidden="true">'
         f"<li>{total_bar(60, 60, 60, 100)}reached, and a mark where it was asked</li>"
@@ -367,6 +370,8 @@ def _trees(facts: Facts) -> str:
         f"Read from the left: where a condition holds, follow “yes”. Bars in the leaves: "
         f"{_text(facts.trees[0].counted)}, by class.</p>\n"
     )
+    notes = dict.fromkeys(note for tree in facts.trees for note in tree.notes)
+    parts.append("".join(f"<p>{_text(note)}</p>\n" for note in notes))
     for number, tree in enumerate(facts.trees):
         if tree.title:
             parts.append(f"<h3>{_name(tree.title, 2 * _NAME)}</h3>\n")
@@ -400,9 +405,12 @@ def _next(facts: Facts) -> str:
 
 
 def _made(facts: Facts) -> str:
-    lines = "".join(f"<li>{_text(line)}</li>" for line in facts.making)
-    parts = [f"<ul>{lines}</ul>\n"]
+    return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_text(words)}</dd>' for name, words in facts.making)}</dl>\n"
+
+
+def _parameters(facts: Facts) -> str:
+    parts = []
     for name, pairs in facts.parameters:
         items = "".join(f"<li><code>{_text(key)}={_text(shortened(value, _FULL))}</code></li>" for key, value in pairs)
-        parts.append(f'<h3>Parameters of {_text(name)}</h3>\n<ul class="parameters">{items}</ul>\n')
+        parts.append(f'<h3>{_text(name)}</h3>\n<ul class="parameters">{items}</ul>\n')
     return "".join(parts)

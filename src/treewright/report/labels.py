@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -27,6 +28,8 @@ def labels_report(
     groups: ArrayLike | None = None,
     group_name: str = "",
     model_file: str = "",
+    making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
     form: str = "text",
 ) -> str:
     """Write labels within totals as text or as a page for people.
@@ -53,6 +56,10 @@ def labels_report(
         Group of each row, to say which groups lack labels and which are the least sure.
     group_name, model_file : str
         Column of the groups and file of the model, if advice is to be commands of the command line.
+    making : iterable of pairs of str
+        What else is to be told of how it was made, such as :func:`treewright.report.table_making` of a table.
+    totals_of : {"unlabeled", "all"}, default="unlabeled"
+        Which rows the totals counted that the model was fitted to.
     form : {"text", "html"}, default="text"
         Plain text, or one HTML file that needs nothing else: no script, no request.
 
@@ -95,5 +102,7 @@ def labels_report(
         groups=groups,
         group_name=group_name,
         model_file=model_file,
+        making=making,
+        totals_of=totals_of,
     )
     return rendered(facts, form)

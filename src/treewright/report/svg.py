@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.names import printable, shortened
+from treewright.names import counted, printable, shortened
 from treewright.report.trees import TreeFacts
 from treewright.report.words import count_words
-from treewright.tree.structure import LEAF, Tree
+from treewright.tree.structure import LEAF
+from treewright.tree.text import read_children
 
 __all__ = ["class_color", "interval_svg", "share_bar", "text_width", "total_bar", "tree_svg"]
 
@@ -108,6 +109,9 @@ class _Layout:
 
     nodes: list[int]
     end: set[int]
+    left: list[int]
+    right: list[int]
+    depth: int
     x: FloatArray
     y: FloatArray
     node: float
@@ -136,12 +140,12 @@ def tree_svg(facts: TreeFacts, ident: str, n_rows: int | None) -> str:
         An ``svg`` element.
     """
     place = _layout(facts)
-    tree = facts.tree
-    edges = [_edge(place, node, child, yes) for node in place.nodes for child, yes in _children(tree, place, node)]
+    edges = [_edge(place, node, child, yes) for node in place.nodes for child, yes in _children(place, node)]
     boxes = [
         _end(facts, place, node, n_rows) if node in place.end else _split(facts, place, node) for node in place.nodes
     ]
-    name = f"Decision tree with {tree.n_leaves} leaves and depth {tree.depth}"
+    n_leaves = int(place.n_leaves[place.nodes[0]])
+    name = f"Decision tree with {counted(n_leaves, 'leaf', 'leaves')} and depth {place.depth}"
     return (
         f'<svg role="img" aria-labelledby="{ident}-title" width="{place.width:.0f}" height="{place.height:.0f}" '
         f'viewBox="0 0 {place.width:.0f} {place.height:.0f}" font-size="{_SIZE:g}" fill="{_INK}">'
@@ -150,16 +154,17 @@ def tree_svg(facts: TreeFacts, ident: str, n_rows: int | None) -> str:
     )
 
 
-def _children(tree: Tree, place: _Layout, node: int) -> list[tuple[int, bool]]:
-    return [] if node in place.end else [(int(tree.left[node]), True), (int(tree.right[node]), False)]
+def _children(place: _Layout, node: int) -> list[tuple[int, bool]]:
+    return [] if node in place.end else [(place.left[node], True), (place.right[node], False)]
 
 
 def _layout(facts: TreeFacts) -> _Layout:
     tree = facts.tree
-    left, right = tree.left.tolist(), tree.right.tolist()
-    depth, n_leaves, rows = [0] * tree.n_nodes, [1] * tree.n_nodes, [0.0] * tree.n_nodes
+    root, left, right = read_children(tree)
+    depth, n_leaves, rows = [-1] * tree.n_nodes, [1] * tree.n_nodes, [0.0] * tree.n_nodes
+    depth[root] = 0
     for node in range(tree.n_nodes):  # children are numbered after their parent
-        for child in (left[node], right[node]) if left[node] != LEAF else ():
+        for child in (left[node], right[node]) if left[node] != LEAF and depth[node] >= 0 else ():
             depth[child] = depth[node] + 1
     for node in range(tree.n_nodes)[::-1]:
         if left[node] == LEAF:
@@ -168,8 +173,9 @@ def _layout(facts: TreeFacts) -> _Layout:
         else:
             n_leaves[node] = n_leaves[left[node]] + n_leaves[right[node]]
             rows[node] = rows[left[node]] + rows[right[node]]
-    deepest = _drawn_depth(depth, [child == LEAF for child in left])
-    order, end, todo = [], set(), [0]
+    drawn = [node for node in range(tree.n_nodes) if depth[node] >= 0]
+    deepest = _drawn_depth([depth[node] for node in drawn], [left[node] == LEAF for node in drawn])
+    order, end, todo = [], set(), [root]
     while todo:
         node = todo.pop()
         order.append(node)
@@ -188,7 +194,7 @@ def _layout(facts: TreeFacts) -> _Layout:
     wide, gap = _NARROW if column >= _DEEP else _WIDE
     x = np.array([column if node in end else depth[node] for node in range(tree.n_nodes)]) * (wide + gap) + 1.0
     width = column * (wide + gap) + _END + 2.0
-    return _Layout(order, end, x, y, wide, gap, np.array(rows), np.array(n_leaves), width, at)
+    return _Layout(order, end, left, right, max(depth), x, y, wide, gap, np.array(rows), np.array(n_leaves), width, at)
 
 
 def _drawn_depth(depth: list[int], leaf: list[bool]) -> int:
@@ -206,7 +212,8 @@ def _edge(place: _Layout, node: int, child: int, yes: bool) -> str:
     """A branch, as thick as its share of the rows."""
     x, y = float(place.x[node]) + place.node, float(place.y[node])
     turn, to, end = x + place.gap, float(place.y[child]), float(place.x[child])
-    share = place.rows[child] / place.rows[0] if place.rows[0] else 0.0
+    root = place.nodes[0]
+    share = place.rows[child] / place.rows[root] if place.rows[root] else 0.0
     half = (x + turn) / 2
     path = f"M{x:.1f} {y:.1f}C{half:.1f} {y:.1f} {half:.1f} {to:.1f} {turn:.1f} {to:.1f}H{end:.1f}"
     thick = 1.5 + 6.5 * share

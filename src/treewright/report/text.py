@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from treewright.report.words import (
     LEAF_COLUMN,
     NOT_TRAINING,
     SEEN,
+    SUBTRACTED,
     accuracy_words,
     asked_words,
     count_words,
@@ -46,6 +47,8 @@ def fit_report(
     words: Mapping[int, FeatureWords] | None = None,
     group_name: str = "",
     model_file: str = "",
+    making: Iterable[tuple[str, str]] = (),
+    totals_of: str = "unlabeled",
     form: str = "text",
 ) -> str:
     """Write a fit as text or as a page for people.
@@ -76,6 +79,10 @@ def fit_report(
         Words for features that are flags or dates, see :func:`treewright.data.table_words.feature_words`.
     group_name, model_file : str
         Column of the groups and file of the model, if advice is to be commands of the command line.
+    making : iterable of pairs of str
+        What else is to be told of how it was made, such as :func:`treewright.report.table_making` of a table.
+    totals_of : {"unlabeled", "all"}, default="unlabeled"
+        Which rows the totals counted that the model was fitted to.
     form : {"text", "html"}, default="text"
         Plain text, or one HTML file that needs nothing else: no script, no request.
 
@@ -126,6 +133,8 @@ def fit_report(
         words=words,
         group_name=group_name,
         model_file=model_file,
+        making=making,
+        totals_of=totals_of,
     )
     return rendered(facts, form)
 
@@ -144,13 +153,9 @@ def facts_text(facts: Facts) -> str:
     told = [line for said in advice(facts) for line in _advice_lines(*said)]
     if told:
         sections.append(["What to do next", *told])
-    making = "How it was made" if facts.explains else f"Fit of {facts.model}"
-    sections.append([making, *(f"  {printable(line)}" for line in facts.making)])
-    pairs = [
-        f"{printable(name)}: " + ", ".join(f"{key}={value}" for key, value in values)
-        for name, values in facts.parameters
-    ]
-    sections.append(["Parameters", *(f"  {printable(line)}" for line in pairs)])
+    sections.append(["How it was made", *(line for pair in facts.making for line in _pair_lines(*pair))])
+    pairs = [(name, ", ".join(f"{key}={value}" for key, value in values)) for name, values in facts.parameters]
+    sections.append(["Parameters", *(line for pair in pairs for line in _pair_lines(*pair))])
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
@@ -161,6 +166,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
     reached = ["  no totals were given: each row has the class that fits it best"]
     if facts.totals:
         reached = [*totals_table(facts.totals), f"  {totals_words(facts.totals)}"]
+        reached += [f"  {SUBTRACTED}"] if facts.subtracted else []
     sections = [
         ["Asked and reached", *_data_lines(facts), *reached],
         _accuracy_lines(facts),
@@ -174,6 +180,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
                 f"  It agrees with them on {agreed} of {facts.n_hidden} rows without a label "
                 f"({agreed / max(1, facts.n_hidden):.1%}), and with {right} of {facts.n_labelled} given labels.",
                 f"  {LEAF_COLUMN}",
+                *(f"  {note}" for note in facts.trees[0].notes),
                 "",
                 *_indented(facts.trees[0].rules),
             ]
@@ -187,14 +194,17 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
         used = "the fit used these totals"
         part = used if facts.totals_used else f"{facts.model} does not know totals, they had no part in the fit"
         hidden = f"  {count_words(facts.n_hidden)} without a label; {part}"
-        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden])
-    note = [f"  {LEAF_COLUMN}", ""] if facts.trees[0].leaves and _numbered(facts) else []
-    vote = [f"  The first of {facts.n_voting} trees, which vote.", ""] if facts.n_voting > 1 else []
+        less = [f"  {SUBTRACTED}"] if facts.subtracted else []
+        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden, *less])
+    said = [f"The first of {facts.n_voting} trees, which vote."] if facts.n_voting > 1 else []
+    said += [LEAF_COLUMN] if _numbered(facts) else []
+    said += dict.fromkeys(note for tree in facts.trees for note in tree.notes)
+    notes = [*(f"  {line}" for line in said), ""] if said else []
     return [
         *sections,
         _confusion_lines(facts),
         [f"Predictions for all {facts.n_rows} rows", *_count_lines(facts, facts.found)],
-        ["Tree", *vote, *note, *_indented(facts.trees[0].rules)],
+        ["Tree", *notes, *_indented(facts.trees[0].rules)],
     ]
 
 
@@ -247,13 +257,22 @@ def _confusion_lines(facts: Facts) -> list[str]:
 
 
 def _advice_lines(text: str, command: str) -> list[str]:
-    lines, line = [], "  -"
+    return [*_wrapped("  -", text), *([f"      {command}"] if command else [])]
+
+
+def _pair_lines(name: str, words: str) -> list[str]:
+    return _wrapped(f"  {printable(name)}:", printable(words))
+
+
+def _wrapped(line: str, text: str) -> list[str]:
+    """A line with words behind it, broken where it would be too long."""
+    lines = []
     for word in text.split(" "):
         if len(line) + 1 + len(word) > _WIDTH:
             lines.append(line)
             line = "   "
         line += f" {word}"
-    return [*lines, line, *([f"      {command}"] if command else [])]
+    return [*lines, line]
 
 
 # ---------------------------------------------------------------------- tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from treewright.arrays import IntArray
 from treewright.data._checks import AnyArray
+from treewright.names import printable
 from treewright.report.words import count_words
 from treewright.tree import Tree
 from treewright.tree.structure import LEAF
 from treewright.tree.text import split_pieces
-from treewright.tree.words import FeatureWords
+from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
-__all__ = ["Explanation", "LeafFacts", "TreeFacts", "fitted_trees"]
+__all__ = ["Explanation", "LeafFacts", "TreeFacts", "fitted_trees", "leaf_texts", "sum_notes"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class TreeFacts:
         What ``counts`` of leaves count.
     rules : str
         The tree as text.
+    notes : list of str
+        How to read sums in its conditions, in sentences.
     """
 
     title: str
@@ -67,6 +70,52 @@ class TreeFacts:
     leaves: dict[int, LeafFacts]
     counted: str
     rules: str
+    notes: list[str]
+
+
+def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool) -> dict[int, str]:
+    """What is written for leaves, by their numbers: in reports, on the terminal and of model files.
+
+    Parameters
+    ----------
+    leaves : mapping of int to LeafFacts
+        Leaves whose rows are known.
+    classes : sequence
+        The classes.
+    found : bool
+        Whether counts are of labels that all rows have, and not of given ones.
+
+    Examples
+    --------
+    >>> leaf = LeafFacts("no", 8, [6, 2])
+    >>> leaf_texts({3: leaf}, ["no", "yes"], found=True), leaf_texts({3: leaf}, ["no", "yes"], found=False)
+    ({3: 'leaf 3: no  (8 rows, 75.0% of them labelled so)'}, {3: 'leaf 3: no  (8 rows; labelled: 6 no, 2 yes)'})
+    """
+    names, texts = [str(name) for name in classes], {}
+    for number, leaf in leaves.items():
+        assert leaf.rows is not None
+        if found:
+            share = leaf.counts[names.index(leaf.label)] / max(1, leaf.rows)
+            told = f", {share:.1%} of them labelled so" if leaf.rows else ""
+        else:
+            given = ", ".join(f"{n:g} {name}" for name, n in zip(names, leaf.counts, strict=True) if n)
+            told = f"; labelled: {given or 'none'}"
+        texts[number] = f"leaf {number}: {leaf.label}  ({count_words(leaf.rows)}{told})"
+    return texts
+
+
+def sum_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
+    """How to read flags and dates in sums, if there are any."""
+    sums = tree.weights[np.count_nonzero(tree.weights, axis=1) > 1]
+    used = [words[j] for j in np.flatnonzero(sums.any(axis=0)).tolist() if j in words] if words else []
+    flag = next((one.term for one in used if isinstance(one, FlagWords)), None)
+    date = next((one.term for one in used if isinstance(one, DateWords)), None)
+    notes = []
+    if flag is not None:
+        notes.append(f'In a sum, "{printable(flag)}" counts 1 where that holds and 0 elsewhere.')
+    if date is not None:
+        notes.append(f'"{printable(date)}" has decimals, and is below 0 for earlier dates.')
+    return notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +165,13 @@ class Explanation:
             numbers[labels == label] = k
         counts = _leaf_counts(tree, self.leaves, numbers, len(classes))
         times = np.bincount(self.leaves, minlength=tree.n_nodes).tolist()
-        leaves, texts = {}, {}
-        for leaf in np.flatnonzero(tree.left == LEAF).tolist():
-            rows, k = times[leaf], int(tree.labels[leaf])
-            told = f", {counts[leaf, k] / rows:.1%} of them labelled so" if rows else ""
-            texts[leaf] = f"leaf {leaf}: {classes[k]}  ({count_words(rows)}{told})"
-            leaves[leaf] = LeafFacts(str(classes[k]), rows, counts[leaf].tolist())
-        conditions = split_pieces(tree, **self.tree._naming(self.words))
-        rules = self.tree.export_text(leaf_texts=texts, words=self.words)
-        return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, "labels of these rows", rules)
+        leaves = {
+            leaf: LeafFacts(str(classes[tree.labels[leaf]]), times[leaf], counts[leaf].tolist())
+            for leaf in np.flatnonzero(tree.left == LEAF).tolist()
+        }
+        conditions, notes = split_pieces(tree, **self.tree._naming(self.words)), sum_notes(tree, self.words)
+        rules = self.tree.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=self.words)
+        return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, "labels of these rows", rules, notes)
 
 
 def fitted_trees(
@@ -157,7 +204,8 @@ def fitted_trees(
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
             facts[leaf] = LeafFacts(classes[tree.labels[leaf]], None, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
-        found.append(TreeFacts(title, tree, classes, split_pieces(tree, **naming), facts, "labels of the fit", rules))
+        pieces, notes = split_pieces(tree, **naming), sum_notes(tree, words)
+        found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes))
     return found
 
 
@@ -168,15 +216,14 @@ def _with_rows(
     ((title, tree, classes),) = estimator._read_trees()
     rows = np.bincount(leaves, minlength=tree.n_nodes).tolist()
     counts = _leaf_counts(tree, leaves[known], truth, len(classes))
-    facts, texts = {}, {}
-    for leaf in np.flatnonzero(tree.left == LEAF).tolist():
-        label = classes[tree.labels[leaf]]
-        told = ", ".join(f"{n} {classes[k]}" for k, n in enumerate(counts[leaf].tolist()) if n) or "none with a label"
-        texts[leaf] = f"leaf {leaf}: {label}  ({count_words(rows[leaf])}; labelled: {told})"
-        facts[leaf] = LeafFacts(label, rows[leaf], counts[leaf].tolist())
-    rules = estimator.export_text(leaf_texts=texts, words=words)
-    conditions = split_pieces(tree, **estimator._naming(words))
-    return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules)
+    assert tree.labels is not None
+    facts = {
+        leaf: LeafFacts(classes[tree.labels[leaf]], rows[leaf], counts[leaf].tolist())
+        for leaf in np.flatnonzero(tree.left == LEAF).tolist()
+    }
+    rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
+    conditions, notes = split_pieces(tree, **estimator._naming(words)), sum_notes(tree, words)
+    return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes)
 
 
 def _leaf_counts(tree: Tree, leaves: AnyArray, numbers: AnyArray, n_classes: int) -> IntArray:

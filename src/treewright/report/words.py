@@ -7,6 +7,7 @@ from typing import Any
 
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.estimators.common.files import plain_parameters
+from treewright.names import counted
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
@@ -17,6 +18,7 @@ __all__ = [
     "NOT_TRAINING",
     "SEEN",
     "STATUS_WORDS",
+    "SUBTRACTED",
     "accuracy_words",
     "asked_totals",
     "asked_words",
@@ -42,6 +44,9 @@ CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
 """What joins tree and table."""
 
+SUBTRACTED = "Totals were given of all rows; those with a label are subtracted."
+"""Why what was asked is less than what was given."""
+
 STATUS_WORDS = {
     "optimal": "proven optimal: no tree of this kind is better, within the gap",
     "time_limit": "stopped at the time limit: the best tree found, not proven optimal",
@@ -63,7 +68,7 @@ def count_words(n: int) -> str:
     >>> count_words(1), count_words(2)
     ('1 row', '2 rows')
     """
-    return f"{n} row" if n == 1 else f"{n} rows"
+    return counted(n, "row")
 
 
 def row_words(n_rows: int, n_labelled: int) -> str:
@@ -89,7 +94,7 @@ def accuracy_words(estimate: AccuracyEstimate | None, why: str = "") -> str:
         return f"not known, no labels were left out: {why}"
     return (
         f"{estimate.value:.1%} of the labels are likely to be right ({estimate.level:.0%} interval: {estimate.low:.1%} "
-        f"to {estimate.high:.1%}), by {estimate.n_labels} labels left out in turn"
+        f"to {estimate.high:.1%}), by {counted(estimate.n_labels, 'label')} left out in turn"
     )
 
 

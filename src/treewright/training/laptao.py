@@ -31,6 +31,7 @@ from treewright.data import (
 from treewright.data.design import Design, design_of
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
+from treewright.names import counted
 from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
@@ -462,7 +463,7 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
 
 def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:
     """Status and reason; `cut` says how the search for neighbours was cut short."""
-    done = "" if settings.estimator == "graph" else f"{result.n_rounds} rounds"
+    done = "" if settings.estimator == "graph" else counted(result.n_rounds, "round")
     if budget.interrupted or result.reason == "stopped" or cut:
         status, reason = cut_short(budget, done)
         return status, cut or reason

@@ -22,10 +22,11 @@ from treewright.data import (
 )
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
+from treewright.names import counted
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Teach, search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
-from treewright.search.s2oct.sparse import SizedTree, all_right, chosen_size, measured, sized_trees
+from treewright.search.s2oct.sparse import SizedTree, all_right, chosen_size, measured, sized_trees, sizes_of
 from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, taught_planes
 from treewright.search.teachers.auto import auto_teacher
@@ -164,7 +165,7 @@ def _optimal(
     outcome, others, guess = _chosen(model, outcome, search.pool, settings)
     missed, record = model.totals.missed(guess), outcome.record
     if missed and record.status != FitStatus.OPTIMAL:  # what users look at first
-        told = f"{record.reason}; {missed} {'row misses' if missed == 1 else 'rows miss'} the totals"
+        told = f"{record.reason}; {counted(missed, 'row misses', 'rows miss')} the totals"
         outcome = Outcome(outcome.solution, replace(record, reason=told))
     return outcome, others, guess, search.pool.teacher
 
@@ -178,7 +179,8 @@ def _sparse(
     teacher = teach(survey.lesson, budget.share(0.4))
     taught = teacher.labels()
     path = [measured(survey, tree, taught, None) for tree in starts]
-    path += sized_trees(survey, taught, solving.seed, budget)
+    tried = sized_trees(survey, taught, solving.seed, budget)
+    path += tried
     best = all_right(survey, chosen_size(path), taught, solving.seed, budget)
     trees = _members(survey, teacher, best, path, settings.n_estimators, solving.seed, budget)
     labels = [predict_labels(step.tree, survey.hidden) for step in trees]
@@ -186,11 +188,11 @@ def _sparse(
     guess = committee(pool, model, list(range(len(trees))))
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
-    status, reason = FitStatus.LOCAL, _words(best, model)
+    status, reason = FitStatus.LOCAL, _words(best, model, len(tried))
     if relative_gap(objective, bound) <= solving.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
     elif budget.interrupted or (budget.over and len(path) < 2):
-        status, reason = cut_short(budget, f"{len(path)} sizes of trees")
+        status, reason = cut_short(budget, f"{counted(len(path), 'size')} of trees")
     record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, solving.gap)
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
@@ -216,11 +218,14 @@ def _members(
     return found
 
 
-def _words(best: SizedTree, model: S2OCT) -> str:
+def _words(best: SizedTree, model: S2OCT, n_tried: int) -> str:
     known = len(model.labelled)
     right = "all labels are right" if not best.wrong else f"{best.wrong} of {known} labelled points are not as labelled"
-    met = "the totals are met" if not best.missed else f"{best.missed} rows miss the totals"
-    return f"the smallest tree that has learned enough: {met}, {right}; max_split_features=None asks for the optimum"
+    met = "the totals are met" if not best.missed else f"{counted(best.missed, 'row misses', 'rows miss')} the totals"
+    n_sizes = len(sizes_of(model))
+    time = f"; the time was over after {n_tried} of {n_sizes} sizes of trees" if n_tried < n_sizes else ""
+    words = f"the smallest tree that has learned enough: {met}, {right}{time}"
+    return f"{words}; max_split_features=None asks for the optimum"
 
 
 def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solving, teaching: Teaching | None) -> Teach:

@@ -11,6 +11,7 @@ import numpy as np
 from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.data import Merge, Problem, Sample, Weighted, reduced
+from treewright.names import counted
 from treewright.search.grow.ssct import Rows, grow_ssct
 from treewright.training.conduct import Conduct
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
@@ -73,7 +74,7 @@ def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budge
     status, reason = FitStatus.LOCAL, "the tree is grown to its limits"
     if not result.complete:
         status, reason = cut_short(budget)
-        reason += f", and the tree of {result.tree.n_leaves} leaves could have grown further"
+        reason += f", and the tree of {counted(result.tree.n_leaves, 'leaf', 'leaves')} could have grown further"
     trace = named_trace(result.trace, "seconds", "objective", "n_leaves")
     record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
     return SSCTFit(result.tree, numbers, record)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import (
     Compact,
@@ -25,6 +25,7 @@ from treewright.data import (
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
+from treewright.names import counted
 from treewright.search.grow.starts import StartTask, several_starts, starting_tree
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
@@ -54,6 +55,12 @@ __all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_t
 
 _OWN_WEIGHT = 3.0
 """What the weight of a row with a label of its own is multiplied by, among rows with labels of a teacher."""
+
+_LEAST_LEAD = 0.05
+"""Least weight of a row with a label of a teacher, relative to one he is sure of: what he doubts counts a little."""
+
+_IMAGINED = 2.5
+"""How many times as many points as serve a model on a graph one tree learns from, imagined ones included."""
 
 _TEACHING = 0.5
 """Share of the time that the teacher may take."""
@@ -177,6 +184,8 @@ def train_taught_tao(
 
     The teacher is made of the points themselves unless `teaching` brings one; `factors` are those of the weights of
     rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
+    A row that he labels weighs the lead of its class over the next one: what the errors that he expects grow by, if the
+    tree says another.
     """
     assert rows.y is not None
     labelled = rows.y >= 0
@@ -184,16 +193,21 @@ def train_taught_tao(
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
     refuse_unteachable(rows.X, teaching)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    imagined = imagined_points(reduction.points, teaching, conduct.seed)
+    imagined = imagined_points(reduction.points, teaching, conduct.seed, _IMAGINED, steps=True)
     room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)
     with one_thread():
         taught = room.taught(budget.share(_TEACHING))
     said, n_points = taught.shares.argmax(axis=1), len(reduction.points)
+    lead = np.maximum(taught.lead, _LEAST_LEAD)
     numbers = np.where(labelled, rows.y, reduction.invert(said[:n_points]))
-    weight = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
-    extra = None
+    sure = rows.weight * np.where(labelled, _OWN_WEIGHT, 1.0) * factors(numbers)
+    weight = sure * np.where(labelled, 1.0, reduction.invert(lead[:n_points]))
+    extra, more = None, np.zeros(0)
     if len(imagined):
-        extra = _between_rows(rows, reduction, imagined, said[n_points:], factors)
+        more = weight_unit(rows.weight[rows.weight > 0]) * factors(said[n_points:])
+        extra = _between_rows(rows, reduction, imagined, said[n_points:], more * lead[n_points:])
+    if settings.alpha == "auto":
+        settings = replace(settings, alpha=_taught_alpha(sure, weight, ~labelled, more, more * lead[n_points:]))
     every = replace(rows, y=numbers, weight=weight)
     found = train_tao(every, len(classes), settings, conduct, budget, start, extra)
     unseen = np.flatnonzero(~labelled & (reduction.place < 0))
@@ -202,17 +216,25 @@ def train_taught_tao(
     return TaughtTAOFit(found, numbers, taught.record)
 
 
+def _taught_alpha(
+    sure: FloatArray, weight: FloatArray, taught: BoolArray, more_sure: FloatArray, more: FloatArray
+) -> float:
+    """The automatic price of a split in rows that weigh what those with labels of a teacher do on average.
+
+    `sure` are the weights of rows and imagined points if he were sure of everything.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # weights that sum to infinity are refused later
+        unit, full = weight_unit(sure), sure[taught].sum() + more_sure.sum()
+        mean = (weight[taught].sum() + more.sum()) / full if full > 0 else 1.0
+        return float(unit * automatic_alpha((sure.sum() + more_sure.sum()) / unit) * mean)
+
+
 def _between_rows(
-    rows: Sample,
-    reduction: Reduction,
-    imagined: FloatArray,
-    numbers: IntArray,
-    factors: Callable[[IntArray], FloatArray],
+    rows: Sample, reduction: Reduction, imagined: FloatArray, numbers: IntArray, weight: FloatArray
 ) -> Sample:
-    """Imagined points with these class numbers in the units of the data, each of which weighs as one row."""
+    """Imagined points with these class numbers and weights in the units of the data."""
     assert reduction.scaling is not None
     X: Any = reduction.scaling.invert_points(imagined)
-    weight = weight_unit(rows.weight[rows.weight > 0]) * factors(numbers)
     return Sample.of(sparse.csr_array(X) if sparse.issparse(rows.X) else X, numbers, weight, rows.n_levels)
 
 
@@ -337,7 +359,7 @@ class _Work:
 def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[FitStatus, str]:
     passes_left = not result.converged and result.n_iter < settings.max_iter
     if budget.interrupted or passes_left or (settings.stretches and budget.over):
-        return cut_short(budget, f"{result.n_iter} passes")
+        return cut_short(budget, counted(result.n_iter, "pass", "passes"))
     return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
 
 

@@ -17,7 +17,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.classifier import TaughtScores, TeacherClassifier
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.totals.cells import cell_counts
-from treewright.search.totals.scores import ClassScores, Novelty, response_of
+from treewright.search.totals.scores import ClassScores, Novelty, response_of, weight_argument
 from treewright.search.totals.shift import Margin, rake, shifted
 from treewright.search.totals.transport import divide, divide_groups
 from treewright.training.record import FitRecord, FitStatus, named_trace
@@ -142,7 +142,7 @@ def _fitted_scores(
     novelty = Novelty(rows.X, hidden) if len(seen) < problem.n_classes else None
     if len(seen) == 1:
         return ClassScores(None, seen, problem.n_classes, novelty)
-    extra = {"sample_weight": rows.weight} if weighted else {}
+    extra = {str(weight_argument(classifier)): rows.weight} if weighted else {}
     classifier.fit(rows.X, problem.classes[rows.y], **extra)
     if response_of(classifier) is None:  # some have it by their settings only, and tell when they are fitted
         raise InvalidInputError(NO_SCORES.format(type(classifier).__name__))

@@ -9,17 +9,17 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.names import printable
+from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
-from treewright.tree.words import FeatureWords
+from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
-__all__ = ["export_text", "path_texts", "format_number", "split_pieces"]
+__all__ = ["export_text", "path_texts", "format_number", "read_children", "split_pieces"]
 
 _INDENT = "    "
-_MAX_PRECISION = 17
-# Numbers that differ by less than this, relatively, differ by rounding: no digits are spent on that.
-_NOISE = 1e-9
+_NOTHING = 1e-8
+"""A weight that is smaller than this share of the largest is rather noise than something to be told as 1."""
 
 
 def export_text(
@@ -33,12 +33,15 @@ def export_text(
     width: int = 100,
     leaf_texts: Mapping[int, str] | None = None,
     words: Mapping[int, FeatureWords] | None = None,
+    number_leaves: bool = False,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
     A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
-    split on several is divided by its largest absolute weight, which comes first. A linear leaf is written as its
-    formula, without the features that have no slope, one line an output.
+    split on several is divided by its largest absolute weight, of numbers if there are flags and dates beside them;
+    what is added comes before what is subtracted, numbers before dates and flags. A split that sends every point one
+    way is left out, with all that no point can reach. A linear leaf is written as its formula, without the features
+    that have no slope, one line an output.
 
     Parameters
     ----------
@@ -67,6 +70,9 @@ def export_text(
     words : mapping of int to FeatureWords, or None
         Words for features that are flags or dates, by their numbers: "race is not White" instead of
         ``race=White <= 0.5``. If given, even empty, levels of categories are in words too: "race is Black or White".
+        In a sum a flag counts 1 where it holds, and a date in years.
+    number_leaves : bool, default=False
+        Whether leaves without a text of their own begin with their node numbers: "leaf 3: no".
 
     Returns
     -------
@@ -92,14 +98,15 @@ def export_text(
         value = 4 + income
     """
     precision = index(precision)
-    if not 1 <= precision <= _MAX_PRECISION:
-        raise ValueError(f"precision must be from 1 to {_MAX_PRECISION}, got {precision}")
+    if not 1 <= precision <= MAX_PRECISION:
+        raise ValueError(f"precision must be from 1 to {MAX_PRECISION}, got {precision}")
     if max_depth is not None and index(max_depth) < 0:
         raise ValueError(f"max_depth must be at least 0 or None, got {max_depth}")
     if class_names is not None and not tree.is_classifier:
         raise ValueError("class_names were given, but the tree is a regression tree")
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
     writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words)
+    writer.number_leaves = number_leaves
     return "\n".join(writer.lines(max_depth))
 
 
@@ -134,7 +141,38 @@ def split_pieces(
     return [[] if child == LEAF else writer.pieces(node) for node, child in enumerate(tree.left.tolist())]
 
 
-def path_texts(tree: Tree, feature_names: Sequence[str] | None = None, precision: int = 4) -> list[str]:
+def read_children(tree: Tree) -> tuple[int, list[int], list[int]]:
+    """Root and children of a tree without the splits that send every point one way.
+
+    Such splits have no feature: a program may need them to keep its shape, a reader does not. Nodes keep their numbers.
+
+    Examples
+    --------
+    >>> tree = Tree.stump(weights=[0.0], threshold=1.0, values=[[4.0, 1.0], [0.0, 0.0]])
+    >>> read_children(tree)[0]
+    1
+    """
+    left, right = tree.left.tolist(), tree.right.tolist()
+    reached = list(range(tree.n_nodes))
+    for node in reversed(range(tree.n_nodes)):  # children are numbered after their parent
+        if left[node] == LEAF:
+            continue
+        left[node], right[node] = reached[left[node]], reached[right[node]]
+        if _is_constant(tree, node):
+            reached[node] = left[node] if tree.threshold[node] >= 0 else right[node]
+    return reached[0], left, right
+
+
+def _is_constant(tree: Tree, node: int) -> bool:
+    return bool(tree.left[node] != LEAF and tree.category[node] < 0 and not tree.weights[node].any())
+
+
+def path_texts(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    precision: int = 4,
+    words: Mapping[int, FeatureWords] | None = None,
+) -> list[str]:
     """Write the way to each node as conditions joined by "and", in the units of the tree; empty for the root.
 
     Parameters
@@ -145,11 +183,13 @@ def path_texts(tree: Tree, feature_names: Sequence[str] | None = None, precision
         One name a feature, by default x0, x1, ...
     precision : int
         Significant digits.
+    words : mapping of int to FeatureWords, or None
+        Words for features that are flags or dates, as for :func:`export_text`.
 
     Returns
     -------
     list of str
-        One text a node.
+        One text a node; "never" for one that no point can reach.
 
     Examples
     --------
@@ -158,60 +198,19 @@ def path_texts(tree: Tree, feature_names: Sequence[str] | None = None, precision
     ['', 'age >= -1.5', 'age < -1.5']
     """
     tree = tree.numerical()
-    writer = _Writer(tree, feature_names, None, None, precision, np.zeros(tree.n_features, dtype=bool), width=10**9)
-    texts = [""] * tree.n_nodes
-    todo = [0]
+    shown = np.zeros(tree.n_features, dtype=bool)
+    writer = _Writer(tree, feature_names, None, None, precision, shown, 0, words=words)
+    texts, todo = [""] * tree.n_nodes, [0]
     while todo:
         node = todo.pop()
         if tree.left[node] == LEAF:
             continue
         left, right = writer.sides(node)
         for child, text in ((int(tree.left[node]), left), (int(tree.right[node]), right)):
-            texts[child] = f"{texts[node]} and {text}" if texts[node] else text
+            parts = ("never",) if "never" in (texts[node], text) else tuple(filter(None, (texts[node], text)))
+            texts[child] = " and ".join(parts)
             todo.append(child)
     return texts
-
-
-def format_number(value: float, precision: int = 4, keep_fraction: bool = False) -> str:
-    """Write a number with some significant digits, all those before the decimal point and no trailing zeros.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    precision : int, default=4
-        Significant digits. 17 gives the shortest text that reads back as the same number.
-    keep_fraction : bool, default=False
-        Whether to spend more digits on a number that would otherwise be rounded to a whole one.
-
-    Examples
-    --------
-    >>> [format_number(x) for x in (2.0, 0.123456, 123456.7, -0.0, 1e-7)]
-    ['2', '0.1235', '123457', '0', '1e-07']
-    >>> format_number(2019.5), format_number(2019.5, keep_fraction=True)
-    ('2020', '2019.5')
-    """
-    value = float(value)
-    size = abs(value)
-    if size == 0.0 or not math.isfinite(value):
-        return "0" if size == 0.0 else str(value)
-    if not 1e-4 <= size < 1e16:
-        return _scientific(value, precision)
-    if precision >= _MAX_PRECISION:
-        return np.format_float_positional(value, trim="-")
-    decimals = max(0, precision - 1 - math.floor(math.log10(size)))
-    if keep_fraction and abs(value - round(value)) > _NOISE * max(1.0, size):
-        while float(f"{value:.{decimals}f}").is_integer():
-            decimals += 1
-    text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _scientific(value: float, precision: int) -> str:
-    if precision >= _MAX_PRECISION:
-        return repr(value)
-    mantissa, exponent = f"{value:.{precision - 1}e}".split("e")
-    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
 
 
 class _Writer:
@@ -233,20 +232,22 @@ class _Writer:
         self._classes = _names(class_names, "class_names", tree.n_outputs, "classes", "class {}")
         self._levels = self._level_names(category_names or {}, feature_names)
         self._precision = precision
-        self._digits = _threshold_digits(tree, precision)
+        self._digits = threshold_digits(tree, precision)
         self._show_missing = show_missing
         self._width = width
         self._leaf_texts = leaf_texts or {}
+        self.number_leaves = False
         # points that weigh a fraction are not counted
         values = tree.values[tree.left == LEAF]
-        self._weighted = bool(np.any(np.abs(values - np.round(values)) > _NOISE * np.maximum(1.0, np.abs(values))))
+        self._weighted = bool(np.any(np.abs(values - np.round(values)) > NOISE * np.maximum(1.0, np.abs(values))))
 
     def lines(self, max_depth: int | None) -> list[str]:
         """All lines, parents first and left before right. By a stack: trees may be deeper than recursion."""
         tree = self._tree
-        sizes = _subtree_sizes(tree) if max_depth is not None else None
+        root, lefts, rights = read_children(tree)
+        sizes = _subtree_sizes(lefts, rights) if max_depth is not None else None
         found: list[str] = []
-        todo: list[tuple[int, int]] = [(0, 0)]  # node and its level; -1 stands for "else"
+        todo: list[tuple[int, int]] = [(root, 0)]  # node and its level; -1 stands for "else"
         while todo:
             node, level = todo.pop()
             indent = _INDENT * level
@@ -258,8 +259,7 @@ class _Writer:
                 found.append(f"{indent}... ({sizes[node]} more nodes)")
             else:
                 found += self._condition(node, indent)
-                left, right = int(tree.left[node]), int(tree.right[node])
-                todo += [(right, level + 1), (-1, level), (left, level + 1)]
+                todo += [(rights[node], level + 1), (-1, level), (lefts[node], level + 1)]
         return found
 
     # ------------------------------------------------------------------ conditions
@@ -270,6 +270,8 @@ class _Writer:
     def pieces(self, node: int) -> list[str]:
         """The condition of a split, in pieces between which lines may be broken."""
         used = np.flatnonzero(self._tree.weights[node])
+        if _is_constant(self._tree, node):
+            return ["always" if self._tree.threshold[node] >= 0 else "never"]
         if _parts_gaps(self._tree, node, used):
             known = "known" if self._tree.threshold[node] > 0 else "missing"
             return [f"{self._features[int(used[0])]} is {known}"]
@@ -288,8 +290,13 @@ class _Writer:
         return pieces
 
     def sides(self, node: int) -> tuple[str, str]:
-        """The condition of a hyperplane, and its contrary, each in a line."""
+        """The condition of a hyperplane, and its contrary, each in a line; of a constant one nothing, and "never"."""
         used = np.flatnonzero(self._tree.weights[node])
+        if not len(used):
+            return ("", "never") if self._tree.threshold[node] >= 0 else ("never", "")
+        told = self._told(node, int(used[0])) if len(used) == 1 else None
+        if told is not None:
+            return told
         text = self._axis_text(node, int(used[0])) if len(used) == 1 else " ".join(self._oblique_pieces(node, used))
         for sign, contrary in ((" <= ", " > "), (" >= ", " < ")):
             if sign in text:
@@ -297,30 +304,58 @@ class _Writer:
                 return text, start + contrary + end
         raise AssertionError(f"no comparison in {text!r}")
 
+    def _told(self, node: int, feature: int) -> tuple[str, str] | None:
+        """The condition of one feature in words, and its contrary; None where there are no words for it."""
+        own = self._words.get(feature) if self._words else None
+        weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
+        told = None if own is None else own.sides(_divide(threshold, weight), up_to=weight > 0)
+        return None if told is None else (printable(told[0]), printable(told[1]))
+
     def _axis_text(self, node: int, feature: int) -> str:
         weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
         name = self._features[feature]
         at = _divide(threshold, weight)
         if not math.isfinite(at):  # only as a fraction of extremes
             return f"{weight!r}*{name} <= {threshold!r}"
-        told = self._words[feature].condition(at, up_to=weight > 0) if self._words and feature in self._words else None
+        told = self._told(node, feature)
         if told is not None:
-            return printable(told)
+            return told[0]
         sign = "<=" if weight > 0 else ">="
         return f"{name} {sign} {format_number(at, self._digits[feature], keep_fraction=True)}"
 
     def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
-        weights, threshold = self._tree.weights[node], float(self._tree.threshold[node])
-        # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
-        order = sorted((int(j) for j in used), key=lambda j: (weights[j] < 0, -abs(weights[j]), j))
-        scale = float(np.abs(weights).max()) if order else 1.0
+        """A sum and what it is compared with: "age + 3*(area is rural) <= 40" is read more easily than fractions."""
+        origin, unit = self._scales(used)
+        weights = self._tree.weights[node, used] * unit
+        threshold = float(self._tree.threshold[node] - self._tree.weights[node, used] @ origin)
+        sign = -1.0 if np.all(weights < 0) else 1.0
+        scale = sign * self._largest(used, np.abs(weights))
         if not math.isfinite(_divide(threshold, scale)):
-            scale = 1.0
-        pieces = [self._term(j, float(weights[j]) / scale, first=position == 0) for position, j in enumerate(order)]
-        pieces = pieces or ["0"]
+            scale = sign
+        # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
+        shown, kinds = weights / scale, self._kinds(used)
+        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -kinds[i], -abs(shown[i]), used[i]))
+        pieces = [self._term(int(used[i]), float(shown[i]), first=place == 0) for place, i in enumerate(order)]
         right = format_number(_divide(threshold, scale), self._precision, keep_fraction=True)
-        pieces[-1] += f" <= {right}"
+        pieces[-1] += f" {'<=' if sign > 0 else '>='} {right}"
         return pieces
+
+    def _scales(self, features: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Where the terms of features are 0, and how much of a feature is 1 of its term."""
+        words = self._words or {}
+        pairs = [words[j].scale if j in words else (0.0, 1.0) for j in features.tolist()]
+        origin, unit = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+        return origin, unit
+
+    def _largest(self, used: IntArray, sizes: FloatArray) -> float:
+        """The largest weight of numbers, or else of dates, or else of flags: what is told as 1."""
+        kinds = np.where(sizes < _NOTHING * sizes.max(), -1, self._kinds(used))
+        return float(sizes[kinds == kinds.max()].max())
+
+    def _kinds(self, features: IntArray) -> IntArray:
+        """2 for a number, 1 for a date, 0 for a flag."""
+        words = self._words or {}
+        return np.array([(FlagWords, DateWords).index(type(words[j])) if j in words else 2 for j in features.tolist()])
 
     def _term(self, feature: int, coefficient: float, first: bool = False) -> str:
         """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
@@ -372,6 +407,7 @@ class _Writer:
         tree, values = self._tree, self._tree.values[node]
         if node in self._leaf_texts:
             return [indent + printable(self._leaf_texts[node])]
+        indent += f"leaf {node}: " if self.number_leaves else ""
         if tree.slopes is not None:
             return self._formulas(node, indent)
         if tree.labels is not None:
@@ -385,9 +421,11 @@ class _Writer:
         values, found = self._tree.values[node], []
         for output, slopes in enumerate(self._tree.slopes[node]):
             name = "value = " if len(values) == 1 else f"values[{output}] = "
-            terms = [self._term(int(j), float(slopes[j])) for j in np.flatnonzero(slopes)]
-            pieces = [format_number(values[output], self._precision), *terms]
-            found += _wrap(pieces, indent + name, indent + " " * len(name), self._width)
+            used = np.flatnonzero(slopes)
+            origin, unit = self._scales(used)
+            terms = [self._term(int(j), float(slopes[j] * of)) for j, of in zip(used, unit, strict=True)]
+            pieces = [format_number(float(values[output] + slopes[used] @ origin), self._precision), *terms]
+            found += _wrap(pieces, indent + name, " " * len(indent + name), self._width)
         return found
 
     def _class_text(self, node: int) -> str:
@@ -444,32 +482,12 @@ def _parts_gaps(tree: Tree, node: int, used: IntArray) -> bool:
     return 0.99 * beyond <= abs(threshold) <= 1.01 * beyond and bool(tree.missing_left[node]) == (threshold < 0)
 
 
-def _threshold_digits(tree: Tree, precision: int) -> dict[int, int]:
-    """Digits for each feature that tell its thresholds from one another, at least `precision`."""
-    rows = np.flatnonzero(np.count_nonzero(tree.weights, axis=1) == 1)
-    columns = np.argmax(tree.weights[rows] != 0.0, axis=1)
-    with np.errstate(all="ignore"):
-        thresholds = tree.threshold[rows] / tree.weights[rows, columns]
-    digits = {}
-    for feature in np.unique(columns):
-        values = np.unique(thresholds[columns == feature])
-        values = values[np.isfinite(values)]
-        apart = np.diff(values) > _NOISE * np.abs(values[1:])
-        values = values[np.concatenate([[True], apart])[: len(values)]]
-        enough = precision
-        while enough < _MAX_PRECISION:
-            if len({format_number(value, enough, keep_fraction=True) for value in values}) == len(values):
-                break
-            enough += 1
-        digits[int(feature)] = enough
-    return digits
-
-
-def _subtree_sizes(tree: Tree) -> list[int]:
-    sizes = np.ones(tree.n_nodes, dtype=np.int64)
-    for node in tree.branches[::-1]:  # children are numbered after their parent
-        sizes[node] += sizes[tree.left[node]] + sizes[tree.right[node]]
-    return [int(size) for size in sizes]
+def _subtree_sizes(left: list[int], right: list[int]) -> list[int]:
+    sizes = [1] * len(left)
+    for node in reversed(range(len(left))):  # children are numbered after their parent
+        if left[node] != LEAF:
+            sizes[node] += sizes[left[node]] + sizes[right[node]]
+    return sizes
 
 
 def _wrap(pieces: list[str], first: str, other: str, width: int, end: str = "") -> list[str]:

@@ -6,9 +6,27 @@ import datetime
 import math
 from typing import NamedTuple
 
-__all__ = ["DateWords", "FeatureWords", "FlagWords"]
+__all__ = ["DateWords", "FeatureWords", "FlagWords", "date_text"]
 
 _EPOCH = datetime.datetime(1970, 1, 1)
+_YEAR = 365.25
+_2000 = 10957
+"""Days from 1970-01-01 to 2000-01-01."""
+
+
+def date_text(days: float, times: bool) -> str | None:
+    """A date from days since 1970-01-01, with the time of the day or without; None where there is no such date.
+
+    Examples
+    --------
+    >>> date_text(19.25, times=False), date_text(19.25, times=True), date_text(1e12, times=False)
+    ('1970-01-20', '1970-01-20 06:00', None)
+    """
+    try:
+        day = _EPOCH + datetime.timedelta(days=days)
+    except (OverflowError, ValueError):
+        return None
+    return f"{day:%Y-%m-%d %H:%M}" if times else f"{day:%Y-%m-%d}"
 
 
 class FlagWords(NamedTuple):
@@ -19,6 +37,8 @@ class FlagWords(NamedTuple):
     >>> flag = FlagWords("race is White", "race is not White")
     >>> flag.condition(0.5, up_to=True), flag.condition(0.5, up_to=False), flag.condition(1.5, up_to=True)
     ('race is not White', 'race is White', None)
+    >>> flag.sides(0.5, up_to=True)
+    ('race is not White', 'race is White')
     """
 
     yes: str
@@ -32,10 +52,20 @@ class FlagWords(NamedTuple):
             return self.no if 0 <= threshold < 1 else None
         return self.yes if 0 < threshold <= 1 else None
 
+    def sides(self, threshold: float, up_to: bool) -> tuple[str, str] | None:
+        """The same words, and those for all other values."""
+        told = self.condition(threshold, up_to)
+        return None if told is None else (told, self.yes if told is self.no else self.no)
+
     @property
     def term(self) -> str:
         """What stands for the feature in a sum."""
         return f"({self.yes})"
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Where the term is 0, and how much of the feature is 1 of it."""
+        return 0.0, 1.0
 
 
 class DateWords(NamedTuple):
@@ -48,27 +78,48 @@ class DateWords(NamedTuple):
     ('born is 1970-01-20 or earlier', 'born is 1970-01-21 or later')
     >>> DateWords("seen", times=True).condition(19.25, up_to=True)
     'seen is 1970-01-20 06:00 or earlier'
+    >>> born.term
+    '(years from 2000-01-01 to born)'
     """
 
     name: str
     """Of the feature."""
     times: bool
     """Whether there are times of the day."""
+    since: int = _2000
+    """The day from which years are counted in a sum, one that is near the dates."""
 
     def condition(self, threshold: float, up_to: bool) -> str | None:
         """Words for dates up to a threshold, or from it on; None where there is no such date."""
-        try:
-            whole = threshold if self.times else math.floor(threshold) if up_to else math.ceil(threshold)
-            day = _EPOCH + datetime.timedelta(days=whole)
-        except OverflowError:
+        told = self.sides(threshold, up_to)
+        return None if told is None else told[0]
+
+    def sides(self, threshold: float, up_to: bool) -> tuple[str, str] | None:
+        """The same words, and those for all other dates."""
+        if not math.isfinite(threshold):
             return None
-        shown = f"{day:%Y-%m-%d %H:%M}" if self.times else f"{day:%Y-%m-%d}"
-        return f"{self.name} is {shown} or {'earlier' if up_to else 'later'}"
+        if self.times:
+            shown = date_text(threshold, times=True)
+            near, far = ("earlier", "later") if up_to else ("later", "earlier")
+            return (
+                None if shown is None else (f"{self.name} is {shown} or {near}", f"{self.name} is {far} than {shown}")
+            )
+        last = math.floor(threshold) if up_to else math.ceil(threshold) - 1
+        early, late = date_text(last, times=False), date_text(last + 1, times=False)
+        if early is None or late is None:
+            return None
+        words = f"{self.name} is {early} or earlier", f"{self.name} is {late} or later"
+        return words if up_to else words[::-1]
 
     @property
     def term(self) -> str:
         """What stands for the feature in a sum."""
-        return f"(days of {self.name} since 1970-01-01)"
+        return f"(years from {date_text(self.since, times=False)} to {self.name})"
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Where the term is 0, and how much of the feature is 1 of it."""
+        return float(self.since), _YEAR
 
 
 FeatureWords = FlagWords | DateWords

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import Problem, make_problem
 from treewright.data._checks import listing, missing_mask, refuse_dates
 from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
 from treewright.estimators.common.model import NOTED, Given
@@ -22,13 +23,21 @@ from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["MixedModel", "levels_of"]
+__all__ = ["MixedModel", "levels_of", "mixed_problem"]
 
 
 def levels_of(noted: dict[str, Any]) -> IntArray | None:
     """Number of levels of each feature, 0 for a numerical one, from what was noted of the rows of a fit."""
     known = noted.get("categories_")
     return None if known is None else Features(tuple(known), tuple(range(len(known)))).n_levels
+
+
+def mixed_problem(given: Given) -> Problem:
+    """The checked rows of a fit with a label each, with codes of categories and gaps."""
+    n_levels = levels_of(given.noted)
+    if n_levels is None:  # gaps are allowed, too, where all features are numbers
+        n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
+    return make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
 
 
 class _Noted:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Problem, TotalsRules, parse_totals
+from treewright.data import ClassTotals, Problem, TotalsRules, parse_totals
 from treewright.data._checks import listing, numbered_groups
 from treewright.data.margins import group_columns, split_margins
 from treewright.data.rows import row_numbers
@@ -109,6 +109,7 @@ class TotalsModel(Model):
         *,
         totals_tolerance: float = 0.0,
         return_proba: bool = False,
+        return_totals: bool = False,
     ) -> Any:
         """Label new rows within new totals: next year's register by this year's model.
 
@@ -127,15 +128,18 @@ class TotalsModel(Model):
             By how much shares may be missed.
         return_proba : bool, default=False
             Whether to return probabilities too, whose sums are the totals.
+        return_totals : bool, default=False
+            Whether to return the totals too, asked and reached, as ``totals_`` has those of the fit.
 
         Returns
         -------
-        ndarray of shape (n_samples,), or a pair of it and an ndarray of shape (n_samples, n_classes)
-            Labels from ``classes_``, and probabilities.
+        ndarray of shape (n_samples,), or a tuple of it and what else is asked for
+            Labels from ``classes_``; probabilities, an ndarray of shape (n_samples, n_classes); totals, a list of dict.
         """
         scores = self._class_scores(X)  # says so if there is no fit
         rules = TotalsRules(tolerance=totals_tolerance)
         prices, shift = self._own_prices(groups if totals is None or not _is_several(totals) else None, len(scores))
+        margins: tuple[ClassTotals, ...] = ()
         if totals is None:
             labels = (scores + prices).argmax(axis=1)
         else:
@@ -145,14 +149,16 @@ class TotalsModel(Model):
             )
             rng = np.random.default_rng(self._seed())
             every = np.arange(len(self.classes_))
-            found = divide_rows(scores, row_numbers(self._given_rows(X)), margins, every, rng)
+            cut = divide_rows(scores, row_numbers(self._given_rows(X)), margins, every, rng)
             free = margins[0].free[margins[0].group_of] if len(margins) == 1 else np.zeros(len(scores), dtype=bool)
-            labels = np.where(free, (scores + prices).argmax(axis=1), found.labels)
-            shift = np.where(free[:, None], shift, found.shift)
-            if found.note:
-                warn_user(found.note)
-        names = np.asarray(self.classes_[labels])
-        return (names, shifted(scores, shift)) if return_proba else names
+            labels = np.where(free, (scores + prices).argmax(axis=1), cut.labels)
+            shift = np.where(free[:, None], shift, cut.shift)
+            if cut.note:
+                warn_user(cut.note)
+        found: list[Any] = [np.asarray(self.classes_[labels])]
+        found += [shifted(scores, shift)] if return_proba else []
+        found += [_reached(margins, labels, self.classes_)] if return_totals else []
+        return tuple(found) if len(found) > 1 else found[0]
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         """Scores of new rows, finite, shape (n_samples, n_classes)."""
@@ -341,10 +347,16 @@ def _by_name(known: list[Any], values: FloatArray, names: list[Any], tell: bool)
     return values[[place.get(name, place[None]) for name in names]]
 
 
+def _reached(margins: tuple[ClassTotals, ...], labels: IntArray, classes: np.ndarray) -> list[dict[str, Any]]:
+    """Totals asked and reached; those of several margins with their numbers."""
+    if len(margins) == 1:
+        return margins[0].table(labels, classes)
+    return [{"margin": j, **row} for j, margin in enumerate(margins) for row in margin.table(labels, classes)]
+
+
 def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
     """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
     hidden, classes = numbers[problem.unlabelled], problem.classes
-    table = [] if problem.totals is None else problem.totals.table(hidden, classes)
-    for j, margin in enumerate(problem.margins):
-        table += [{"margin": j, **row} for row in margin.table(hidden, classes)]
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    table = _reached(margins, hidden, classes)
     return {"classes_": classes, "transduction_": classes[numbers], "totals_": table}

@@ -28,7 +28,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.base import LabelledPoints
-from treewright.formulations.fragments import add_leaf_labels, add_routing_rows
+from treewright.formulations.fragments import add_group_errors, add_leaf_labels, add_routing_rows, add_used_leaves
 from treewright.formulations.oct.repair import repaired
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
@@ -129,7 +129,10 @@ class OCT(LabelledPoints):
         builder, tree, columns = ProgramBuilder(), self.tree, self.columns
         first = self._groups[0]
         z = builder.add_variables("z", (len(first), tree.n_leaves), upper=1, integer=True)
-        c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, self._add_used_leaves(builder, z))
+        used = None
+        if self.min_leaf > self.sizes.min():
+            used = add_used_leaves(builder, z, self.group_size, self.min_leaf, priority=10)
+        c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, used)
         d = builder.add_variables("d", tree.n_branches, upper=1, integer=True, cost=self.complexity, priority=30)
         a = builder.add_variables("a", (tree.n_branches, len(columns.rank)), upper=1, integer=True, priority=20)
         o = builder.add_variables("o", tree.n_branches, lower=-self.margin, upper=1)
@@ -143,31 +146,13 @@ class OCT(LabelledPoints):
         X = self._spread()[:, first].T
         reach = np.maximum(X.max(axis=1, initial=0.0) + 2 * self.margin, 1.0 + self.margin)
         add_routing_rows(builder, tree, X, a, o, z, (self.margin, self.margin), reach)
-        self._add_errors(builder, z, c)
+        add_group_errors(builder, z, c, self.group_weight, self.baseline)
         return builder.build()
 
     def _spread(self) -> FloatArray:
         """Ranks of each column spread over [0, 1]; shape (n_columns, n_points)."""
         columns = self.columns
         return columns.rank / (columns.n_ranks - 1.0)[:, None]
-
-    def _add_used_leaves(self, builder: ProgramBuilder, z: IntArray) -> IntArray | None:
-        """Whether each leaf is used, where they have a minimum size."""
-        if self.min_leaf <= self.sizes.min():
-            return None
-        n_groups, n_leaves = z.shape
-        used = builder.add_variables("l", n_leaves, upper=1, integer=True, priority=10)
-        builder.add_rows("leaf_is_used", [(z.ravel(), 1.0), (np.tile(used, n_groups), -1.0)], upper=0)
-        builder.add_rows("min_leaf", [(z.T, self.group_size), (used, -self.min_leaf)], lower=0)
-        return used
-
-    def _add_errors(self, builder: ProgramBuilder, z: IntArray, c: IntArray) -> None:
-        """Errors of each class of each group: e >= z - c in every leaf."""
-        group, klass = np.nonzero(self.group_weight)
-        e = builder.add_variables("e", len(group), upper=1, cost=self.group_weight[group, klass] / self.baseline)
-        n_leaves = z.shape[1]
-        terms = [(np.repeat(e, n_leaves), -1.0), (z[group].ravel(), 1.0), (c[klass].ravel(), -1.0)]
-        builder.add_rows("error", terms, upper=0)
 
     # ------------------------------------------------------------------ decode, encode
 

@@ -26,7 +26,13 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.base import LabelledPoints
-from treewright.formulations.fragments import add_leaf_labels, add_rising_labels, add_routing_rows
+from treewright.formulations.fragments import (
+    add_group_errors,
+    add_leaf_labels,
+    add_rising_labels,
+    add_routing_rows,
+    add_used_leaves,
+)
 from treewright.formulations.oct_h import paper
 from treewright.formulations.oct_h.repair import GAP_TOLERANCE, repaired
 from treewright.program import Program, ProgramBuilder
@@ -120,7 +126,9 @@ class OCTH(LabelledPoints):
         builder, tree = ProgramBuilder(), self.tree
         n_groups = len(self.group_weight)
         z = builder.add_variables("z", (n_groups, tree.n_leaves), upper=1, integer=True)
-        used = self._add_used_leaves(builder, z)
+        used = None
+        if self.min_leaf > self.sizes.min():
+            used = add_used_leaves(builder, z, self.group_size, self.min_leaf, priority=10)
         c = add_leaf_labels(builder, self.n_classes, tree.n_leaves, used)
         least = 0.0 if self.complexity > 0 else 1.0
         d = builder.add_variables("d", tree.n_branches, least, upper=1, integer=True, priority=20)
@@ -164,23 +172,9 @@ class OCTH(LabelledPoints):
                 builder.add_rows("parent_splits", [(d[child], 1.0), (d[(child - 1) // 2], -1.0)], upper=0)
         return a, o
 
-    def _add_used_leaves(self, builder: ProgramBuilder, z: IntArray) -> IntArray | None:
-        """Whether each leaf is used, where they have a minimum size."""
-        if self.min_leaf <= self.sizes.min():
-            return None
-        n_groups, n_leaves = z.shape
-        used = builder.add_variables("l", n_leaves, upper=1, integer=True, priority=10)
-        builder.add_rows("leaf_is_used", [(z.ravel(), 1.0), (np.tile(used, n_groups), -1.0)], upper=0)
-        builder.add_rows("min_leaf", [(z.T, self.group_size), (used, -self.min_leaf)], lower=0)
-        return used
-
     def _add_errors(self, builder: ProgramBuilder, z: IntArray, c: IntArray) -> None:
-        """Errors of each class of each group: e >= z - c in every leaf, and all but one class of a group are wrong."""
-        group, klass = np.nonzero(self.group_weight)
-        e = builder.add_variables("e", len(group), upper=1, cost=self.group_weight[group, klass] / self.baseline)
-        n_leaves = z.shape[1]
-        terms = [(np.repeat(e, n_leaves), -1.0), (z[group].ravel(), 1.0), (c[klass].ravel(), -1.0)]
-        builder.add_rows("error", terms, upper=0)
+        """Errors of each class of each group; all but one class of a group are wrong."""
+        e, group, klass = add_group_errors(builder, z, c, self.group_weight, self.baseline)
         table = np.full(self.group_weight.shape, -1)
         table[group, klass] = e
         several = np.flatnonzero((self.group_weight > 0).sum(axis=1) > 1)

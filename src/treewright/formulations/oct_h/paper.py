@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.formulations.fragments import add_leaf_labels, sides_of, split_value
+from treewright.formulations.fragments import add_leaf_labels, add_used_leaves, sides_of, split_value
 from treewright.program import Program, ProgramBuilder
 from treewright.tree.complete import Planes, leaves_reached
 
@@ -39,11 +39,9 @@ def build(model: OCTH) -> Program:
     builder, tree = ProgramBuilder(), model.tree
     n = len(model.X)
     z = builder.add_variables("z", (n, tree.n_leaves), upper=1, integer=True)
-    used = builder.add_variables("l", tree.n_leaves, upper=1, integer=True)
+    used = add_used_leaves(builder, z, model.sizes, model.min_leaf)
     c = add_leaf_labels(builder, model.n_classes, tree.n_leaves, used)
     builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
-    builder.add_rows("leaf_is_used", [(z.ravel(), 1.0), (np.tile(used, n), -1.0)], upper=0)
-    builder.add_rows("min_leaf", [(z.T, model.sizes), (used, -model.min_leaf)], lower=0)
     a, o = _add_splits(builder, model)
     for b, name, sign, leaves in sides_of(tree):
         margin = model.margin if sign > 0 else 0.0

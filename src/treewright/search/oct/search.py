@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations.oct import OCT
 from treewright.search.grow.cart import cart_tree
@@ -17,7 +18,7 @@ from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree
 from treewright.tree.structure import BEYOND
 
-__all__ = ["block_of", "plan_tree", "rules_of", "search_oct", "start_oct"]
+__all__ = ["block_of", "exact_tree", "plan_tree", "rules_of", "search_oct", "start_oct"]
 
 _MANY_CELLS, _CART_SECONDS = 100_000, 1.5e-7
 """Values of a table from which on CART is a start: of fewer the search has a better tree by then. And what CART takes
@@ -61,6 +62,25 @@ def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget
     if answer.plan is not None:
         _offer(best, model, work, block, answer.plan)
     best.raise_floor(min(answer.floor / unit, best.objective))
+
+
+def exact_tree(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, depth: int, budget: Budget) -> Tree:
+    """The tree with one feature a split that misclassifies the least weight, or the best one that time allows.
+
+    Parameters
+    ----------
+    X, y, weight : ndarray
+        Points of numbers, their class numbers and weights.
+    n_classes, depth : int
+        Classes; most splits on a way.
+    budget : Budget
+        Ends the search early.
+    """
+    model = OCT(X, y, weight, n_classes, depth=depth)
+    best: Incumbent[Tree] = Incumbent(model)
+    search_oct(best, model, [], budget)
+    assert best.solution is not None
+    return best.solution
 
 
 def start_oct(

@@ -33,7 +33,9 @@ from treewright.search.grow.cart import cart_tree
 from treewright.search.incumbent import Incumbent
 from treewright.search.s2oct.axis import axis_trees
 from treewright.search.s2oct.choice import Pool
+from treewright.search.s2oct.levelling import Levelling
 from treewright.search.s2oct.moves import Moves, shrunk
+from treewright.search.s2oct.priced import OWN, priced_trees
 from treewright.search.s2oct.right import right_planes, widened
 from treewright.search.s2oct.room import settled
 from treewright.search.s2oct.structure import grown, linear, separated, simplified
@@ -73,6 +75,8 @@ _IDLE_ATTEMPTS, _IDLE_LARGE = 10, 30
 _ALL_SHARE = (0.6, 0.1)
 """Share of the time in which all trees of two levels with one feature a split may be looked at, where trees have two
 levels and where they have more."""
+_PRICED_SHARE = 0.2
+"""Share of the time for the first trees with one feature a split."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
 
@@ -178,6 +182,8 @@ class _Run:
         """Look at all trees of two levels with one feature a split; whether nothing is left to be found."""
         survey, offers = self.survey, self.offers
         assert offers.pool.taught is not None
+        for planes in self._priced(offers.pool.taught, self.budget.share(_PRICED_SHARE)):
+            offers.add_planes(planes)
         all_depths = survey.model.depth <= 2
         found = axis_trees(survey, offers.pool.taught, self.budget.share(_ALL_SHARE[not all_depths]))
         if found is None:
@@ -188,6 +194,15 @@ class _Run:
         if found.tree is not None:
             offers.add(found.tree)
         return all_depths and found.tree is not None and offers.best.proven and self.samples == 1
+
+    def _priced(self, taught: IntArray, budget: Budget) -> Iterator[Planes]:
+        """Trees that are best at prices of classes, levelled; labels that they have wrong stay so, but cost less."""
+        survey = self.survey
+        worth = np.concatenate([OWN * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
+        for tree in priced_trees(survey, taught, self.seed, budget):
+            planes = survey.stretched(survey.completed(tree))
+            levelling = Levelling(survey, taught, worth, np.random.default_rng(self.seed), budget, most=1)
+            yield shrunk(survey, levelling.level(planes), budget)
 
     def taught(self) -> None:
         """Teach trees until more of them are no better: objective first, then agreement with the teacher."""
@@ -276,7 +291,11 @@ class _Lesson:
     def made(self, survey: Survey, budget: Budget) -> Planes:
         """A taught tree that meets the totals, with the labelled points on their sides if that can be."""
         planes = taught_planes(survey, self.taught, self.manner, self.seed, budget)
-        return right_planes(survey, planes, self.taught, np.random.default_rng(self.seed), budget)
+        right = right_planes(survey, planes, self.taught, np.random.default_rng(self.seed), budget)
+        if self.manner.most is None:
+            return right
+        # With few features labels cannot all be right, and what it takes to mend some may ruin others.
+        return min(right, shrunk(survey, planes, budget), key=survey.objective)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from treewright.search.s2oct.taught import Manner, taught_planes
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
-__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees"]
+__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
 
 _OWN = 3.0
 """Weight of a labelled point, of a taught one 1."""
@@ -75,16 +75,20 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
         Ends the path early.
     """
     found = list[SizedTree]()
-    for most, price in PATH:
+    for most, price in sizes_of(survey.model):
         if found and budget.over:
             break
-        if most is not None and most > survey.model.X.shape[1]:
-            if found:
-                continue
-            most = survey.model.X.shape[1]
         planes = taught_planes(survey, taught, Manner(most, _OWN, price), seed, budget)
         found.append(measured(survey, planes.to_tree(survey.model.n_classes), taught, most))
     return found
+
+
+def sizes_of(model: S2OCT) -> list[tuple[int | None, float]]:
+    """The path for as many features as there are: the first step has at most all, others with more are left out."""
+    n_features = model.X.shape[1]
+    (most, price), *others = PATH
+    first = n_features if most is None else min(most, n_features)
+    return [(first, price), *((few, of) for few, of in others if few is None or few <= n_features)]
 
 
 def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> SizedTree:

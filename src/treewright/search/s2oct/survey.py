@@ -86,6 +86,10 @@ class Survey:
         """Weighted error of the labelled points."""
         return float(self.weight @ planes_errors(planes, self.X, self.y)[0])
 
+    def objective(self, planes: Planes) -> float:
+        """Objective of the tree of hyperplanes, once it is made feasible."""
+        return self.model.objective(self.model.repair(planes.to_tree(self.model.n_classes)))
+
     def all_right(self, planes: Planes) -> bool:
         """Whether every labelled point is right with margin."""
         return bool(planes_errors(planes, self.X, self.y)[0].max(initial=0.0) <= _RIGHT)

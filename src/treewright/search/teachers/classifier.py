@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_softmax, softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +19,9 @@ from treewright.search.teachers.teacher import TeacherRecord
 from treewright.search.totals.scores import ClassScores
 
 __all__ = ["TaughtScores", "TeacherClassifier"]
+
+_BLOCK_CELLS = 1_000_000
+"""Numbers that are scored at once: more of them would only wait for memory."""
 
 
 class TeacherClassifier(ClassifierMixin, BaseEstimator):
@@ -79,7 +83,13 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         """Predict probabilities of the classes; with totals, as if all classes were equally frequent."""
         check_is_fitted(self, "teacher_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = self.teacher_.asked((rows - self.centre_) / self.spread_)
+        scores = np.empty((len(rows), len(self.classes_)))
+        step = max(1, _BLOCK_CELLS // rows.shape[1])
+        with config_context(assume_finite=True):  # they were looked at above
+            for first in range(0, len(rows), step):
+                block = rows[first : first + step] - self.centre_
+                block /= self.spread_
+                scores[first : first + step] = self.teacher_.asked(block)
         return np.asarray(softmax(self.teacher_.log_odds(scores), axis=1))
 
     def predict(self, X: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.members import Fitted
+from treewright.search.teachers.ranks import ranks_among
 
 __all__ = ["Exam", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
@@ -87,15 +88,9 @@ class Voter:
         raw, table = self.fitted.scores(X), np.zeros((len(X), n_classes))
         if self.reference is not None:
             columns = zip(self.reference.T, raw.T, strict=True)
-            raw = np.column_stack([_rank_among(known, values) for known, values in columns])
+            raw = np.column_stack([ranks_among(known, values) for known, values in columns])
         table[:, self.fitted.classes] = raw
         return table
-
-
-def _rank_among(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Share of sorted numbers that are below each value, half of those that are equal counted."""
-    below, upto = np.searchsorted(known, values), np.searchsorted(known, values, side="right")
-    return np.asarray((below + upto) / (2.0 * max(1, len(known))))
 
 
 @dataclass(frozen=True, eq=False)

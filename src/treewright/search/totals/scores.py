@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data.rows import taken_rows
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["ClassScores", "Novelty", "response_of"]
+__all__ = ["ClassScores", "Novelty", "response_of", "weight_argument"]
 
 _BLOCK = 250_000
 """Rows that are scored at once: encoders make wide tables of them, which need not be there all at the same time."""
@@ -29,6 +32,27 @@ def response_of(classifier: Any) -> str | None:
     ('decision_function', 'decision_function')
     """
     return next((name for name in ("predict_proba", "decision_function") if hasattr(classifier, name)), None)
+
+
+def weight_argument(classifier: Any) -> str | None:
+    """What ``fit`` calls weights of rows, in a pipeline those of its last step; None if it takes none.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> weight_argument(LogisticRegression()), weight_argument(make_pipeline(StandardScaler(), LogisticRegression()))
+    ('sample_weight', 'logisticregression__sample_weight')
+    """
+    if has_fit_parameter(classifier, "sample_weight"):
+        return "sample_weight"
+    # where metadata are routed, steps get what they request and nothing by their names
+    if not isinstance(classifier, Pipeline) or get_config()["enable_metadata_routing"]:
+        return None
+    name, last = classifier.steps[-1]
+    inner = weight_argument(last) if hasattr(last, "fit") else None
+    return None if inner is None else f"{name}__{inner}"
 
 
 class Novelty:

@@ -19,6 +19,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.compiled import njit
 
 __all__ = ["Margin", "rake", "shifted"]
 
@@ -58,6 +59,11 @@ class Margin:
         n = len(self.low)
         columns = values.reshape(len(values), -1).T
         return np.stack([np.bincount(self.group_of, column, n) for column in columns], axis=1)
+
+    def of_shifts(self, scores: FloatArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums of the shifted probabilities by group, and of their products, shape (n_groups, n_classes, n_classes)."""
+        found: tuple[FloatArray, FloatArray] = _moments(np.ascontiguousarray(scores), self.group_of, shifts)
+        return found
 
     def missed(self, sums: FloatArray) -> float:
         """The largest distance of a sum from its total."""
@@ -147,7 +153,7 @@ def _one_margin(scores: FloatArray, margin: Margin, start: FloatArray, budget: B
                 shifts = _one_class(scores, margin, shifts, k, low[:, k], high[:, k])
         if sweep or start.any():
             shifts = _by_newton(scores, margin, shifts, low, high)
-        away = _unsettled(margin.sums(shifted(scores, shifts[margin.group_of])), shifts, low, high)
+        away = _unsettled(margin.of_shifts(scores, shifts)[0], shifts, low, high)
         # sums of hundreds of thousands of rows may be rounded by more than is enough: no sweep makes these nearer
         if away <= _enough(len(scores)) or (before / 2 <= away <= _near(len(scores))):
             break
@@ -234,16 +240,12 @@ def _by_newton(scores: FloatArray, margin: Margin, shifts: FloatArray, low: Floa
     finite = np.isfinite(shifts)
     bound = finite & ((low == high) | (np.abs(shifts) > 0))
     target = np.where(low == high, low, np.where(shifts > 0, low, high))
-    table = shifted(scores, shifts[margin.group_of])
-    sums = margin.sums(table)
+    sums, moment = margin.of_shifts(scores, shifts)
     for _ in range(_NEWTON):
         wrong = np.where(bound, target - sums, 0.0)
         if np.abs(wrong).max(initial=0.0) <= _enough(len(scores)) / 2:
             break
         k = scores.shape[1]
-        moment = np.zeros((len(low), k, k))
-        for j in range(k):
-            moment[:, j] = margin.sums(table[:, j, None] * table)
         curve = np.einsum("gk,kj->gkj", sums, np.eye(k)) - moment
         mean = np.trace(curve, axis1=1, axis2=2)[:, None, None] / k + 1e-300
         curve = np.where(bound[:, :, None] & bound[:, None, :], curve, 0.0)
@@ -254,14 +256,42 @@ def _by_newton(scores: FloatArray, margin: Margin, shifts: FloatArray, low: Floa
         step = np.linalg.solve(curve, wrong[:, :, None])[:, :, 0]
         step = np.clip(np.where(bound, step, 0.0), -5.0, 5.0)
         trial = shifts + step
-        tried = shifted(scores, trial[margin.group_of])
-        new_sums = margin.sums(tried)
+        new_sums, new_moment = margin.of_shifts(scores, trial)
         better = (np.abs(np.where(bound, target - new_sums, 0)).sum(axis=1) < np.abs(wrong).sum(axis=1))[:, None]
         # an interval binds at its lower end for a shift above 0 only, at its upper end for one below
         better &= ((low == high) | ~bound | (np.sign(trial) == np.sign(shifts))).all(axis=1, keepdims=True)
         if not better.any():
             break
         shifts = np.where(better, trial, shifts)
-        table = np.where(better[margin.group_of], tried, table)
-        sums = np.where(better, new_sums, sums)
+        sums, moment = np.where(better, new_sums, sums), np.where(better[:, :, None], new_moment, moment)
     return shifts
+
+
+@njit(cache=True, nogil=True)
+def _moments(scores: FloatArray, group_of: IntArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One pass over the rows, none of whose probabilities is kept; sums of millions are kept from rounding (Kahan)."""
+    n_groups, k = shifts.shape
+    sums, lost, moment = np.zeros((n_groups, k)), np.zeros((n_groups, k)), np.zeros((n_groups, k, k))
+    p = np.empty(k)
+    for i in range(len(scores)):
+        g = group_of[i]
+        top = -np.inf
+        for j in range(k):
+            p[j] = scores[i, j] + shifts[g, j]
+            top = max(top, p[j])
+        total = 0.0
+        for j in range(k):
+            p[j] = np.exp(p[j] - top)
+            total += p[j]
+        for j in range(k):
+            p[j] /= total
+            term = p[j] - lost[g, j]
+            after = sums[g, j] + term
+            lost[g, j] = (after - sums[g, j]) - term
+            sums[g, j] = after
+            for m in range(j + 1):
+                moment[g, j, m] += p[j] * p[m]
+    for j in range(k):
+        for m in range(j):
+            moment[:, m, j] = moment[:, j, m]
+    return sums, moment

@@ -1,0 +1,117 @@
+"""What reports say of how a fit was made, of leaves in words, and of sums."""
+
+import numpy as np
+import pytest
+from pages import job, tree_model
+
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import Table, TableEncoder, open_table, read_table
+from treewright.report import facts_html, facts_text, table_making
+from treewright.report.svg import tree_svg
+from treewright.report.trees import Explanation
+from treewright.tree import Tree
+from treewright.tree.words import DateWords, FlagWords
+
+COLUMNS = {
+    "age": [31.0, np.nan, 45.0, 50.0],
+    "area": ["north", None, "south", "north"],
+    "born": ["1.5.1990", "2.5.1991", None, "31.5.1992"],
+    "empty": [None, None, None, None],
+    "ill": ["no", "yes", None, None],
+}
+TEXT = "age;área;ill\n31;norté;no\n45;south;yes\n"
+
+
+def test_gaps_features_and_columns_left_out_are_told():
+    table = Table(COLUMNS)
+    with pytest.warns(UserWarning):
+        encoder = TableEncoder.fit(table, ["age", "area", "born", "empty"], fill_gaps=True)
+    told = dict(table_making(table, encoder, file="people.csv", aside={"ill": "the target"}))
+    assert told["table"] == "people.csv, 4 rows"
+    assert told["features"] == (
+        "age (a number); area (text: a 0/1 feature for each level but the most frequent); "
+        "born (a date: days since 1970-01-01)"
+    )
+    assert told["left out"] == "empty (it is empty), ill (the target)"
+    assert told["gaps"] == (
+        "age: 1 row, filled with 45, the median; area: 1 row, counted as none of its levels; born: 1 row, filled with "
+        '1991-05-02, the median; 0/1 features such as "age is missing" tell where'
+    )
+
+
+def test_models_that_take_gaps_as_they_are_say_so():
+    table = Table(COLUMNS)
+    with pytest.warns(UserWarning, match="dates"):
+        encoder = MixedEncoder.fit(table, ["age", "area", "born"])
+    told = dict(table_making(table, encoder))
+    assert told["gaps"].startswith("age (1 row), area (1 row), born (1 row); missing values are left as they are")
+    assert "area (text: categories as they are)" in told["features"]
+
+
+def test_nothing_is_said_where_nothing_was_filled():
+    table = Table({"age": [1.0, 2.0]})
+    assert [what for what, _ in table_making(table, TableEncoder.of_numbers(["age"]))] == ["table", "features"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "iso8859-15"])
+def test_the_encoding_is_that_of_the_file(tmp_path, encoding):
+    path = tmp_path / "people.csv"
+    path.write_text(TEXT, encoding=encoding)
+    named = None if encoding.startswith("utf") else encoding
+    words = f"text in {encoding.removesuffix('-sig')} with semicolons between columns"
+    assert read_table(path, encoding=named).source == words
+    with open_table(path, encoding=named) as table:
+        assert table.source == words and table.whole().source == words
+
+
+def test_other_files_are_told_too(tmp_path):
+    path = tmp_path / "people.parquet"
+    Table({"age": [1.0]}).frame.write_parquet(path)
+    assert read_table(path).source == "parquet"
+
+
+def test_how_it_was_made_comes_after_advice_and_before_parameters():
+    facts, _, _ = job(["no", "yes"], ["a", "b"], making=[("table", "x.csv, 3 rows"), ("<b>", "& more")])
+    text, page = facts_text(facts), facts_html(facts)
+    for shown, advice in ((text, "What to do next"), (page, "What to do next")):
+        places = [shown.index(words) for words in (advice, "How it was made", "x.csv, 3 rows", "Parameters")]
+        assert places == sorted(places)
+    assert "  table: x.csv, 3 rows\n" in text and "<dt>&lt;b&gt;</dt><dd>&amp; more</dd>" in page
+    assert all(len(line) <= 118 for line in text[text.index("How it was made") :].splitlines() if "://" not in line)
+
+
+def test_totals_of_all_rows_are_told_to_be_less():
+    facts, _, _ = job(["no", "yes"], ["a", "b"], totals_of="all")
+    words = "Totals were given of all rows; those with a label are subtracted."
+    assert words in facts_text(facts) and words in facts_html(facts)
+    facts, _, _ = job(["no", "yes"], ["a", "b"])
+    assert words not in facts_text(facts) and words not in facts_html(facts)
+
+
+def test_sums_with_flags_and_dates_are_explained():
+    words = {0: FlagWords("area is rural", "area is urban"), 1: DateWords("born", times=False)}
+    X = np.array([[0.0, 5.0], [1.0, 6.0]])
+
+    def notes(weights):
+        model = tree_model(Tree.stump(weights, 1.0, [[1.0, 0.0], [0.0, 1.0]]), ["no", "yes"], ["area=rural", "born"])
+        return Explanation(model, model.apply(X), model.predict(X), words).facts(np.array(["no", "yes"])).notes
+
+    flag, date = notes([1.0, -1.0])
+    assert flag == 'In a sum, "(area is rural)" counts 1 where that holds and 0 elsewhere.'
+    assert date.startswith('"(years from 2000-01-01 to born)"')
+    assert notes([1.0, 0.0]) == notes([0.0, 1.0]) == []
+
+
+def test_the_picture_has_no_splits_that_send_all_rows_one_way():
+    heap, threshold = np.zeros((3, 1)), np.array([-1.0, 0.0, 0.5])
+    heap[2] = 1.0
+    counts = np.array([[0, 0], [1, 0], [0, 0], [0, 0], [0, 0], [3, 1], [0, 2]], dtype=float)
+    tree = Tree.from_heap(np.array([True, False, True]), heap, threshold, counts, counts.argmax(axis=1))
+    model, X = tree_model(tree, ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
+    facts = Explanation(model, model.apply(X), model.predict(X)).facts(np.array(["no", "no", "yes"]))
+    picture = tree_svg(facts, "t", 3)
+    assert "Decision tree with 2 leaves and depth 1" in picture and picture.count('class="leaf"') == 2
+    assert "never" not in picture and picture.count('class="split"') == 1 and "3 rows" in picture
+    for leaf in np.unique(model.apply(X)):
+        assert f"leaf {leaf}:" in picture and f"leaf {leaf}:" in facts.rules
+    assert facts.rules.startswith("if u <= 0.5:")
