@@ -15,6 +15,8 @@ from treewright.cli import main
 from treewright.cli.files import TableModel
 from treewright.data.table import read_table, write_table
 from treewright.estimators.registry import SHORT_NAMES
+from treewright.names import counted
+from treewright.tree import route
 from treewright.tree.words import FlagWords
 
 
@@ -58,6 +60,22 @@ def error_line(captured):
 WORDS = {1: FlagWords("region is north", "region is south")}
 
 
+def check_rules(text, model, survey):
+    """The conditions are those of the estimator, the leaves have the rows of the table."""
+    known, table = TableModel.read(str(model)), read_table(survey)
+    rules = known.estimator.export_text(words=WORDS).splitlines()
+    for line in rules:
+        if line.endswith(":"):
+            assert line in text.splitlines()
+    leaves = known.estimator.tree_
+    reached = route(leaves, known.encoder.transform(table)[0])
+    for leaf in np.unique(reached).tolist():
+        given = table["employed"][(reached == leaf) & ~table.missing("employed")].tolist()
+        told = ", ".join(f"{given.count(label)} {label}" for label in ("no", "yes") if label in given) or "none"
+        label = known.estimator.classes_[leaves.labels[leaf]]
+        assert f"leaf {leaf}: {label}  ({counted(int(np.sum(reached == leaf)), 'row')}; labelled: {told})" in text
+
+
 def test_fit_writes_and_says_what(survey, tmp_path, capsys):
     model, predictions, report, page = (tmp_path / name for name in ("m.json", "p.csv", "r.txt", "r.html"))
     more = ["--predictions", str(predictions), "--report", str(report), "--report", str(page)]
@@ -76,8 +94,9 @@ def test_fit_writes_and_says_what(survey, tmp_path, capsys):
         assert f"written to {path}" in captured.out
     estimator = treewright.load_model(model)
     assert estimator.feature_names_in_.tolist() == ["age", "region=north", "weight"]
-    rules = estimator.export_text(words=WORDS)
-    assert rules in captured.out and "region=north" not in captured.out
+    check_rules(captured.out, model, survey)
+    check_rules(report.read_text().replace("\n  ", "\n"), model, survey)
+    assert "region=north" not in captured.out
     assert "oct-h fitted to survey.csv" in report.read_text()
     for text in (report.read_text(), page.read_text()):
         assert "region is south" in text and f"treewright predict {model} NEW_ROWS.csv --out new_labels.csv" in text
@@ -414,10 +433,10 @@ def test_predict_with_a_model_that_knows_no_table(tmp_path, capsys):
     assert "2 features without names, the table 1 column" in error_line(capsys.readouterr())
 
 
-def test_show(fitted, capsys):
+def test_show(fitted, survey, capsys):
     assert main(["show", str(fitted)]) == 0
     text = capsys.readouterr().out
-    assert treewright.load_model(fitted).export_text(words=WORDS) in text
+    check_rules(text, fitted, survey)
     assert "status: optimal" in text and "max_depth=2" in text and "target: employed" in text
     assert main(["show", str(fitted), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

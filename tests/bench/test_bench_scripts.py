@@ -120,6 +120,7 @@ def test_every_comparison_is_there(name, folder, monkeypatch):
     assert {one.name: len(plan(one, folder)) for one in specifications} == ROWS[name]
 
 
+@pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("part", [part for parts in ROWS.values() for part in parts])
 def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)

@@ -13,7 +13,7 @@ from tests.contracts.estimators import FITS, fits_of, predicted, run
 from tests.contracts.promised import each, moved, plain, reordered
 from tests.kept_fits import Stump
 
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 
 # ---------------------------------------------------------------------- 7: repetition

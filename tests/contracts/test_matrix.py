@@ -209,7 +209,7 @@ def crossed(factors: dict[str, Any], strength: int = 2) -> Any:
 # ---------------------------------------------------------------------- models with totals
 
 
-@pytest.mark.usefixtures("short_searches")
+@pytest.mark.usefixtures("shortest_searches")
 @crossed(CROSSED | {"margin": ["tolerance", "reached", "paper"], "size": [None, "auto", 2]}, strength=3)
 def test_s2oct(row):
     data = table(row)

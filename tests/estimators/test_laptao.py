@@ -257,7 +257,7 @@ def test_sparse_rows_are_the_same_rows(kind, settings, monkeypatch):
 @BOTH
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"stretch": 0.0}, {"n_estimators": 8}, {"estimator": "cart"}, {"estimator": "graph"}, {"estimator": Ridge()}],
+    [{}, {"stretch": 0.0}, {"n_estimators": 4}, {"estimator": "cart"}, {"estimator": "graph"}, {"estimator": Ridge()}],
     ids=["stretched", "tree", "forest", "cart", "graph", "ridge"],
 )
 def test_large_tables_are_fitted_in_single_precision_dense_or_sparse(kind, settings, monkeypatch):

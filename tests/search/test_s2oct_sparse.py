@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from sklearn.tree import DecisionTreeClassifier
 from treewright.budget import Budget
 from treewright.data import PointTotals
 from treewright.formulations import S2OCT
+from treewright.search.s2oct import sparse
 from treewright.search.s2oct.levelling import Levelling
 from treewright.search.s2oct.right import mended, right_planes
 from treewright.search.s2oct.sparse import SizedTree, all_right, chosen_size, measured, pruned, sized_trees
 from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, School, taught_planes
+from treewright.training.s2oct import _words
 from treewright.tree import Tree, n_split_weights, predict_labels
 from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
@@ -400,3 +403,15 @@ def test_every_sized_tree_has_a_finite_objective():
         taught[:rare] = 1
         for found in sized_trees(survey, taught, seed, Budget()):
             assert np.isfinite(survey.model.objective(found.tree))
+
+
+@pytest.mark.parametrize(
+    ("n_features", "most"), [(1, [1, 1, 1, None]), (2, [2, 1, 1, 2, None]), (9, [3, 1, 1, 2, None])]
+)
+def test_sizes_are_those_that_the_features_allow(monkeypatch, n_features, most):
+    monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (None, 0.2)))
+    model = SimpleNamespace(X=np.zeros((4, n_features)), labelled=np.arange(3))
+    assert [few for few, _ in sparse.sizes_of(model)] == most
+    best = SimpleNamespace(wrong=0, missed=1)
+    assert "time" not in _words(best, model, len(most)) and "1 row misses the totals" in _words(best, model, len(most))
+    assert f"the time was over after 1 of {len(most)} sizes of trees" in _words(best, model, 1)
