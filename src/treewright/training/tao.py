@@ -60,7 +60,9 @@ _LEAST_LEAD = 0.05
 """Least weight of a row with a label of a teacher, relative to one he is sure of: what he doubts counts a little."""
 
 _IMAGINED = 2.5
-"""How many times as many points as serve a model on a graph one tree learns from, imagined ones included."""
+"""How many times as many points as serve a model on a graph one tree learns from, imagined ones included. On 22 tables
+with 5 % labels the errors on new rows that the teacher expects of the tree exceed his own by 1.0 points with a
+factor of 1 and equal weights, by 0.7 to 0.8 with this one and weights by how sure he is."""
 
 _TEACHING = 0.5
 """Share of the time that the teacher may take."""
