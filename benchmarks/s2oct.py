@@ -229,9 +229,10 @@ def met_where_they_can(rows: list[Row]) -> str:
 AXIS = replace(
     BIASED,
     name="s2oct-axis",
-    data=(replace(DATA, names=AXIS_SETS),),
     methods=tuple(
-        replace(method, where=bench.Where()) for method in METHODS if method.name in ("S2OCT, 1 features", "CART, cut")
+        replace(method, where=bench.Where(sets=AXIS_SETS))
+        for method in METHODS
+        if method.name in ("S2OCT, 1 features", "CART, cut")
     ),
     metrics=(bench.accuracy, size, zero_objectives, missed_rows),
     summary=(

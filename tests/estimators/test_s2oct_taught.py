@@ -110,7 +110,7 @@ def test_trees_are_short_numbers(monkeypatch):
     X, truth, y = survey(noise=0.6)
     X = np.round(X, 1)
     for size in ("auto", 2):
-        tree = fit(X, y, totals=counted(truth, y), max_split_features=size, time_limit=1).tree_
+        tree = fit(X, y, totals=counted(truth, y), max_split_features=size).tree_
         for node in np.flatnonzero(tree.left >= 0):
             used = tree.weights[node][tree.weights[node] != 0]
             relative = used / np.abs(used).max() if len(used) else used

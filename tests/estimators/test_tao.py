@@ -310,7 +310,7 @@ def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
     monkeypatch.setattr(module, "alternate_nodes", pressed)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     try:
-        with pytest.warns(ConvergenceWarning, match="'interrupted' .*it was interrupted after 1 passes"):
+        with pytest.warns(ConvergenceWarning, match="'interrupted' .*it was interrupted after 1 pass"):
             model = kind(max_depth=5, alpha=0.01, init="random", random_state=0).fit(X, y)
     finally:
         signal.signal(signal.SIGINT, previous)

@@ -134,7 +134,8 @@ def run(
             del pending[future]
     except KeyboardInterrupt:
         for future, task in pending.items():
-            if not future.cancel() and future.done():
+            # A process that was just starting may have died of the Ctrl-C itself, which says nothing of its row.
+            if not future.cancel() and future.done() and not isinstance(future.exception(), ProcessDied):
                 writer.write(future, task)
     finally:
         if owned:

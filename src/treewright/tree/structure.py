@@ -297,6 +297,13 @@ class Tree:
         values = self.values - slopes @ origin
         return replace(self, weights=weights, threshold=threshold, values=values, slopes=slopes)
 
+    @property
+    def _is_breadth_first(self) -> bool:
+        """Whether nodes are numbered level by level, from left to right."""
+        branches = self.branches
+        children = np.stack([self.left[branches], self.right[branches]], axis=1).ravel()
+        return bool((children == np.arange(1, self.n_nodes)).all())
+
     def collapsed(self, keep: ArrayLike) -> Self:
         """Return the tree without branch nodes one of whose sides is not kept.
 
@@ -307,7 +314,7 @@ class Tree:
             is replaced by that child; a branch with none becomes a leaf.
         """
         keep = np.asarray(keep, dtype=bool)
-        if keep.all():
+        if keep.all() and self._is_breadth_first:
             return self
 
         def settle(node: int) -> int:
