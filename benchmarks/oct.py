@@ -6,6 +6,9 @@ have the same number of training errors. pystreed splits at thresholds chosen be
 among those alone. pycontree and pystreed are no dependencies; rows that need them are skipped where they cannot be
 imported. Fits share one process with `--jobs 0`, so that compiled code is loaded once; the first fit of a process loads
 it, and the first one on a machine compiles.
+
+oct: data sets of the papers, depths 2 and 3. oct-large: made tables of 100 000 rows, depth 2. oct-deep: 500 rows, depth
+4, a limit that is not enough.
 """
 
 from __future__ import annotations
@@ -160,7 +163,73 @@ OCT_SETS = Specification(
 ).with_quick(
     data=(bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),), samples=(Sample("75 %", split),), time_limit=5.0
 )
-SPECIFICATIONS = (OCT_SETS,)
+
+
+def made(n: int, p: int, classes: int) -> Data:
+    """Rows of which a tree of depth 2 explains a part: a sum of one column and of another where a third is positive."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, p))
+    level = X[:, 0] + X[:, 1] * (X[:, 2] > 0) + 0.7 * rng.normal(size=n)
+    return Data(X, np.digitize(level, np.quantile(level, np.arange(1, classes) / classes)))
+
+
+def noise(n: int, p: int) -> Data:
+    """Two classes that no column tells apart."""
+    rng = np.random.default_rng(0)
+    return Data(rng.normal(size=(n, p)), rng.integers(0, 2, n))
+
+
+def some(data: Data, draw: int, rows: int) -> Instance:
+    """At most so many rows for training, and the same for testing."""
+    kept = np.random.default_rng(draw).permutation(len(data.y))[:rows]
+    X, y = data.X[kept], data.y[kept]
+    return Instance(X, y, np.ones(len(kept), dtype=bool), X, y, draw, facts=data.facts)
+
+
+BOUNDED = GroupTable(
+    {"data": "data"},
+    (
+        bench.mean("errors", "errors", ".0f"),
+        bench.mean("bound", "bound_errors", ".0f"),
+        bench.share("optimal", "status", "optimal"),
+        bench.median("seconds", "seconds", ".2f"),
+        bench.median("processor seconds", "processor_seconds", ".2f"),
+        bench.mean("GiB", "memory_gib", ".2f"),
+    ),
+)
+
+
+def deep(depth: int) -> tuple[Method, ...]:
+    return (Method("OCT", OCTClassifier, {"max_depth": depth, "time_limit": TIME_LIMIT}, f"depth {depth}"),)
+
+
+LARGE = Specification(
+    name="oct-large",
+    data=tuple(
+        bench.DataSet(f"100 000 x 20, {classes} classes", made, {"n": 100_000, "p": 20, "classes": classes})
+        for classes in (2, 3, 5)
+    ),
+    samples=(Sample("all", some, {"rows": 100_000}),),
+    methods=deep(2),
+    metrics=(bench.accuracy, training_errors),
+    summary=(BOUNDED,),
+    time_limit=60.0,
+).with_quick(data=(bench.DataSet("small", made, {"n": 300, "p": 5, "classes": 3}),))
+DEEP = Specification(
+    name="oct-deep",
+    data=(
+        bench.DataSet("noise, 10 columns", noise, {"n": 500, "p": 10}),
+        bench.DataSet("noise, 20 columns", noise, {"n": 500, "p": 20}),
+        bench.PaperSets("SVM1ODT", bench.read_classes, ("banknote_authentication", "breast_cancer_wisconsin_original")),
+        bench.PaperSets("S2OCT", bench.read_one_class, ("magic", "pima")),
+    ),
+    samples=(Sample("500 rows", some, {"rows": 500}),),
+    methods=deep(4),
+    metrics=(bench.accuracy, training_errors),
+    summary=(BOUNDED,),
+    time_limit=20.0,
+).with_quick(data=(bench.DataSet("noise", noise, {"n": 60, "p": 3}),), time_limit=1.0)
+SPECIFICATIONS = (OCT_SETS, LARGE, DEEP)
 
 if __name__ == "__main__":
     sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))

@@ -94,7 +94,7 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 5 * 5 * 4},
-    "oct": {"oct": 20 * 3 * 8},
+    "oct": {"oct": 20 * 3 * 8, "oct-large": 3, "oct-deep": 6},
     "oct_h": {"oct_h": 3 * 5, "oct_h-more": 3 * 5},
     "octsvm": {
         "octsvm-noise": 7 * 16 * 8,
