@@ -96,7 +96,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     if args.suspects is not None:
         write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
         console.written["suspects"] = args.suspects
-    console.written |= write_reports(args.report, facts)
+    console.written |= write_reports(args.report, facts, console.warned)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))

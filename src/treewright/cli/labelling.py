@@ -78,7 +78,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             making=making(rows, args),
             totals_of=args.totals_of,
         )
-        console.written |= write_reports(args.report, facts)
+        console.written |= write_reports(args.report, facts, console.warned)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
         "\n".join([*_lines(rows, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),

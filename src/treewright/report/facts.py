@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,6 +97,8 @@ class Facts:
         Whether rows without a label had a part in the fit.
     group_name, model_file, id_name : str
         Column of the groups and file of the model, for commands; empty in Python.
+    warnings : sequence of str
+        What the fit warned of, on the command line.
     """
 
     title: str
@@ -131,6 +133,7 @@ class Facts:
     group_name: str = ""
     model_file: str = ""
     id_name: str = ""
+    warnings: Sequence[str] = ()
 
     @property
     def n_hidden(self) -> int:

@@ -56,6 +56,7 @@ def facts_html(facts: Facts) -> str:
     sections = [
         ("asked", "What was asked", _asked(facts)),
         ("reached", "What was reached", _reached(facts)),
+        ("warnings", "Warnings", _warnings(facts)),
         ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
         ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
         ("next", "What to do next", _next(facts)),
@@ -289,6 +290,11 @@ def _total_cell(row: dict[str, Any], size: int) -> str:
 
 
 # ---------------------------------------------------------------------- accuracy
+
+
+def _warnings(facts: Facts) -> str:
+    lines = "".join(f"<li>{_text(text)}</li>" for text in facts.warnings)
+    return f'<ul class="warnings">{lines}</ul>\n' if lines else ""
 
 
 def _accuracy(facts: Facts) -> str:

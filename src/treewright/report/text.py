@@ -169,6 +169,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
         reached += [f"  {SUBTRACTED}"] if facts.subtracted else []
     sections = [
         ["Asked and reached", *_data_lines(facts), *reached],
+        *_warning_sections(facts),
         _accuracy_lines(facts),
         [f"Labels of all {facts.n_rows} rows, given ones as they are", *_count_lines(facts, facts.found)],
     ]
@@ -202,10 +203,16 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
     notes = [*(f"  {line}" for line in said), ""] if said else []
     return [
         *sections,
+        *_warning_sections(facts),
         _confusion_lines(facts),
         [f"Predictions for all {facts.n_rows} rows", *_count_lines(facts, facts.found)],
         ["Tree", *notes, *_indented(facts.trees[0].rules)],
     ]
+
+
+def _warning_sections(facts: Facts) -> list[list[str]]:
+    lines = [line for text in facts.warnings for line in _wrapped("  -", printable(text))]
+    return [["Warnings", *lines]] if lines else []
 
 
 def _numbered(facts: Facts) -> bool:
