@@ -23,6 +23,7 @@ from treewright.report.words import (
     count_words,
     difference_words,
     group_sizes,
+    office_words,
     row_words,
     totals_words,
 )
@@ -321,7 +322,8 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     Parameters
     ----------
     reached : sequence of mappings
-        An estimator's ``totals_``, or what :meth:`treewright.data.ClassTotals.table` gives.
+        An estimator's ``totals_``, or what :meth:`treewright.data.ClassTotals.table` gives; with ``labelled`` in each,
+        what was asked of all rows is told too.
     indent : str
         What each line starts with.
 
@@ -331,14 +333,21 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     >>> print("\n".join(totals_table([row], indent="")))
     class  asked   reached  difference
     yes    3 to 5        6          +1
+    >>> print("\n".join(totals_table([row | {"labelled": 4}], indent="")))
+    class  of all rows  labelled  asked   reached  difference
+    yes    7 to 9              4  3 to 5        6          +1
     """
     grouped = any(row["group"] is not None for row in reached)
-    table: list[tuple[object, ...]] = [(*(("group",) if grouped else ()), "class", "asked", "reached", "difference")]
+    whole = bool(reached) and all("labelled" in row for row in reached)
+    head = [*(["group"] if grouped else []), "class", *(["of all rows", "labelled"] if whole else [])]
+    table: list[list[object]] = [[*head, "asked", "reached", "difference"]]
     sizes = group_sizes(reached)
     for row in reached:
-        asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
-        group = (str(row["group"]),) if grouped else ()
-        table.append((*group, str(row["class"]), asked, row["reached"], difference_words(row)))
+        size = sizes[row.get("margin", 0), row["group"]]
+        group = [str(row["group"])] if grouped else []
+        given = [office_words(row, size), row["labelled"]] if whole else []
+        asked = asked_words(row, size)
+        table.append([*group, str(row["class"]), *given, asked, row["reached"], difference_words(row)])
     return text_table(table, indent)
 
 
