@@ -20,6 +20,7 @@ from treewright.cli.files import TableModel
 from treewright.cli.parser import make_parser
 from treewright.cli.reading import ESTIMATORS
 from treewright.data.table import read_table, write_table
+from treewright.estimators import accuracy
 from treewright.estimators.labeller_files import read_labeller, write_labeller
 from treewright.exceptions import ModelFileError
 
@@ -489,3 +490,42 @@ def test_what_does_not_fit_together(tmp_path, capsys, more, says):
 def test_the_parser_names_all_estimators():
     fit = make_parser()._subparsers._group_actions[0].choices["fit"]
     assert next(action for action in fit._actions if action.dest == "estimator").choices == sorted(ESTIMATORS)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_ctrl_c_and_progress_are_told_at_once(tmp_path, capsys, monkeypatch):
+    """The first Ctrl-C comes in the second part of the estimate."""
+    register(tmp_path)
+    how_many = []
+
+    def found(self, rows, held_out):
+        how_many.append(len(held_out))
+        if len(how_many) == 2:
+            raise KeyboardInterrupt
+        return real(self, rows, held_out)
+
+    real = accuracy._Task.found
+    monkeypatch.setattr(accuracy._Task, "found", found)
+    files = ["--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
+    more = ["--estimator", "logistic", "--time-limit", "3", "--verbose"]
+    assert main(command(tmp_path, *files, *more)) == 130
+    captured = capsys.readouterr()
+    stages = [
+        "labels found after",
+        "labels left out, part 1 of",
+        "Ctrl-C seen: the labels are kept",
+        "tree found after",
+    ]
+    places = [captured.err.index(stage) for stage in stages]
+    assert places == sorted(places) and "a second Ctrl-C ends its search" in captured.err
+    assert "accuracy: not known, leaving labels out was interrupted" in captured.out
+    for name in ("r.txt", "r.html"):
+        report = (tmp_path / name).read_text(encoding="utf-8")
+        assert "leaving labels out was interrupted" in report and "Run it to its end" in report
+        assert "two labels of each of two classes" not in report
+
+
+def test_few_parts_for_want_of_time_are_told():
+    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {})
+    assert "in 3 parts instead of 10" in labelling._parts_words(estimate, 3, True)[0][1]
+    assert labelling._parts_words(estimate, 10, False) == labelling._parts_words(None, 3, True) == []

@@ -266,3 +266,14 @@ def test_next_year_within_its_own_totals(register, tmp_path, capsys):
     totals.write_text("area,yes\nNorth,2\nwest,5\n")
     assert main([*command, "--totals", str(totals), "--groups", "area"]) == 2
     assert "did you mean 'north'" in error_line(capsys.readouterr())
+
+
+def test_totals_have_the_encoding_of_the_data_unless_they_are_utf8(register, tmp_path, capsys):
+    register.write_bytes(register.read_text().replace("south", "süd").encode("cp437"))
+    for encoding in ("cp437", "utf-8"):
+        (tmp_path / "t.csv").write_bytes("area,yes\nnorth,1\nsüd,3\n".encode(encoding))
+        more = ["--groups", "area", "--drop", "code", "--encoding", "cp437", "--json"]
+        assert main(totals_arguments(register, tmp_path / "t.csv", *more)) == 0
+        captured = capsys.readouterr()
+        assert {row["group"] for row in json.loads(captured.out)["totals"]} == {"north", "süd"}
+        assert "UTF-8" not in captured.err

@@ -6,12 +6,36 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "told_of_interrupts"]
+
+_listeners: list[Callable[[], None]] = []
+"""Who is told of a Ctrl-C that ends work instead of breaking it off."""
+
+
+@contextmanager
+def told_of_interrupts(listener: Callable[[], None]) -> Iterator[None]:
+    """Call `listener` at once when a Ctrl-C stops work whose best result is kept.
+
+    Examples
+    --------
+    >>> import signal
+    >>> seen = []
+    >>> budget = Budget()
+    >>> with told_of_interrupts(lambda: seen.append("Ctrl-C")), budget.stop_on_interrupt():
+    ...     signal.raise_signal(signal.SIGINT)
+    >>> seen, budget.interrupted
+    (['Ctrl-C'], True)
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @dataclass
@@ -86,6 +110,8 @@ class Budget:
         def handler(signum: int, frame: FrameType | None) -> None:
             self.stop()
             signal.signal(signal.SIGINT, previous)
+            for listener in _listeners:
+                listener()
 
         if previous is None or previous == signal.SIG_IGN:  # not ours to change: a foreign handler, or nohup
             yield

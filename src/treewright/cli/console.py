@@ -49,6 +49,15 @@ class Console:
         if self.json:
             _print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
 
+    def note(self, text: str) -> None:
+        """Print a line on stderr at once."""
+        with contextlib.suppress(RuntimeError):  # a signal may come while the stream is being written to
+            _print(f"treewright: {text}", sys.stderr)
+
+    def interrupted(self) -> None:
+        """Say that a Ctrl-C was seen, and what comes of it."""
+        self.note("Ctrl-C seen: the search ends, and its best result so far is written; a second Ctrl-C breaks off")
+
     @contextlib.contextmanager
     def warnings(self) -> Iterator[None]:
         """Print warnings as single lines; how a fit ended is said elsewhere."""

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from treewright.budget import Budget
+from treewright.budget import Budget, told_of_interrupts
 from treewright.cli.console import Console
 from treewright.cli.parser import (
     EXIT_FAILURE,
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise KeyboardInterrupt
         args = make_parser().parse_args(arguments)
         console.quiet = getattr(args, "quiet", False)
-        with console.warnings():
+        with console.warnings(), told_of_interrupts(console.interrupted):
             return COMMANDS[args.command](args, console)
     except KeyboardInterrupt as error:
         written = ", ".join(console.written.values()) or "nothing"

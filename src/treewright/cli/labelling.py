@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.names import printable
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
-from treewright.report.words import SUBTRACTED, accuracy_words, totals_words
+from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
@@ -43,12 +43,17 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     """Label the rows, write what was asked for, and say what was reached."""
     budget = Budget(_TIME_LIMIT if args.time_limit is None else args.time_limit)
     labeller, known = rows.estimator, rows.known
+    told = _Stages(console, budget, args.verbose)
     found = labelled(rows, args.n_jobs)
+    told.say("labels found")
     labels, totals = found.labels(), labeller.totals_
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
-    estimate, why = _estimate(rows, found.learned, budget)
+    folds, short = _folds(rows, found.learned, budget)
+    estimate, why = _estimate(rows, found.learned, folds, told, rows.tree is not None)
     _explain(rows, found, _tree_seconds(rows, args, budget))
+    if rows.tree is not None:
+        told.say("tree found")
     for part in (labeller, rows.tree):
         if part is not None:
             part.feature_names_in_ = np.array(rows.names, dtype=object)
@@ -58,8 +63,8 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     try:
         explanation = write_labels(rows, found, model, args)
     finally:  # whatever becomes of the predictions, the model is kept
-        told = None if explanation is None else explanation.facts(labels).leaves
-        replace(model, leaves=told).write(args.out)
+        leaves = None if explanation is None else explanation.facts(labels).leaves
+        replace(model, leaves=leaves).write(args.out)
     console.written["model"] = args.out
     if args.predictions is not None:
         console.written["predictions"] = args.predictions
@@ -77,7 +82,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             group_name=args.groups or "",
             model_file=args.out,
             id_name=args.id or "",
-            making=making(rows, args),
+            making=[*making(rows, args), *_parts_words(estimate, folds, short)],
             totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts, console.warned)
@@ -105,31 +110,67 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "warnings": console.warned,
         },
     )
-    interrupted = why == _INTERRUPTED or (rows.tree is not None and rows.tree.status_ == "interrupted")
+    interrupted = why == INTERRUPTED or (rows.tree is not None and rows.tree.status_ == "interrupted")
     return EXIT_INTERRUPTED if interrupted else EXIT_OK
 
 
-_INTERRUPTED = "it was interrupted"
+@dataclass(frozen=True)
+class _Stages:
+    """Says how far the job is, if that is asked for."""
+
+    console: Console
+    budget: Budget
+    verbose: bool
+
+    def say(self, what: str) -> None:
+        """Tell of a stage that has ended."""
+        if self.verbose:
+            self.console.note(f"{what} after {self.budget.elapsed:.1f} s")
 
 
-def _estimate(rows: FitRows, learned: Learned, budget: Budget) -> tuple[AccuracyEstimate | None, str]:
-    """How accurate the labels are likely to be, in half of the time that is left; or why that is not known."""
-    if rows.known.all():
-        return None, "there are no rows without a label"
+def _folds(rows: FitRows, learned: Learned, budget: Budget) -> tuple[int, bool]:
+    """Parts in which labels are left out, in half of the time that is left, and whether for want of time they are few.
+
+    Of many labels fewer parts say enough.
+    """
     n_known = sum(label is not None for label in learned.y)
     n_hidden = min(len(learned.y) - n_known, _SCORED)
     fold = rows.estimator.solve_time_ * (n_known + n_hidden) / len(rows.y)
-    folds = int(np.clip(budget.remaining / 2 / max(fold, 1e-3), _FEWEST_FOLDS, _FOLDS))
     if n_known > 2 * _LEFT_OUT:
-        folds = int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS))
+        return int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS)), False
+    folds = int(np.clip(budget.remaining / 2 / max(fold, 1e-3), _FEWEST_FOLDS, _FOLDS))
+    return folds, folds < _FOLDS
+
+
+def _parts_words(estimate: AccuracyEstimate | None, folds: int, short: bool) -> list[tuple[str, str]]:
+    if estimate is None or not short:
+        return []
+    words = (
+        f"labels were left out in {folds} parts instead of {_FOLDS}, as time was short: the estimate is a little low"
+    )
+    return [("accuracy", words)]
+
+
+def _estimate(
+    rows: FitRows, learned: Learned, folds: int, told: _Stages, tree: bool
+) -> tuple[AccuracyEstimate | None, str]:
+    """How accurate the labels are likely to be; or why that is not known."""
+    if rows.known.all():
+        return None, "there are no rows without a label"
     how: dict[str, Any] = learned.more | {"n_splits": folds, "max_unlabeled": _SCORED, "max_labels": _LEFT_OUT}
     how["n_asked"] = int(np.count_nonzero(~rows.known))
+    how["progress"] = lambda part, parts: told.say(f"labels left out, part {part} of {parts},")
     try:
         return estimated_accuracy(rows.estimator, learned.X, learned.y, **how), ""
     except InvalidInputError as error:  # too few labels to leave some out
         return None, str(error)
     except KeyboardInterrupt:  # the labels are there, and are kept
-        return None, _INTERRUPTED
+        told.console.note(
+            "Ctrl-C seen: the labels are kept, and how accurate they are is left open; "
+            + ("the tree is still made, a second Ctrl-C ends its search and a third breaks off" if tree else "")
+            + ("" if tree else "files are written, a second Ctrl-C breaks off")
+        )
+        return None, INTERRUPTED
 
 
 def _tree_seconds(rows: FitRows, args: argparse.Namespace, budget: Budget) -> float:

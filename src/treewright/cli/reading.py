@@ -424,6 +424,7 @@ def _totals(args: argparse.Namespace, table: Table, y: AnyArray, large: bool) ->
         whole_labels=any(isinstance(label, int) for label in y[~missing_mask(y)].tolist()),
         numeric_groups=args.groups is not None and table.is_numeric(args.groups),
         na=args.na,
+        encoding=args.encoding,
     )
     return totals, groups if large or groups is None else np.asarray(groups)
 

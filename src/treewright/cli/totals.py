@@ -61,6 +61,7 @@ def new_labels(
         whole_labels=estimator.classes_.dtype.kind in "iu",
         numeric_groups=args.groups is not None and table.is_numeric(args.groups),
         na=args.na,
+        encoding=args.encoding,
     )
     _tell_new_groups(estimator, groups)
     how = {"totals_tolerance": args.totals_tolerance, "return_proba": True, "return_totals": True}
@@ -89,7 +90,13 @@ def fitted_shares(estimator: Any) -> AnyArray | None:
 
 
 def read_totals(
-    path: str, *, groups: str | None, whole_labels: bool, numeric_groups: bool, na: Collection[str] = ()
+    path: str,
+    *,
+    groups: str | None,
+    whole_labels: bool,
+    numeric_groups: bool,
+    na: Collection[str] = (),
+    encoding: str | None = None,
 ) -> dict[Any, Any]:
     """Read totals of the rows without a label.
 
@@ -106,6 +113,8 @@ def read_totals(
         Whether the classes are whole numbers and the groups numbers in the data.
     na : collection of str
         What else is a missing cell. The class of a missing cell is free.
+    encoding : str or None
+        Encoding of a text table that is not UTF-8.
 
     Returns
     -------
@@ -121,7 +130,7 @@ def read_totals(
 
     if Path(path).suffix.lower() == ".json":
         return _from_json(path, groups, label, group)
-    return _from_cells(path, groups, label, group, na)
+    return _from_cells(path, groups, label, group, na, None if _is_utf8(path) else encoding)
 
 
 Name = Callable[[str], object]
@@ -148,8 +157,21 @@ def _from_json(path: str, groups: str | None, label: Name, group: Name) -> dict[
     return _named(path, "group", ((group(key), part) for key, part in parts.items()))
 
 
-def _from_cells(path: str, groups: str | None, label: Name, group: Name, na: Collection[str]) -> dict[Any, Any]:
-    header, rows = read_cells(path)
+def _is_utf8(path: str) -> bool:
+    """Whether a file is UTF-8: the encoding of the data is not that of each file beside it."""
+    try:
+        Path(path).read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return Path(path).suffix.lower() == ".gz"  # which says nothing of what is in it
+    except OSError:  # said by who reads it
+        pass
+    return True
+
+
+def _from_cells(
+    path: str, groups: str | None, label: Name, group: Name, na: Collection[str], encoding: str | None
+) -> dict[Any, Any]:
+    header, rows = read_cells(path, encoding)
     if not rows:
         raise InvalidInputError(f"--totals {path}: has no rows")
     if set(_LONG) <= set(header):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -97,6 +98,7 @@ def estimated_accuracy(
     max_labels: int | None = None,
     n_asked: int = 0,
     random_state: Any = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> AccuracyEstimate:
     r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
 
@@ -128,6 +130,8 @@ def estimated_accuracy(
         Unlabelled rows that the model labels, where those of X are a sample of them.
     random_state : int, RandomState or None, default=0
         Seed of the folds and of what is drawn.
+    progress : callable or None
+        Called after each fold with how many there have been and how many there are to be at most.
 
     Returns
     -------
@@ -176,7 +180,7 @@ def estimated_accuracy(
     )
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
-    labelled, right, hidden = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng)
+    labelled, right, hidden = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
     strata, sizes = _strata(task, problem, labelled, hidden)
     return _estimate(problem, labelled, right, strata, sizes, level)
 
@@ -214,7 +218,13 @@ def _task(
 
 
 def _left_out(
-    task: _Task, problem: Problem, labelled: IntArray, n_splits: int, enough: int, rng: Any
+    task: _Task,
+    problem: Problem,
+    labelled: IntArray,
+    n_splits: int,
+    enough: int,
+    rng: Any,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[IntArray, BoolArray, np.ndarray | None]:
     """Rows whose labels were left out, which of them were found, and labels of the unlabelled rows, a row a fit."""
     y = problem.y[labelled]
@@ -229,6 +239,8 @@ def _left_out(
             labels, others = task.found(labelled[train], labelled[test])
             right[test], asked[test] = labels == problem.classes[y[test]], True
             hidden.append(np.searchsorted(problem.classes, others))
+            if progress is not None:
+                progress(len(hidden), folds.get_n_splits())
             if np.count_nonzero(asked) >= enough:
                 break
     return labelled[asked], right[asked], np.array(hidden) if task.totals is not None else None

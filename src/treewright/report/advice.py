@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treewright.names import counted, printable, shortened
 from treewright.report.facts import Facts, GroupFacts
-from treewright.report.words import asked_words, difference_words, group_sizes
+from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes
 
 __all__ = ["Advice", "advice"]
 
@@ -120,7 +120,9 @@ def _ending(facts: Facts) -> Iterator[Advice]:
 
 def _estimate(facts: Facts) -> Iterator[Advice]:
     if facts.explains:
-        if facts.estimate is None and facts.n_hidden:
+        if facts.estimate is None and facts.n_hidden and facts.no_estimate == INTERRUPTED:
+            yield Advice(f"How accurate the labels are is not known: {INTERRUPTED}. Run it to its end.")
+        elif facts.estimate is None and facts.n_hidden:
             how = "" if facts.model_file else " (treewright.estimated_accuracy, to be given as estimate)"
             yield Advice(
                 f"How accurate the labels are is not known ({printable(facts.no_estimate)}). Leaving labels out in "

@@ -14,6 +14,7 @@ from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
 from treewright.report.words import (
     CLASSES_COUNT,
+    INTERRUPTED,
     LEAF_COLUMN,
     NOT_TRAINING,
     SEEN,
@@ -306,10 +307,9 @@ def _accuracy(facts: Facts) -> str:
 def _estimated(facts: Facts) -> str:
     estimate = facts.estimate
     if estimate is None:
-        return (
-            f"<p>It is not known: no labels were left out ({_text(facts.no_estimate)}). The accuracy on given labels "
-            f"is no guess at it: {NOT_TRAINING}</p>\n"
-        )
+        why = f"no labels were left out ({_text(facts.no_estimate)})"
+        why = INTERRUPTED if facts.no_estimate == INTERRUPTED else why
+        return f"<p>It is not known: {why}. The accuracy on given labels is no guess at it: {NOT_TRAINING}</p>\n"
     parts = [
         f"<p><b>{estimate.value:.1%}</b> of the labels of the rows without one are likely to be right; the "
         f"{estimate.level:.0%} interval is <b>{estimate.low:.1%} to {estimate.high:.1%}</b>.</p>\n",

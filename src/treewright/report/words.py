@@ -14,6 +14,7 @@ from treewright.tree.text import format_number
 
 __all__ = [
     "CLASSES_COUNT",
+    "INTERRUPTED",
     "LEAF_COLUMN",
     "NOT_TRAINING",
     "SEEN",
@@ -42,6 +43,9 @@ NOT_TRAINING = "labels that the fit has seen are found again nearly always, whic
 
 CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 """How labels left out are weighted."""
+
+INTERRUPTED = "leaving labels out was interrupted"
+"""Why there is no estimate of accuracy after a Ctrl-C."""
 
 LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
 """What joins tree and table."""
@@ -91,7 +95,11 @@ def accuracy_words(estimate: AccuracyEstimate | None, why: str = "") -> str:
     --------
     >>> accuracy_words(AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}))
     '80.0% of the labels are likely to be right (95% interval: 71.0% to 86.0%), by 120 labels left out in turn'
+    >>> accuracy_words(None, INTERRUPTED)
+    'not known, leaving labels out was interrupted'
     """
+    if estimate is None and why == INTERRUPTED:
+        return f"not known, {why}"
     if estimate is None:
         return f"not known, no labels were left out: {why}"
     return (
