@@ -307,9 +307,9 @@ def _accuracy(facts: Facts) -> str:
 def _estimated(facts: Facts) -> str:
     estimate = facts.estimate
     if estimate is None:
-        why = f"no labels were left out ({_text(facts.no_estimate)})"
-        why = INTERRUPTED if facts.no_estimate == INTERRUPTED else why
-        return f"<p>It is not known: {why}. The accuracy on given labels is no guess at it: {NOT_TRAINING}</p>\n"
+        reason = f"no labels were left out ({_text(facts.no_estimate)})"
+        reason = INTERRUPTED if facts.no_estimate == INTERRUPTED else reason
+        return f"<p>It is not known: {reason}. The accuracy on given labels is no guess at it: {NOT_TRAINING}</p>\n"
     parts = [
         f"<p><b>{estimate.value:.1%}</b> of the labels of the rows without one are likely to be right; the "
         f"{estimate.level:.0%} interval is <b>{estimate.low:.1%} to {estimate.high:.1%}</b>.</p>\n",
