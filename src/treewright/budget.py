@@ -71,11 +71,16 @@ class Budget:
         return time.perf_counter() - self.started
 
     @property
+    def compiling(self) -> float:
+        """Seconds since then in which numba compiled."""
+        return max(0.0, _compiling_seconds() - self._compiled)
+
+    @property
     def remaining(self) -> float:
         """Seconds left, never negative, infinite without a limit."""
         if self.seconds is None:
             return float("inf")
-        return max(0.0, self.seconds - self.elapsed + _compiling_seconds() - self._compiled)
+        return max(0.0, self.seconds - self.elapsed + self.compiling)
 
     @property
     def interrupted(self) -> bool:

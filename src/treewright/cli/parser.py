@@ -149,7 +149,12 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help="what scores the rows for totals (default: auto, a blend that is chosen on labels left out), or the "
         "ensemble of c2rf (forest, the default, or extra-trees)",
     )
-    fit.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
+    fit.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="column with the weights of the rows: how much a label counts in training, in the tree and, within its "
+        "class, in the estimate of accuracy; rows without a label count once, and totals count rows",
+    )
     fit.add_argument(
         "--totals",
         metavar="FILE",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treewright.names import counted, printable, shortened
 from treewright.report.facts import Facts, GroupFacts
-from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes
+from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes, seconds_words
 
 __all__ = ["Advice", "advice"]
 
@@ -110,7 +110,7 @@ def _ending(facts: Facts) -> Iterator[Advice]:
         yield Advice(f"The fit was interrupted{gap}: run it to its end; {what} may be better then.")
     else:
         yield Advice(
-            f"The fit stopped at its time limit after {record.seconds:.1f} seconds{gap}. A longer one "
+            f"The fit stopped at its time limit after {seconds_words(record)}{gap}. A longer one "
             f"({_option(facts, 'time_limit')}) may find better ones, or prove that there are none."
         )
 
@@ -232,13 +232,14 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
     option, limit = _option(facts, "time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
+    took = seconds_words(record)
     longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
         yield Advice("The tree was interrupted; run it to its end for one that says more of the labels.")
     elif limit < _SHORT:
         yield Advice(f"The time limit left {limit:.1f} seconds for the tree, which is little: {longer}")
-    elif record.status == "time_limit" or record.seconds >= _USED * limit:
-        yield Advice(f"The tree is the best of {record.seconds:.1f} seconds, up to the end of its time limit: {longer}")
+    elif record.status == "time_limit" or record.seconds - record.compiling >= _USED * limit:
+        yield Advice(f"The tree is the best of {took}, up to the end of its time limit: {longer}")
     share, depth = facts.agreed[0] / facts.n_hidden, facts.trees[0].tree.depth
     if share < _AGREES:
         yield Advice(

@@ -16,7 +16,7 @@ from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, fitted_trees
-from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words
+from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
@@ -271,7 +271,7 @@ def labels_facts(
         making=[
             *made_today(),
             *making,
-            ("labels", f"{labeller.record_.reason}; {labeller.record_.seconds:.1f} seconds"),
+            ("labels", f"{labeller.record_.reason}; {seconds_words(labeller.record_)}"),
             ("scores", str(scores)),
         ],
         groups=_group_facts(groups, rows.known, doubt),
@@ -300,7 +300,7 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
     tree, record = explanation.tree, explanation.tree.record_
     same = explanation.labels == rows.found
     right = int(np.count_nonzero(explanation.labels[rows.known] == rows.given[rows.known]))
-    lines = [("tree", f"{STATUS_WORDS[record.status]} (status {record.status}); {record.seconds:.1f} seconds")]
+    lines = [("tree", _ended(record))]
     return replace(
         facts,
         trees=[explanation.facts(rows.found)],
@@ -312,10 +312,14 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
     )
 
 
+def _ended(record: FitRecord) -> str:
+    return f"{STATUS_WORDS[record.status]} (status {record.status}); {seconds_words(record)}"
+
+
 def _fit_lines(record: FitRecord) -> list[tuple[str, str]]:
     proof = ", ".join(f"{name} {value}" for name, value in proof_words(record))
     return [
-        ("fit", f"{STATUS_WORDS[record.status]} (status {record.status}); {record.seconds:.1f} seconds"),
+        ("fit", _ended(record)),
         *([("why", record.reason)] if record.reason else []),
         *([("figures", proof)] if proof else []),
     ]

@@ -31,6 +31,7 @@ __all__ = [
     "parameter_words",
     "proof_words",
     "row_words",
+    "seconds_words",
     "spaced",
     "totals_words",
 ]
@@ -62,6 +63,8 @@ STATUS_WORDS = {
 }
 """What each ``status_`` means."""
 
+_COMPILING = 1.0
+"""Seconds of compiling from which on they are told."""
 _SHORT = 6
 """Characters of a number that is shown as it is written."""
 
@@ -237,6 +240,22 @@ def parameter_words(estimator: Any) -> str:
     (True, 1)
     """
     return ", ".join(f"{name}={value}" for name, value in parameter_pairs(estimator))
+
+
+def seconds_words(record: FitRecord) -> str:
+    """How long a fit took, and how much of that was compiling, which does not count to its time limit.
+
+    Examples
+    --------
+    >>> from treewright.training.record import named_trace
+    >>> record = FitRecord("local", "", 156.5, None, None, named_trace([], "seconds"), compiling=96.2)
+    >>> seconds_words(record)
+    '156.5 seconds (of which 96 s were compiling, once on this machine)'
+    """
+    some = record.compiling >= _COMPILING
+    return f"{record.seconds:.1f} seconds" + (
+        f" (of which {record.compiling:.0f} s were compiling, once on this machine)" if some else ""
+    )
 
 
 def proof_words(record: FitRecord) -> list[tuple[str, str]]:

@@ -58,6 +58,8 @@ class FitRecord:
         The relative gap that counts as optimal, where there are bounds.
     note : str
         What else the user is to be warned of.
+    compiling : float
+        Seconds of these in which loops were compiled, which the first fit on a machine does beyond its time limit.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class FitRecord:
     trace: np.ndarray[Any, Any]
     gap_asked: float | None = None
     note: str = ""
+    compiling: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold
@@ -93,7 +96,7 @@ class FitRecord:
 
     def closed(self, budget: Budget) -> FitRecord:
         """The record with the time that has passed by now."""
-        return replace(self, seconds=budget.elapsed)
+        return replace(self, seconds=budget.elapsed, compiling=budget.compiling)
 
     def with_objective(self, objective: float) -> FitRecord:
         """The record of a fit that returns another solution than it ended with, whose objective is not below."""
