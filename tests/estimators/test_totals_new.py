@@ -328,3 +328,15 @@ def test_frames_and_sparse_rows_in_weighted_ensembles(frame):
     thin = sparse.csr_array(numbers)
     model = C2RFClassifier(RandomForestClassifier(15, random_state=0), random_state=0, time_limit=5)
     assert np.sum(model.fit(thin, y, totals=total).totals_[1]["deviation"]) == model.objective_
+
+
+def test_new_groups_are_told_once():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(40, 2)), np.array(["n", "s"] * 20, dtype=object)
+    y = np.where(X[:, 0] > 0, "a", "b").astype(object)
+    y[20:] = None
+    model = TotalsClassifier(LogisticRegression()).fit(X, y, totals={"n": {"a": 4}, "s": {"a": 5}}, groups=groups)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.transduce(X, {"n": {"a": 8}, "w": {"a": 9}}, np.where(groups == "s", "w", groups))
+    assert [str(one.message).partition(":")[0] for one in told] == ["group 'w' had no rows without a label in the fit"]

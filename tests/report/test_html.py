@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from treewright import OCTHClassifier, TotalsClassifier
 from treewright.names import printable
 from treewright.report import facts_html, facts_text, fit_facts, fit_report, labels_report
-from treewright.report.svg import _ENDS
+from treewright.report.svg import _ENDS, _LINES, _wrapped
 from treewright.tree import Tree
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
@@ -261,3 +261,9 @@ def test_status_of_the_tree_is_told():
     model = tree_model(complete_tree(1, 1, 2), ["a", "b"], ["u"], record("time_limit", "the time was over"))
     page = Page(fit_report(model, ["a", "b"], ["a", "b"], form="html")).text()
     assert "Stopped at the time limit" in page and "why the time was over" in page
+
+
+def test_a_condition_that_is_cut_keeps_its_threshold():
+    pieces = [f"{'+ ' if i else ''}0.{i}5*a_feature_with_a_name_{i}" for i in range(12)] + ["- last_feature <= 12.75"]
+    lines = _wrapped(pieces, 190.0)
+    assert len(lines) == _LINES and lines[-1] == "<= 12.75" and lines[-2].endswith("…")

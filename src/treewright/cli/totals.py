@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, Coded, listing
+from treewright.data._checks import AnyArray, listing
 from treewright.data._totals_input import interval
 from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
-from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
+from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
 __all__ = ["check_groups_asked", "fitted_shares", "knows_totals", "new_labels", "read_totals", "totals_rules"]
@@ -63,22 +63,9 @@ def new_labels(
         na=args.na,
         encoding=args.encoding,
     )
-    _tell_new_groups(estimator, groups)
     how = {"totals_tolerance": args.totals_tolerance, "return_proba": True, "return_totals": True}
     labels, shares, reached = estimator.transduce(X, totals, groups, **how)
     return labels, shares, reached
-
-
-def _tell_new_groups(estimator: Any, groups: Coded | None) -> None:
-    """Warn of groups that the fit had not: they may be new, or written otherwise."""
-    known = set(getattr(estimator, "class_prices_", {None: None})) - {None}
-    new = [] if groups is None or not known else sorted(set(groups.numbered()[0]) - known)
-    if new:
-        noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
-        warn_user(
-            f"{noun} {listing(new)} had no rows without a label in the fit: {them} rows are labelled by what the model "
-            f"learned of all groups together, within {them} totals where there are any"
-        )
 
 
 def fitted_shares(estimator: Any) -> AnyArray | None:

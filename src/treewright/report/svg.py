@@ -89,10 +89,14 @@ def _wrapped(pieces: Sequence[str], width: float) -> list[str]:
             start = _fitted(longer, width)
         lines.append(start)
     if len(lines) > _LINES:
-        lines = lines[:_LINES]
+        # whatever is cut, the threshold stays: it is at the end
+        sign = max(pieces[-1].rfind(f" {sign} ") for sign in ("<=", "<", ">", ">="))
+        end = [_fitted(pieces[-1][sign + 1 :], width)] if sign >= 0 else []
+        lines = lines[: _LINES - len(end)]
         while " " in lines[-1] and text_width(f"{lines[-1]} …") > width:
             lines[-1] = lines[-1].rpartition(" ")[0]
         lines[-1] = _fitted(lines[-1], width - text_width(" …")) + " …"
+        lines += end
     return lines
 
 

@@ -149,7 +149,11 @@ class TotalsModel(Model):
             )
             rng = np.random.default_rng(self._seed())
             every = np.arange(len(self.classes_))
-            cut = divide_rows(scores, row_numbers(self._given_rows(X)), margins, every, rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
+                given = self._given_rows(X)
+            self._tell_new_groups(margins)
+            cut = divide_rows(scores, row_numbers(given), margins, every, rng)
             free = margins[0].free[margins[0].group_of] if len(margins) == 1 else np.zeros(len(scores), dtype=bool)
             labels = np.where(free, (scores + prices).argmax(axis=1), cut.labels)
             shift = np.where(free[:, None], shift, cut.shift)
@@ -159,6 +163,17 @@ class TotalsModel(Model):
         found += [shifted(scores, shift)] if return_proba else []
         found += [_reached(margins, labels, self.classes_)] if return_totals else []
         return tuple(found) if len(found) > 1 else found[0]
+
+    def _tell_new_groups(self, margins: tuple[ClassTotals, ...]) -> None:
+        """Warn of groups that the fit had not: they may be new, or written otherwise."""
+        known = set(getattr(self, "class_prices_", {None: None})) - {None}
+        new = [] if len(margins) != 1 or not known else [name for name in margins[0].groups if name not in known]
+        if new and new != [None]:
+            noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
+            warn_user(
+                f"{noun} {listing(new)} had no rows without a label in the fit: {them} rows are labelled by what the "
+                f"model learned of all groups together, within {them} totals where there are any"
+            )
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
         """Scores of new rows, finite, shape (n_samples, n_classes)."""
