@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from treewright import load_model
 from treewright.cli import files, main
 from treewright.data.table import Table, read_table, write_table
 
@@ -100,16 +101,28 @@ def test_encodings(register, tmp_path, capsys):
     assert "'none' is no known encoding" in capsys.readouterr().err
 
 
-def test_a_column_that_only_those_who_were_asked_have_is_named(register, capsys):
+def test_a_column_that_only_those_who_were_asked_have_is_no_feature(register, tmp_path, capsys):
     table = read_table(register, text=["id"])
     columns = {name: table[name] for name in table.columns}
     asked = np.array([label is not None for label in columns["employed"].tolist()])
     write_table(register, columns | {"interview": np.where(asked, np.arange(40.0) % 7, np.nan)})
-    assert fit(register, "--time-limit", "2") == 0
+    pages = [tmp_path / "r.txt", tmp_path / "r.html"]
+    reports = [part for page in pages for part in ("--report", str(page))]
+    assert fit(register, "--time-limit", "2", *reports) == 0
     said = capsys.readouterr().err
-    assert "column 'interview' is empty in all rows without a label" in said and "--drop interview" in said
-    assert fit(register, "--drop", "interview", "--time-limit", "2") == 0
+    assert "column 'interview' is empty in all rows without a label and is left out" in said
+    assert "interview" not in load_model(tmp_path / "m.json").feature_names_in_
+    text, page = (path.read_text(encoding="utf-8") for path in pages)
+    assert "interview (empty in all rows without a label)" in " ".join(text.split())
+    for report, accuracy in ((text, "Rows with a label: what"), (page, "How accurate it is")):
+        warned = report.index(">Warnings<" if report == page else "\nWarnings\n")
+        assert warned < report.index("is empty in all rows without a label and is left out") < report.index(accuracy)
+    assert fit(register, "--drop", "interview", "--time-limit", "2", *reports) == 0
     assert "empty in all rows" not in capsys.readouterr().err
+    assert not any("empty in all rows" in path.read_text(encoding="utf-8") for path in pages)
+    assert fit(register, "--features", "age,interview", "--time-limit", "2") == 0
+    assert "a feature as --features names it" in capsys.readouterr().err
+    assert "interview" in load_model(tmp_path / "m.json").feature_names_in_
 
 
 def test_all_that_is_wrong_is_said_at_once(register, capsys):

@@ -216,6 +216,7 @@ def test_totals_of_all_rows_and_weights_that_are_empty(register, tmp_path, capsy
     ]
     register.write_text("\n".join(weighted) + "\n")
     more = ["--groups", "area", "--drop", "code", "--totals-of", "all", "--weight", "w", "--json"]
+    more += ["--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
     assert main(totals_arguments(register, tmp_path / "t.csv", *more)) == 0
     totals = json.loads(capsys.readouterr().out)["totals"]
     assert [(row["group"], row["class"], row["low"], row["high"]) for row in totals] == [
@@ -224,6 +225,17 @@ def test_totals_of_all_rows_and_weights_that_are_empty(register, tmp_path, capsy
         ("south", "no", 1, 1),
         ("south", "yes", 3, 3),
     ]
+    assert [row["labelled"] for row in totals] == [1, 1, 1, 1]
+    text = (tmp_path / "r.txt").read_text()
+    table = text[text.index("group") :].splitlines()
+    assert table[0].split() == ["group", "class", "of", "all", "rows", "labelled", "asked", "reached", "difference"]
+    assert [line.split()[:5] for line in table[1:5]] == [
+        ["north", "no", "4", "1", "3"],
+        ["north", "yes", "2", "1", "1"],
+        ["south", "no", "2", "1", "1"],
+        ["south", "yes", "4", "1", "3"],
+    ]
+    assert "asked 3: 4 less 1 labelled" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_a_group_without_totals_is_free_with_a_warning(register, tmp_path, capsys):

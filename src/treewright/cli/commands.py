@@ -96,11 +96,11 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     if args.suspects is not None:
         write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
         console.written["suspects"] = args.suspects
-    console.written |= write_reports(args.report, facts)
+    console.written |= write_reports(args.report, facts, console.warned)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
-    lines = [str(model.rules), *model.notes, "", *_status_lines(estimator)]
+    lines = [str(model.rules), *model.notes, "", *_status_lines(estimator, facts.totals)]
     lines.append(
         f"training accuracy: {right / n_known:.2%} ({right} of {counted(n_known, 'row')} with a label). {SEEN}"
     )
@@ -114,6 +114,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     lines += written_lines(console)
     document = {
         **_model_document(model),
+        "totals": facts.totals,
         "rows": len(y),
         "labelled": n_known,
         "unlabelled": len(y) - n_known,
@@ -198,7 +199,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         "parameters: " + parameter_words(estimator),
         "",
         *rules,
-        *_status_lines(estimator),
+        *_status_lines(estimator, getattr(estimator, "totals_", [])),
     ]
     tree = None if model.tree_model is None else tree_to_dict(model.tree_model.tree_)
     console.result("\n".join(lines), {**_model_document(model), "tree": tree})
@@ -237,15 +238,15 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
 # ---------------------------------------------------------------------- from a fit to words
 
 
-def _status_lines(estimator: Any) -> list[str]:
+def _status_lines(estimator: Any, totals: list[dict[str, Any]]) -> list[str]:
     record = estimator.record_
     if isinstance(estimator, TotalsClassifier):
-        return [f"labels: {record.reason}", *totals_lines(estimator)]
+        return [f"labels: {record.reason}", *totals_lines(totals)]
     return [
         f"status: {record.status} ({STATUS_WORDS[record.status]})",
         *([f"why: {record.reason}"] if record.reason else []),
         ", ".join(f"{name}: {value}" for name, value in proof_words(record)) + f", time: {record.seconds:.1f} s",
-        *totals_lines(estimator),
+        *totals_lines(totals),
     ]
 
 

@@ -280,9 +280,9 @@ def report_paths(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_reports(paths: Sequence[str], facts: Facts) -> dict[str, str]:
+def write_reports(paths: Sequence[str], facts: Facts, warned: Sequence[str]) -> dict[str, str]:
     """Write reports in UTF-8, each entirely or not at all, and return their paths by what they are called."""
-    asked = report_paths(paths)
+    asked, facts = report_paths(paths), replace(facts, warnings=tuple(warned))
     for kind, path in asked.items():
         with replacing(path) as file:
             file.write((facts_html if kind == "html_report" else facts_text)(facts).encode("utf-8"))

@@ -21,7 +21,7 @@ from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
 from treewright.names import printable
-from treewright.report import Explanation, labels_facts
+from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.words import SUBTRACTED, accuracy_words, totals_words
 
@@ -44,7 +44,9 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     budget = Budget(_TIME_LIMIT if args.time_limit is None else args.time_limit)
     labeller, known = rows.estimator, rows.known
     found = labelled(rows, args.n_jobs)
-    labels = found.labels()
+    labels, totals = found.labels(), labeller.totals_
+    if args.totals_of == "all":
+        totals = office_totals(totals, rows.y, rows.more.get("groups"))
     estimate, why = _estimate(rows, found.learned, budget)
     _explain(rows, found, _tree_seconds(rows, args, budget))
     for part in (labeller, rows.tree):
@@ -78,10 +80,10 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             making=making(rows, args),
             totals_of=args.totals_of,
         )
-        console.written |= write_reports(args.report, facts)
+        console.written |= write_reports(args.report, facts, console.warned)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
-        "\n".join([*_lines(rows, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),
+        "\n".join([*_lines(totals, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),
         {
             "estimator": type(labeller).__name__,
             "target": args.target,
@@ -90,7 +92,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "status": labeller.status_,
             "reason": labeller.reason_,
             "seconds": budget.elapsed,
-            "totals": labeller.totals_,
+            "totals": totals,
             "accuracy": None if estimate is None else estimate._asdict() | {"recall": _recall(estimate)},
             "no_accuracy": why or None,
             "tree": None if explanation is None else _tree_document(explanation, labels, agreement),
@@ -158,7 +160,7 @@ def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
 
 
 def _lines(
-    rows: FitRows,
+    totals: list[dict[str, Any]],
     args: argparse.Namespace,
     labels: AnyArray,
     estimate: AccuracyEstimate | None,
@@ -166,9 +168,9 @@ def _lines(
     explanation: Explanation | None,
     agreement: float | None,
 ) -> list[str]:
-    lines = totals_lines(rows.estimator)
-    if rows.estimator.totals_:
-        lines.append(totals_words(rows.estimator.totals_))
+    lines = totals_lines(totals)
+    if totals:
+        lines.append(totals_words(totals))
         lines += [SUBTRACTED] if args.totals_of == "all" else []
     lines.append(f"accuracy: {accuracy_words(estimate, why)}")
     if explanation is not None:
@@ -178,9 +180,8 @@ def _lines(
     return lines
 
 
-def totals_lines(estimator: Any) -> list[str]:
+def totals_lines(reached: list[dict[str, Any]]) -> list[str]:
     """Totals asked and reached."""
-    reached = getattr(estimator, "totals_", [])
     return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
 
 

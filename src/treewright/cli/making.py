@@ -15,6 +15,7 @@ __all__ = ["making"]
 def making(rows: FitRows, args: argparse.Namespace) -> list[tuple[str, str]]:
     """The table, what became of its columns, totals and weights: what is told, and the words for it."""
     aside = {name: "not named by --features" for name in rows.table.columns} if args.features is not None else {}
+    aside |= dict.fromkeys(rows.untold, "empty in all rows without a label")
     aside |= dict.fromkeys(args.drop, "dropped")
     named = {args.protected: "the protected groups", args.groups: "the groups of the totals", args.id: "the id"}
     named |= {args.weight: "the weight", args.target: "the target"}

@@ -58,6 +58,8 @@ class FitRows:
     """Weights, totals and groups, protected groups, as ``fit`` takes them."""
     large: bool = False
     """Whether rows are encoded and labelled part by part."""
+    untold: tuple[str, ...] = ()
+    """Columns that are empty in all rows without a label, and therefore no features."""
 
     @cached_property
     def X(self) -> AnyArray:
@@ -132,8 +134,9 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
         y = _without_mark(y, estimator, args)
     totals, groups = _totals(args, table, y, large)
     features = _feature_columns(table, args)
+    untold = _untold_columns(table, features, y, asked=args.features is not None)
+    features = [name for name in features if name not in untold]
     _warn_of_row_numbers(table, features)
-    _warn_of_answers(table, features, y)
     encoder = _encoder(estimator, table, features)
     if args.warm_start is not None:
         start = _warm_start(args.warm_start, encoder.feature_names, _classes(y, totals, groups))
@@ -148,7 +151,7 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
         more |= {"totals": totals, "groups": groups} | totals_rules(args)
     if args.protected is not None:
         more["protected"] = _protected(table, args.protected, used)
-    rows = FitRows(estimator, tree, table, encoder, y, used, more, large)
+    rows = FitRows(estimator, tree, table, encoder, y, used, more, large, untold)
     if not large:
         _ = rows.X  # what cannot be used is refused here
     return rows
@@ -321,20 +324,27 @@ def _warn_of_row_numbers(table: Table, columns: list[str]) -> None:
             )
 
 
-def _warn_of_answers(table: Table, columns: list[str], y: AnyArray) -> None:
-    """Columns that are filled where there is a label and empty elsewhere tell who was asked, and nothing else."""
+def _untold_columns(table: Table, columns: list[str], y: AnyArray, asked: bool) -> tuple[str, ...]:
+    """Columns that are filled where there is a label and empty elsewhere, which are left out unless asked for.
+
+    They tell who was asked, and nothing of the rows to label; labels left out are found by them all the same, so that
+    an estimate of accuracy would promise what is not there.
+    """
     hidden = missing_mask(y)
     if not hidden.any() or hidden.all():
-        return
-    for name in columns:
-        missing = table.missing(name)
-        if missing[hidden].all() and not missing.all():
-            warnings.warn(
-                f"column {name!r} is empty in all rows without a label and is used as a feature: it can tell who was "
-                f"asked, not how they would answer; --drop {printable(name)} leaves it out (a weight is --weight)",
-                UserWarning,
-                stacklevel=2,
-            )
+        return ()
+    gaps = {name: table.missing(name) for name in columns}
+    untold = tuple(name for name, missing in gaps.items() if missing[hidden].all() and not missing.all())
+    for name in untold:
+        what = f"column {name!r} is empty in all rows without a label"
+        if asked:
+            what += ", and a feature as --features names it: it says nothing of these rows, and labels left out are "
+            what += "found more easily than theirs"
+        else:
+            what += " and is left out: it can tell who was asked, not how others would answer (a weight is --weight; "
+            what += "--features uses it all the same)"
+        warnings.warn(what, UserWarning, stacklevel=2)
+    return () if asked else untold
 
 
 def _labels(table: Table, target: str) -> AnyArray:

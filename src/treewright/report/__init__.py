@@ -1,6 +1,6 @@
 """What people look at: a fit as plain text, or as one HTML file."""
 
-from treewright.report.facts import Facts, fit_facts, labels_facts
+from treewright.report.facts import Facts, fit_facts, labels_facts, office_totals
 from treewright.report.html import facts_html
 from treewright.report.labels import labels_report
 from treewright.report.making import table_making
@@ -18,5 +18,6 @@ __all__ = [
     "fit_report",
     "labels_facts",
     "labels_report",
+    "office_totals",
     "table_making",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
-__all__ = ["Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts"]
+__all__ = ["Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ class Facts:
         Rows of each class: among the labels as given, among the labels of all rows as found, and among these of the
         rows without a label.
     totals : list of dict
-        Group, class, low, high and reached, as an estimator's ``totals_``.
+        Group, class, low, high and reached, as an estimator's ``totals_``; with rows that have a label (``labelled``)
+        where these were subtracted.
     totals_used : bool
         Whether the model knows totals.
     subtracted : bool
@@ -97,6 +99,8 @@ class Facts:
         Whether rows without a label had a part in the fit.
     group_name, model_file, id_name : str
         Column of the groups and file of the model, for commands; empty in Python.
+    warnings : sequence of str
+        What the fit warned of, on the command line.
     """
 
     title: str
@@ -131,6 +135,7 @@ class Facts:
     group_name: str = ""
     model_file: str = ""
     id_name: str = ""
+    warnings: Sequence[str] = ()
 
     @property
     def n_hidden(self) -> int:
@@ -213,6 +218,8 @@ def fit_facts(
         chosen = None if groups is None else as_column(groups, "groups")[~rows.known]
         parsed = parse_totals(totals, classes, facts.n_hidden, chosen)
         facts = replace(facts, totals=parsed.table(rows.numbers[~rows.known], classes))
+    if totals_of == "all":
+        facts = replace(facts, totals=office_totals(facts.totals, rows.given, groups))
     suspects = getattr(estimator, "relabeled_", None)
     several = hasattr(estimator, "trees_") and not hasattr(estimator, "relabel")
     return replace(
@@ -272,6 +279,7 @@ def labels_facts(
         model_file=model_file,
         id_name=id_name,
         subtracted=totals_of == "all",
+        totals=office_totals(facts.totals, rows.given, groups) if totals_of == "all" else facts.totals,
     )
     return facts if explanation is None else _explained(facts, explanation, rows)
 
@@ -326,6 +334,29 @@ def _coded(groups: Any) -> Coded | None:
     numbers = np.full(len(column), -1)
     numbers[here] = [number[name] for name in column[here].tolist()]
     return Coded(names, numbers)
+
+
+def office_totals(totals: list[dict[str, Any]], y: AnyArray, groups: Any) -> list[dict[str, Any]]:
+    """Totals that were given of all rows, each with the rows that have a label and were subtracted as ``labelled``.
+
+    Of several columns of groups that cross, as they are.
+
+    Examples
+    --------
+    >>> row = {"group": None, "class": "yes", "low": 3, "high": 3, "reached": 3, "deviation": 0}
+    >>> office_totals([row], np.array(["yes", "no", None, "yes"], dtype=object), None)[0]["labelled"]
+    2
+    """
+    known = ~missing_mask(y)
+    column = None if groups is None else _coded(groups)
+    if (groups is not None and column is None) or any("margin" in row for row in totals):
+        return totals
+    names: list[Any] = [None]  # of rows without a group too
+    numbers = [-1] * int(np.count_nonzero(known))
+    if column is not None:
+        names, numbers = [*column.names, None], column.numbers[known].tolist()
+    cells = Counter(zip((names[g] for g in numbers), y[known].tolist(), strict=True))
+    return [row | {"labelled": cells[row["group"], row["class"]]} for row in totals]
 
 
 def _group_facts(groups: Any, known: AnyArray, doubt: AnyArray | None) -> GroupFacts | None:

@@ -23,6 +23,8 @@ from treewright.report.words import (
     asked_words,
     difference_words,
     group_sizes,
+    office_words,
+    spaced,
     totals_words,
 )
 
@@ -56,6 +58,7 @@ def facts_html(facts: Facts) -> str:
     sections = [
         ("asked", "What was asked", _asked(facts)),
         ("reached", "What was reached", _reached(facts)),
+        ("warnings", "Warnings", _warnings(facts)),
         ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
         ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
         ("next", "What to do next", _next(facts)),
@@ -106,13 +109,8 @@ def _name(value: object, limit: int = _NAME) -> str:
     return f"<bdi{told}>{html.escape(shown)}</bdi>"
 
 
-def _count(n: int) -> str:
-    """A number of rows, its digits in threes."""
-    return f"{n:,}".replace(",", "\u00a0")
-
-
 def _rows(n: int) -> str:
-    return f"{_count(n)} {'row' if n == 1 else 'rows'}"
+    return f"{spaced(n)} {'row' if n == 1 else 'rows'}"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, numeric: Sequence[int] = ()) -> str:
@@ -139,13 +137,13 @@ def _scroll(content: str, label: str, kind: str = "") -> str:
 
 def _cards(facts: Facts) -> str:
     """The three figures that matter."""
-    cards = [(_count(facts.n_rows), "rows, all with a label")]
+    cards = [(spaced(facts.n_rows), "rows, all with a label")]
     if facts.n_hidden:
-        cards = [(_count(facts.n_hidden), f"rows without a label, of {_count(facts.n_rows)}")]
+        cards = [(spaced(facts.n_hidden), f"rows without a label, of {spaced(facts.n_rows)}")]
     if facts.totals:
         asked = asked_totals(facts.totals)
         met = sum(row["low"] <= row["reached"] <= row["high"] for row in asked)
-        cards.append((f"{_count(met)} of {_count(len(asked))}", "totals are met"))
+        cards.append((f"{spaced(met)} of {spaced(len(asked))}", "totals are met"))
     estimate = facts.estimate
     if estimate is not None:
         interval = f"{estimate.level:.0%} interval: {estimate.low:.1%} to {estimate.high:.1%}"
@@ -165,7 +163,7 @@ def _cards(facts: Facts) -> str:
 def _asked(facts: Facts) -> str:
     pairs = [("target", _name(facts.target))] if facts.target else []
     pairs += [
-        ("rows", f"{_rows(facts.n_rows)}: {_count(facts.n_labelled)} with a label, {_count(facts.n_hidden)} without"),
+        ("rows", f"{_rows(facts.n_rows)}: {spaced(facts.n_labelled)} with a label, {spaced(facts.n_hidden)} without"),
         ("classes", ", ".join(map(_name, facts.classes[:_CLASSES])) + (" …" if len(facts.classes) > _CLASSES else "")),
         ("totals", _totals_asked(facts)),
         ("model", _text(facts.model)),
@@ -173,7 +171,7 @@ def _asked(facts: Facts) -> str:
     shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in pairs)
     total = max(1, facts.n_labelled)
     rows = [
-        [_name(name), _count(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
+        [_name(name), spaced(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
         for k, (name, n) in enumerate(zip(facts.classes, facts.given, strict=True))
     ]
     return f"<dl>{shown}</dl>\n" + _table(
@@ -203,7 +201,7 @@ def _reached(facts: Facts) -> str:
         parts.append("<p>No totals were given: each row has the class that fits it best.</p>\n")
     total = max(1, facts.n_rows)
     rows = [
-        [_name(name), _count(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
+        [_name(name), spaced(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
         for k, (name, n) in enumerate(zip(facts.classes, facts.found, strict=True))
     ]
     what = "Labels of all rows, given ones as they are" if facts.explains else "Predictions for all rows"
@@ -238,17 +236,20 @@ def _reached_totals(facts: Facts) -> str:
 def _class_totals(rows: list[dict[str, Any]], more: str) -> str:
     """A line a class."""
     size = sum(row["reached"] for row in rows)
+    whole = all("labelled" in row for row in rows)
     table = [
         [
             _name(row["class"]),
-            _text(asked_words(row, size)),
-            _count(row["reached"]),
+            *([office_words(row, size, spaced), spaced(row["labelled"])] if whole else []),
+            asked_words(row, size, spaced),
+            spaced(row["reached"]),
             _missed(row) or "0",
             total_bar(row["reached"], row["low"], row["high"], size),
         ]
         for row in rows
     ]
-    return _table(["class", "asked", "reached", "difference", ""], table, f"Totals asked and reached{more}", (1, 2, 3))
+    head = ["class", *(["of all rows", "labelled"] if whole else []), "asked", "reached", "difference", ""]
+    return _table(head, table, f"Totals asked and reached{more}", range(1, len(head) - 1))
 
 
 def _missed(row: dict[str, Any]) -> str:
@@ -281,14 +282,21 @@ def _group_totals(facts: Facts, rows: list[dict[str, Any]], more: str) -> str:
 
 
 def _total_cell(row: dict[str, Any], size: int) -> str:
-    asked = asked_words(row, size)
+    asked = asked_words(row, size, spaced)
     free = asked.endswith("(free)")
     words = "free" if free else f"asked {asked}"
+    if "labelled" in row and not free:
+        words += f": {office_words(row, size, spaced)} less {spaced(row['labelled'])} labelled"
     bar = total_bar(row["reached"], row["low"], row["high"], size)
-    return f"<td><b>{_count(row['reached'])}</b> <small>{words}</small> {_missed(row)}{bar}</td>"
+    return f"<td><b>{spaced(row['reached'])}</b> <small>{words}</small> {_missed(row)}{bar}</td>"
 
 
 # ---------------------------------------------------------------------- accuracy
+
+
+def _warnings(facts: Facts) -> str:
+    lines = "".join(f"<li>{_text(text)}</li>" for text in facts.warnings)
+    return f'<ul class="warnings">{lines}</ul>\n' if lines else ""
 
 
 def _accuracy(facts: Facts) -> str:
@@ -311,7 +319,7 @@ def _estimated(facts: Facts) -> str:
         f"<h3>Why {'not 100%' if estimate.value < 1 else 'that is no proof'}</h3>\n<ul>",
     ]
     why = [
-        f"{_count(estimate.n_labels)} labels were left out in turn and found again without them. What was found "
+        f"{spaced(estimate.n_labels)} labels were left out in turn and found again without them. What was found "
         "wrong there is what to expect of the other rows.",
         f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
         f"The accuracy on given labels is another thing: {NOT_TRAINING}",
@@ -320,7 +328,7 @@ def _estimated(facts: Facts) -> str:
         why.insert(0, "Totals are counts: that they are met says how many rows have each class, and not which.")
     parts += [f"<li>{_text(line)}</li>" for line in why]
     rows = [
-        [_name(name), _count(n), f"{share:.1%}", share_bar(share, class_color(k))]
+        [_name(name), spaced(n), f"{share:.1%}", share_bar(share, class_color(k))]
         for k, (name, n, share) in enumerate(zip(facts.classes, facts.given, facts.recall, strict=True))
         if share is not None
     ]
@@ -334,9 +342,9 @@ def _seen(facts: Facts) -> str:
     if counts is None or not facts.n_labelled:
         return "<p>No row has a label to compare with.</p>\n"
     right = int(counts.trace())
-    rows = [[_name(name), *map(_count, row)] for name, row in zip(facts.classes, counts.tolist(), strict=True)]
+    rows = [[_name(name), *map(spaced, row)] for name, row in zip(facts.classes, counts.tolist(), strict=True)]
     return (
-        f"<p>{_count(right)} of {_count(facts.n_labelled)} rows with a label are predicted as they are labelled "
+        f"<p>{spaced(right)} of {spaced(facts.n_labelled)} rows with a label are predicted as they are labelled "
         f"({right / facts.n_labelled:.1%}). {_text(SEEN)}</p>\n"
     ) + _table(
         ["", *map(_name, facts.classes)],
@@ -356,8 +364,8 @@ def _trees(facts: Facts) -> str:
     if facts.agreed is not None:
         agreed, right = facts.agreed
         parts.append(
-            f"<p>It agrees with the labels on {_count(agreed)} of {_count(facts.n_hidden)} rows without a label "
-            f"(<b>{agreed / max(1, facts.n_hidden):.1%}</b>), and with {_count(right)} of {_count(facts.n_labelled)} "
+            f"<p>It agrees with the labels on {spaced(agreed)} of {spaced(facts.n_hidden)} rows without a label "
+            f"(<b>{agreed / max(1, facts.n_hidden):.1%}</b>), and with {spaced(right)} of {spaced(facts.n_labelled)} "
             "given labels. It is the labels that meet the totals; the tree is for reading.</p>\n"
         )
     elif facts.record.status in STATUS_WORDS:

@@ -13,7 +13,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.names import counted, printable, shortened
 from treewright.report.trees import TreeFacts
-from treewright.report.words import count_words
+from treewright.report.words import spaced
 from treewright.tree.structure import LEAF
 from treewright.tree.text import read_children
 
@@ -264,7 +264,7 @@ def _end(facts: TreeFacts, place: _Layout, node: int, n_rows: int | None) -> str
 def _amount(facts: TreeFacts, rows: float) -> str:
     if any(leaf.rows is None for leaf in facts.leaves.values()):  # weights, of labels alone
         return f"labels: {rows:g}"
-    return count_words(int(rows))
+    return f"{spaced(int(rows))} {'row' if rows == 1 else 'rows'}"
 
 
 def _color_in(facts: TreeFacts, k: int) -> str:

@@ -23,6 +23,7 @@ from treewright.report.words import (
     count_words,
     difference_words,
     group_sizes,
+    office_words,
     row_words,
     totals_words,
 )
@@ -169,6 +170,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
         reached += [f"  {SUBTRACTED}"] if facts.subtracted else []
     sections = [
         ["Asked and reached", *_data_lines(facts), *reached],
+        *_warning_sections(facts),
         _accuracy_lines(facts),
         [f"Labels of all {facts.n_rows} rows, given ones as they are", *_count_lines(facts, facts.found)],
     ]
@@ -202,10 +204,16 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
     notes = [*(f"  {line}" for line in said), ""] if said else []
     return [
         *sections,
+        *_warning_sections(facts),
         _confusion_lines(facts),
         [f"Predictions for all {facts.n_rows} rows", *_count_lines(facts, facts.found)],
         ["Tree", *notes, *_indented(facts.trees[0].rules)],
     ]
+
+
+def _warning_sections(facts: Facts) -> list[list[str]]:
+    lines = [line for text in facts.warnings for line in _wrapped("  -", printable(text))]
+    return [["Warnings", *lines]] if lines else []
 
 
 def _numbered(facts: Facts) -> bool:
@@ -314,7 +322,8 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     Parameters
     ----------
     reached : sequence of mappings
-        An estimator's ``totals_``, or what :meth:`treewright.data.ClassTotals.table` gives.
+        An estimator's ``totals_``, or what :meth:`treewright.data.ClassTotals.table` gives; with ``labelled`` in each,
+        what was asked of all rows is told too.
     indent : str
         What each line starts with.
 
@@ -324,14 +333,21 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     >>> print("\n".join(totals_table([row], indent="")))
     class  asked   reached  difference
     yes    3 to 5        6          +1
+    >>> print("\n".join(totals_table([row | {"labelled": 4}], indent="")))
+    class  of all rows  labelled  asked   reached  difference
+    yes    7 to 9              4  3 to 5        6          +1
     """
     grouped = any(row["group"] is not None for row in reached)
-    table: list[tuple[object, ...]] = [(*(("group",) if grouped else ()), "class", "asked", "reached", "difference")]
+    whole = bool(reached) and all("labelled" in row for row in reached)
+    head = [*(["group"] if grouped else []), "class", *(["of all rows", "labelled"] if whole else [])]
+    table: list[list[object]] = [[*head, "asked", "reached", "difference"]]
     sizes = group_sizes(reached)
     for row in reached:
-        asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
-        group = (str(row["group"]),) if grouped else ()
-        table.append((*group, str(row["class"]), asked, row["reached"], difference_words(row)))
+        size = sizes[row.get("margin", 0), row["group"]]
+        group = [str(row["group"])] if grouped else []
+        given = [office_words(row, size), row["labelled"]] if whole else []
+        asked = asked_words(row, size)
+        table.append([*group, str(row["class"]), *given, asked, row["reached"], difference_words(row)])
     return text_table(table, indent)
 
 

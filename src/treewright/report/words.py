@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treewright.estimators.accuracy import AccuracyEstimate
@@ -25,10 +25,12 @@ __all__ = [
     "count_words",
     "difference_words",
     "group_sizes",
+    "office_words",
     "parameter_pairs",
     "parameter_words",
     "proof_words",
     "row_words",
+    "spaced",
     "totals_words",
 ]
 
@@ -117,7 +119,18 @@ def group_sizes(reached: Sequence[Mapping[str, Any]]) -> dict[Any, int]:
     return sizes
 
 
-def asked_words(row: Mapping[str, Any], size: int) -> str:
+def spaced(n: int) -> str:
+    """A number, its digits in threes.
+
+    Examples
+    --------
+    >>> spaced(7609).split()
+    ['7', '609']
+    """
+    return f"{n:,}".replace(",", "\u00a0")
+
+
+def asked_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] = str) -> str:
     """What was asked of a class in a group of some rows: a number, an interval, or nothing.
 
     Examples
@@ -127,8 +140,22 @@ def asked_words(row: Mapping[str, Any], size: int) -> str:
     """
     low, high = row["low"], row["high"]
     if low == high:
-        return str(low)
-    return f"{low} to {high} (free)" if low <= 0 and high >= size else f"{low} to {high}"
+        return digits(low)
+    words = f"{digits(low)} to {digits(high)}"
+    return f"{words} (free)" if low <= 0 and high >= size else words
+
+
+def office_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] = str) -> str:
+    """What was asked of all rows of a class in a group, those with a label included.
+
+    Examples
+    --------
+    >>> [office_words({"low": a, "high": b, "labelled": 2}, 9) for a, b in ((3, 3), (3, 5), (0, 9))]
+    ['5', '5 to 7', 'free']
+    """
+    if row["low"] <= 0 and row["high"] >= size and row["high"] > 0:
+        return "free"
+    return asked_words({end: row[end] + row["labelled"] for end in ("low", "high")}, size, digits)
 
 
 def difference_words(row: Mapping[str, Any]) -> str:
