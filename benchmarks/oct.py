@@ -32,6 +32,7 @@ NUMBERS = (
     *("monks_3_train", "wine"),
 )
 TEXT = ("iris", "congressional_voting", "image_segmentation_train")
+DEEP_SETS = ("banknote_authentication", "breast_cancer_wisconsin_original", "ionosphere", "heart_disease_cleveland")
 OTHERS = ("australian", "heart", "monks_415", "parkinson_replicated_acoustic")
 
 
@@ -220,8 +221,7 @@ DEEP = Specification(
     data=(
         bench.DataSet("noise, 10 columns", noise, {"n": 500, "p": 10}),
         bench.DataSet("noise, 20 columns", noise, {"n": 500, "p": 20}),
-        bench.PaperSets("SVM1ODT", bench.read_classes, ("banknote_authentication", "breast_cancer_wisconsin_original")),
-        bench.PaperSets("S2OCT", bench.read_one_class, ("magic", "pima")),
+        bench.PaperSets("SVM1ODT", bench.read_classes, DEEP_SETS),
     ),
     samples=(Sample("500 rows", some, {"rows": 500}),),
     methods=deep(4),

@@ -20,7 +20,9 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.contracts.measures import reached_leaves
 
 from treewright import S2OCTClassifier, Tree, load_model
+from treewright.data import make_problem
 from treewright.exceptions import InvalidInputError
+from treewright.training.s2oct import _absent_told
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from verify_s2oct import verify_zero  # noqa: E402
@@ -115,6 +117,17 @@ def test_trees_are_short_numbers(monkeypatch):
             used = tree.weights[node][tree.weights[node] != 0]
             relative = used / np.abs(used).max() if len(used) else used
             assert np.allclose(relative, [float(f"{w:.6e}") for w in relative], rtol=1e-9)
+
+
+def test_a_class_that_no_row_gets_is_told():
+    X, truth, y = survey(n_classes=3)
+    totals = counted(truth, y)
+    model = fit(X, y, totals=totals)
+    problem = make_problem(X, y, supervised=False, totals=totals)
+    assert _absent_told(problem, model.record_, model.transduction_) is model.record_
+    without = np.where(model.transduction_ == 2, 0, model.transduction_)
+    told = _absent_told(problem, model.record_, without).reason
+    assert told == f"{model.reason_}; no row is labelled 2, which {totals[2]} rows are by the totals"
 
 
 # ---------------------------------------------------------------------- whatever there is to learn from

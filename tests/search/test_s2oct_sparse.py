@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -263,6 +264,15 @@ def test_totals_come_before_what_is_learned():
     assert chosen_size([step(2, 0.60), dense]).learned == 0.60
     nobody = [step(1, 0.70, missed=3), step(2, 0.99, missed=5), step(3, 0.90, missed=3)]
     assert chosen_size(nobody) is nobody[2]
+
+
+def test_where_no_tree_meets_the_totals_small_ones_come_first_too():
+    dense = step(19, 0.955, missed=1, most=None)
+    path = [step(3, 0.95, missed=1), step(2, 0.945, missed=1), step(6, 0.96, missed=1), dense, step(1, 0.99, missed=2)]
+    assert chosen_size(path) is path[1]  # a row that misses the totals is worth three, here 15 % of 20 rows
+    all_classes = replace(path[2], n_classes=3)
+    assert chosen_size([*path[:2], all_classes]) is all_classes
+    assert chosen_size([dense]) is dense
 
 
 def test_the_path_has_every_size_and_what_it_says_of_itself_is_true():

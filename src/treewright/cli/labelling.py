@@ -35,7 +35,7 @@ _SCORED = 20_000
 """Unlabelled rows that fits without some of the labels are given."""
 _LEFT_OUT = 2000
 """Labels that are left out; of twice as many, parts until these are reached, which says enough."""
-_LEAST_TREE, _TREE_SHARE = 15.0, 0.25
+_LEAST_TREE, _TREE_SHARE = 5.0, 0.25
 """Seconds of the tree of a register that comes in parts: at least so many, else this share of those of the labels."""
 
 

@@ -20,6 +20,7 @@ from treewright.data import (
     s2oct_scaling,
     weight_unit,
 )
+from treewright.data._checks import listing
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.names import counted
@@ -145,8 +146,23 @@ def train_s2oct(
     if settings.prefer != "margin":  # the widest gap is where its middle is
         outcome = _readable(model, reduction, problem, outcome, budget)
     found = solved_tree(problem, reduction, outcome, taught)
-    told, record, numbers = None if teacher is None else teacher.record, found.record.times(unit), of_rows(guess)
+    told, numbers = None if teacher is None else teacher.record, of_rows(guess)
+    record = _absent_told(problem, found.record.times(unit), numbers)
     return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
+
+
+def _absent_told(problem: Problem, record: FitRecord, numbers: IntArray) -> FitRecord:
+    """The record, with a word on classes that the totals ask for and no unlabelled row has."""
+    if problem.totals is None:
+        return record
+    asked = problem.totals.low.sum(axis=0)
+    given = np.bincount(numbers[problem.unlabelled], minlength=len(asked))
+    absent = np.flatnonzero((asked > 0) & (given == 0))
+    if not len(absent):
+        return record
+    rows = counted(int(asked[absent].sum()), "row is", "rows are")
+    told = f"no row is labelled {listing(problem.classes[absent])}, which {rows} by the totals"
+    return replace(record, reason=f"{record.reason}; {told}")
 
 
 _Trained = tuple[Outcome[Tree], list[Tree], IntArray, Teacher | None]

@@ -53,11 +53,18 @@ class SizedTree:
     """Labelled points that it gets wrong."""
     missed_share: float = 0.0
     """Rows that miss the totals, as a share of all rows."""
+    n_classes: int = 0
+    """Classes that it gives to unlabelled rows."""
 
     @property
     def terms(self) -> int:
         """Features of its splits, summed up."""
         return n_split_weights(self.tree)
+
+    @property
+    def score(self) -> float:
+        """What it has learned, less several times the rows that miss the totals."""
+        return self.learned - MISSED * self.missed_share
 
 
 def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> list[SizedTree]:
@@ -101,18 +108,22 @@ def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> 
     learned = right / max(float(own.sum() + rows.sum()), 1e-300)
     missed = int(model.totals.missed(hidden))
     wrong = int(np.count_nonzero(known != survey.y))
-    return SizedTree(tree, most, missed, learned, wrong, missed / max(float(rows.sum()), 1.0))
+    given = len(np.unique(hidden))
+    return SizedTree(tree, most, missed, learned, wrong, missed / max(float(rows.sum()), 1.0), given)
 
 
 def chosen_size(path: list[SizedTree]) -> SizedTree:
-    """The tree of the fewest terms that meets the totals and has learned nearly as much as the best of these."""
-    good = [step for step in path if step.missed == 0]
-    if not good:  # then rows that miss the totals count as several that were not learned
-        return max(path, key=lambda step: (step.learned - MISSED * step.missed_share, -step.terms))
+    """The tree of the fewest terms that meets the totals and has learned nearly as much as the best of these.
+
+    Where none meets the totals, rows that miss them count as several that were not learned, and of trees that are
+    nearly as good those come first that know the most classes: one that never says what few rows are is no summary.
+    """
+    met = [step for step in path if step.missed == 0]
     # Whatever a split of many features agrees with, nobody reads it.
-    good = [step for step in good if step.most is not None] or good
-    enough = max(step.learned for step in good) - _NEARLY
-    return min((step for step in good if step.learned >= enough), key=lambda step: (step.terms, -step.learned))
+    good = [step for step in met or path if step.most is not None] or met or path
+    enough = max(step.score for step in good) - _NEARLY
+    near = [step for step in good if step.score >= enough]
+    return min(near, key=lambda step: (0 if met else -step.n_classes, step.terms, -step.score))
 
 
 def all_right(survey: Survey, step: SizedTree, taught: IntArray, seed: int, budget: Budget) -> SizedTree:
