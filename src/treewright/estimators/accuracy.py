@@ -46,6 +46,10 @@ class AccuracyEstimate(NamedTuple):
     """Share of the labels of each class that were found when they were left out, as weighted."""
 
 
+    n_fits: int = 0
+    """Parts in which labels were left out, each by a fit of its own."""
+    n_splits: int = 0
+    """Parts into which labels were divided: a fit learned from all but one of them."""
 @dataclass(frozen=True)
 class _Task:
     """What is fitted again and again: rows, marks, and totals of those unlabelled rows that are used."""
@@ -180,9 +184,10 @@ def estimated_accuracy(
     )
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
-    labelled, right, hidden = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
-    strata, sizes = _strata(task, problem, labelled, hidden)
-    return _estimate(problem, labelled, right, strata, sizes, level)
+    n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
+    labelled, right, found = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
+    strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
+    return _estimate(problem, labelled, right, strata, sizes, level)._replace(n_fits=len(found), n_splits=n_splits)
 
 
 def _check(model: Any, n_splits: int, level: float) -> None:
@@ -225,12 +230,12 @@ def _left_out(
     enough: int,
     rng: Any,
     progress: Callable[[int, int], None] | None,
-) -> tuple[IntArray, BoolArray, np.ndarray | None]:
+) -> tuple[IntArray, BoolArray, np.ndarray]:
     """Rows whose labels were left out, which of them were found, and labels of the unlabelled rows, a row a fit."""
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
-    folds = StratifiedKFold(min(n_splits, int(np.bincount(y).max())), shuffle=True, random_state=rng)
+    folds = StratifiedKFold(n_splits, shuffle=True, random_state=rng)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
     asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
@@ -243,7 +248,7 @@ def _left_out(
                 progress(len(hidden), folds.get_n_splits())
             if np.count_nonzero(asked) >= enough:
                 break
-    return labelled[asked], right[asked], np.array(hidden) if task.totals is not None else None
+    return labelled[asked], right[asked], np.array(hidden)
 
 
 def _strata(
