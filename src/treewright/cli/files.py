@@ -16,6 +16,7 @@ from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.common.tables import table_notes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
@@ -73,21 +74,8 @@ class TableModel:
         table = document.get("table")
         if table is None:
             return cls(estimator)
-        if not isinstance(table, dict) or set(table) - {"na", "leaves"} != {"target", "encoder"}:
-            raise ModelFileError(f"{path}: table: expected an object with a target and an encoder")
-        if not isinstance(table["target"], str):
-            raise ModelFileError(f"{path}: table.target: expected a string")
-        na = table.get("na", [])
-        if not isinstance(na, list) or not all(isinstance(value, str) for value in na):
-            raise ModelFileError(f"{path}: table.na: expected a list of strings")
-        mixed = isinstance(table["encoder"], dict) and "kinds" in table["encoder"]
-        kind: Any = MixedEncoder if mixed else TableEncoder
-        encoder = kind.from_dict(table["encoder"], where=f"{path}: table.encoder")
-        if len(encoder.feature_names) != estimator.n_features_in_:
-            raise ModelFileError(
-                f"{path}: table.encoder has {len(encoder.feature_names)} features, the model {estimator.n_features_in_}"
-            )
-        return cls(estimator, encoder, table["target"], tuple(na))
+        notes = table_notes(table, estimator.n_features_in_, f"{path}: table")
+        return cls(estimator, notes.encoder, notes.target, notes.na)
 
     def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
         """The model with what its file says of leaves, trusting nothing; older files say nothing."""
