@@ -64,6 +64,8 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     estimator.fit(X[used], labels, **rows.more)
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
+    if not model.several_trees:
+        estimator._rule_digits = estimator._telling_digits(estimator._check_rows(X), model.words)
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
     predicted = estimator.predict(X)
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected

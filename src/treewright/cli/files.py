@@ -16,7 +16,7 @@ from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
-from treewright.estimators.common.tables import table_notes
+from treewright.estimators.common.tables import rule_digits, table_notes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
@@ -78,8 +78,11 @@ class TableModel:
         return cls(estimator, notes.encoder, notes.target, notes.na)
 
     def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
-        """The model with what its file says of leaves, trusting nothing; older files say nothing."""
-        entries = (document.get("table") or {}).get("leaves")
+        """The model with what its file says of leaves and digits, trusting nothing; older files say nothing."""
+        table = document.get("table") or {}
+        entries = table.get("leaves")
+        if table.get("digits") is not None:
+            self.tree_model._rule_digits = rule_digits(table["digits"], self.tree_model, f"{path}: table.digits")
         if entries is None:
             return self
         if self.tree_model is None or self.several_trees:
@@ -94,6 +97,9 @@ class TableModel:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
             if self.leaves is not None:
                 document["table"]["leaves"] = [[leaf, of.rows, of.counts] for leaf, of in self.leaves.items()]
+            digits = getattr(self.tree_model, "_rule_digits", None)
+            if digits:
+                document["table"]["digits"] = [list(pair) for pair in sorted(digits.items())]
         if labeller:
             document["tree"] = None if self.explaining is None else model_to_dict(self.explaining)
             write_labeller(path, self.estimator, document)

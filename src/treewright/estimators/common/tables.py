@@ -14,8 +14,9 @@ from treewright.data.mixed_table import MixedEncoder
 from treewright.data.rows import is_frame
 from treewright.data.table import Table, TableEncoder
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.tree.number_text import MAX_PRECISION
 
-__all__ = ["TableNotes", "frame_columns", "frame_table", "of_own_columns", "table_notes"]
+__all__ = ["TableNotes", "frame_columns", "frame_table", "of_own_columns", "rule_digits", "table_notes"]
 
 
 class TableNotes(NamedTuple):
@@ -44,7 +45,7 @@ class TableNotes(NamedTuple):
 
 def table_notes(table: object, n_features: int, where: str = "table") -> TableNotes:
     """Read what a model file has under "table", trusting nothing."""
-    if not isinstance(table, dict) or set(table) - {"na", "leaves"} != {"target", "encoder"}:
+    if not isinstance(table, dict) or set(table) - {"na", "leaves", "digits"} != {"target", "encoder"}:
         raise ModelFileError(f"{where}: expected an object with a target and an encoder")
     if not isinstance(table["target"], str):
         raise ModelFileError(f"{where}.target: expected a string")
@@ -57,6 +58,18 @@ def table_notes(table: object, n_features: int, where: str = "table") -> TableNo
     if len(encoder.feature_names) != n_features:
         raise ModelFileError(f"{where}.encoder has {len(encoder.feature_names)} features, the model {n_features}")
     return TableNotes(table["target"], encoder, tuple(na))
+
+
+def rule_digits(entries: Any, model: Any, where: str) -> dict[int, int]:
+    """Digits of splits as a file has them, trusting nothing."""
+    n_nodes = model.tree_.n_nodes if hasattr(model, "tree_") else 0
+    found: dict[int, int] = {}
+    for entry in entries if isinstance(entries, list) else [entries]:
+        fine = isinstance(entry, list) and len(entry) == 2 and all(type(n) is int for n in entry)
+        if not fine or not 0 <= entry[0] < n_nodes or not 1 <= entry[1] <= MAX_PRECISION:
+            raise ModelFileError(f"{where}: expected lists of a node and its digits, 1 to {MAX_PRECISION}")
+        found[entry[0]] = entry[1]
+    return found
 
 
 def of_own_columns(model: Any, X: Any) -> tuple[Any, Any] | None:
