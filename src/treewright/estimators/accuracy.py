@@ -22,6 +22,8 @@ from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
+from treewright.search.teachers.auto import ALL_MEMBERS
+from treewright.search.teachers.teacher import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 
@@ -44,12 +46,12 @@ class AccuracyEstimate(NamedTuple):
     """Labels that were left out, each once."""
     recall: dict[Any, float]
     """Share of the labels of each class that were found when they were left out, as weighted."""
-
-
     n_fits: int = 0
     """Parts in which labels were left out, each by a fit of its own."""
     n_splits: int = 0
     """Parts into which labels were divided: a fit learned from all but one of them."""
+
+
 @dataclass(frozen=True)
 class _Task:
     """What is fitted again and again: rows, marks, and totals of those unlabelled rows that are used."""
@@ -63,11 +65,15 @@ class _Task:
     unlabelled: IntArray
     n_asked: int
     """Unlabelled rows of the model itself, which may be another one where it is asked for many."""
+    members: list[str]
+    """Classifiers of an automatic estimator, if some were not made because others are far better: nor are they here."""
 
     def found(self, rows: IntArray, held_out: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Labels of rows that were left out, and of the unlabelled ones, by a model that was fitted to `rows`."""
         used = np.concatenate([rows, self.unlabelled])
         model = clone(self.model)
+        if self.members:
+            model._members = self.members
         more: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[used]}
         if self.totals is not None:
             more |= {"totals": self.totals, "groups": self._groups(used)}
@@ -149,7 +155,8 @@ def estimated_accuracy(
     were asked, no weights of classes tell how the old are labelled; make a group of what the sample depends on.
     Without totals classes count by their labels, and the estimate is that of a fair sample. `sample_weight` counts
     within a class. Labels that are wrong count as errors. A class without any label counts as half right, give or take
-    a half. The fits see fewer labels than the model does, so the estimate is a little low.
+    a half. The fits see fewer labels than the model does, so the estimate is a little low. Classifiers that a fitted
+    automatic model did without, as others are far better, are not tried again.
 
     Examples
     --------
@@ -219,7 +226,15 @@ def _task(
     marked[problem.unlabelled] = None
     weight = problem.weight if weighted else None
     asked = None if not parts else parts[0] if len(parts) == 1 else parts
-    return _Task(model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)))
+    return _Task(
+        model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)), _chosen_members(model)
+    )
+
+
+def _chosen_members(model: Any) -> list[str]:
+    record = getattr(getattr(model, "estimator_", None), "record_", None)
+    names = [member.name for member in record.members] if isinstance(record, TeacherRecord) else []
+    return names if len(names) < ALL_MEMBERS else []
 
 
 def _left_out(

@@ -199,7 +199,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _checked_estimator(self, weighted: bool) -> Any:
         """An unfitted copy of the estimator, if it can do what is needed."""
         if self._automatic:
-            return TeacherClassifier()
+            return TeacherClassifier(members=getattr(self, "_members", None))
         kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
             raise InvalidInputError(NO_SCORES.format(kind))

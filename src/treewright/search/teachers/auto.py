@@ -13,6 +13,7 @@ refined scores falls with the number of labels.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +29,10 @@ from treewright.search.teachers.members import MEMBERS, Fitted, Task, kernel_fit
 from treewright.search.teachers.teacher import Exam, Teacher, TeacherMember, TeacherRecord, Voter
 from treewright.search.totals.scores import Novelty
 
-__all__ = ["auto_teacher"]
+__all__ = ["ALL_MEMBERS", "auto_teacher"]
+
+ALL_MEMBERS = 3
+"""Classifiers that are made unless some are far behind."""
 
 _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
@@ -69,7 +73,14 @@ _NEAR_WORK = 2e9
 """Products of features and pairs of points in a search for the nearest labelled point."""
 
 
-def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, examined: bool = False) -> Teacher:
+def auto_teacher(
+    lesson: Lesson,
+    seed: int,
+    budget: Budget,
+    n_jobs: int = 1,
+    examined: bool = False,
+    chosen: Sequence[str] | None = None,
+) -> Teacher:
     """Make a teacher of the classifiers that there is time for.
 
     Parameters
@@ -84,6 +95,8 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, exa
         Threads of the forests.
     examined : bool
         Whether what it says without some of the labels is kept, for whoever wants to know how far to follow it.
+    chosen : sequence of str or None
+        Names of the classifiers, where they are chosen already.
 
     Examples
     --------
@@ -96,14 +109,16 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, exa
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        return _made(lesson.standardized(), seed, budget, n_jobs, examined)
+        return _made(lesson.standardized(), seed, budget, n_jobs, examined, chosen)
 
 
-def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool) -> Teacher:
+def _made(
+    lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool, chosen: Sequence[str] | None
+) -> Teacher:
     if len(lesson.present) < 2 or not len(lesson.hidden):
         return _blind(lesson, seed)
     work = _Work(lesson, seed, n_jobs, examined)
-    names = work.names()
+    names = list(chosen or work.names())
     if work.many:
         told = work.left_out(names, budget)
         first = work.first_voices(told.near(names), budget)
