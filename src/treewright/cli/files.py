@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.words import FeatureWords
 
-__all__ = ["TableModel", "check_outputs", "report_paths", "write_reports"]
+__all__ = ["TableModel", "check_outputs", "leaf_sums", "report_paths", "write_reports"]
 
 _BATCH_ROWS, _BATCH_CELLS = 200_000, 10_000_000
 """Most rows, and most cells of features, that are predicted at once."""
@@ -96,7 +97,8 @@ class TableModel:
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
             if self.leaves is not None:
-                document["table"]["leaves"] = [[leaf, of.rows, of.counts] for leaf, of in self.leaves.items()]
+                told = {n: [of.rows, of.counts] + ([of.likely] if of.likely else []) for n, of in self.leaves.items()}
+                document["table"]["leaves"] = [[leaf, *entry] for leaf, entry in told.items()]
             digits = getattr(self.tree_model, "_rule_digits", None)
             if digits:
                 document["table"]["digits"] = [list(pair) for pair in sorted(digits.items())]
@@ -235,23 +237,44 @@ def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClas
     return tree
 
 
-def _checked_leaves(entries: object, model: Any, where: str) -> dict[int, LeafFacts]:
+def _checked_leaves(entries: Any, model: Any, where: str) -> dict[int, LeafFacts]:
     """Rows and labels in each leaf, as a file has them."""
     tree, classes = model.tree_, [str(label) for label in model.classes_]
     leaves: dict[int, LeafFacts] = {}
     for entry in entries if isinstance(entries, list) else [entries]:
         numbers: list[Any] = []
-        if isinstance(entry, list) and len(entry) == 3 and isinstance(entry[2], list):
+        likely = entry[3] if isinstance(entry, list) and len(entry) == 4 else None
+        if isinstance(entry, list) and len(entry) in (3, 4) and isinstance(entry[2], list):
             numbers = [*entry[:2], *entry[2]]
         if len(numbers) != 2 + len(classes) or not all(type(n) is int and n >= 0 for n in numbers):
             raise ModelFileError(f"{where}: expected lists of a leaf, its rows, and a list of those of each class")
+        if len(entry) == 4 and not _are_amounts(likely, len(classes)):
+            raise ModelFileError(f"{where}: expected as many rows of each class as are likely")
         leaf, rows, *counts = numbers
         if leaf in leaves or leaf >= tree.n_nodes or not tree.is_leaf[leaf]:
             raise ModelFileError(f"{where}: expected each leaf of the tree once")
-        leaves[leaf] = LeafFacts(classes[tree.labels[leaf]], rows, counts)
+        leaves[leaf] = LeafFacts(classes[tree.labels[leaf]], rows, counts, likely)
     if len(leaves) != tree.n_leaves:
         raise ModelFileError(f"{where}: expected each leaf of the tree once")
     return leaves
+
+
+def _are_amounts(values: object, n: int) -> bool:
+    """Whether these are `n` finite numbers from 0 on."""
+    if not isinstance(values, list) or len(values) != n:
+        return False
+    return all(type(value) in (int, float) and 0 <= value < math.inf for value in values)
+
+
+def leaf_sums(leaves: AnyArray, shares: AnyArray, n_nodes: int) -> AnyArray:
+    """Sums of probabilities in each leaf, shape (n_nodes, n_classes).
+
+    Examples
+    --------
+    >>> leaf_sums(np.array([1, 2, 1]), np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]), 3).tolist()
+    [[0.0, 0.0], [0.75, 1.25], [1.0, 0.0]]
+    """
+    return np.stack([np.bincount(leaves, column, n_nodes) for column in shares.T], axis=1)
 
 
 def report_paths(paths: Sequence[str]) -> dict[str, str]:

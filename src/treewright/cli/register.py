@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treewright.arrays import FloatArray
-from treewright.cli.files import TableModel
+from treewright.cli.files import TableModel, leaf_sums
 from treewright.cli.reading import FitRows
 from treewright.data._checks import AnyArray
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
@@ -105,16 +105,17 @@ def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argpar
     """Write the predictions of all rows, if that is asked for, and say how the tree explains the labels."""
     leaves: list[AnyArray] = []
     said: list[AnyArray] = []
+    likely = np.zeros((1 if rows.tree is None else rows.tree.tree_.n_nodes, len(model.estimator.classes_)))
     if rows.tree is not None:
         rows.tree._rule_digits = {}  # as many as all rows need
-    parts = _parts(rows, found, model, args, leaves, said)
+    parts = _parts(rows, found, model, args, leaves, said, likely)
     if args.predictions is not None:
         write_batches(args.predictions, parts, args.escape_formulas)
     elif rows.tree is not None:
         deque(parts, maxlen=0)
     if rows.tree is None:
         return None
-    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words)
+    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words, likely)
 
 
 def _parts(
@@ -124,8 +125,9 @@ def _parts(
     args: argparse.Namespace,
     leaves: list[AnyArray],
     said: list[AnyArray],
+    likely: FloatArray,
 ) -> Iterator[dict[str, Any]]:
-    """Columns of predictions, part by part; leaves and labels of the tree are noted on the way."""
+    """Columns of predictions, part by part; leaves and labels of the tree, and sums of shares, are noted on the way."""
     classes = None if rows.tree is None else rows.tree.classes_.astype(object)
     for table, reached, numbers in _routed_parts(rows, model, args):
         start, stop = table.first_row - 1, table.first_row - 1 + table.n_rows
@@ -133,6 +135,7 @@ def _parts(
             leaves.append(reached.astype(np.int32))
             said.append(classes[numbers])
         labels, shares = found.labels(start, stop), found.shares(start, stop)
+        likely += leaf_sums(reached, shares, len(likely))
         yield model.prediction_columns(table, None, labels, shares, args.id, reached)
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn import config_context
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -26,6 +25,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Fitted, Task, kernel_fits, out_of_bag
+from treewright.search.teachers.slopes import class_slopes
 from treewright.search.teachers.teacher import Exam, Teacher, TeacherMember, TeacherRecord, Voter
 from treewright.search.totals.scores import Novelty
 
@@ -126,8 +126,9 @@ def _made(
     else:
         first = work.first_voices(names, budget)
         told = work.left_out(list(first), budget)
-    scores, slope = told.scores, told.slope()
+    scores = told.scores
     trust = _trust(_TRUST, scores) if work.ranks else _trust(_TRUST_LIKELIHOOD, told.likelihood)
+    slopes = told.slopes(trust, lesson.n_classes) if work.ranks else np.ones(lesson.n_classes)
     again = work.refined_voices(first, budget)
     refined = work.refined_share if again else 0.0
     share = np.concatenate([(1.0 - refined) * trust / trust.sum(), np.full(len(again), refined / max(1, len(again)))])
@@ -142,7 +143,7 @@ def _made(
     ]
     record = TeacherRecord("auto", members, refined)
     exams = work.exams(trust / trust.sum())
-    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slope, exams)
+    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slopes, exams)
 
 
 def _blind(lesson: Lesson, seed: int) -> Teacher:
@@ -185,7 +186,7 @@ class _LeftOut:
     likelihood: FloatArray
     """How likely each finds them, likewise."""
     tables: list[FloatArray] = field(default_factory=list)
-    """Ranks by each member; none where time was over before, or labels too few."""
+    """Ranks by each member among rows as frequent as the totals say; none where time was over, or labels too few."""
     y: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     weight: FloatArray = field(default_factory=lambda: np.zeros(0))
 
@@ -203,9 +204,12 @@ class _LeftOut:
         tables = [self.tables[m] for m in place if 0 <= m < len(self.tables)]
         return replace(self, scores=scores, likelihood=likelihood, tables=tables)
 
-    def slope(self) -> float:
-        """The slope of the log-odds of their ranks."""
-        return _slope(np.mean(self.tables, axis=0), self.y, self.weight) if self.tables else 1.0
+    def slopes(self, trust: FloatArray, n_classes: int) -> FloatArray:
+        """The slope of the log-odds of their ranks, of each class."""
+        if not self.tables:
+            return np.ones(n_classes)
+        shares = trust if len(trust) == len(self.tables) else None
+        return class_slopes(np.average(self.tables, axis=0, weights=shares), self.y, self.weight)
 
 
 class _Work:
@@ -265,6 +269,7 @@ class _Work:
         if len(some) > _FOLD_POINTS:
             some = np.sort(np.random.default_rng(self.seed).choice(some, _FOLD_POINTS, replace=False))
         X, y, weight = lesson.X[some], lesson.y[some], self.weight[some]
+        fair = self._as_frequent(y, lesson.weight[some])
         n_folds = _TOLD_FOLDS if self.many and len(some) >= _FEWEST_TOLD else _FOLDS
         folds = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
@@ -284,9 +289,22 @@ class _Work:
                     said.append(self._answers(fitted, X[left]))
             scores[m] = ordered_pairs(table, y, lesson.weight[some])
             likelihood[m] = _likelihood(table, y, lesson.weight[some])
-            tables.append(ranked(table))
+            tables.append(ranked(table, fair))
             self._said.append(said)
-        return _LeftOut(scores, likelihood, tables, y, weight)
+        return _LeftOut(scores, likelihood, tables, y, fair)
+
+    def _as_frequent(self, y: IntArray, weight: FloatArray) -> FloatArray:
+        """Weights of labels by which classes are as frequent as the totals say, or nearly so where they are intervals.
+
+        A rank among labels of a biased sample would be another thing than one among the rows to be labelled.
+        """
+        totals, own = self.lesson.totals, np.bincount(y, weight, self.lesson.n_classes)
+        if totals is None:
+            return weight / weight.mean()
+        low, high = totals.low.sum(axis=0), totals.high.sum(axis=0)
+        wanted = np.clip(own / own.sum() * float(totals.size.sum()), low, high)
+        fair = weight * (wanted / np.maximum(own, 1e-300))[y]
+        return np.asarray(fair / fair.mean() if fair.sum() > 0 else weight / weight.mean())
 
     def _answers(self, fitted: Fitted | None, left: FloatArray) -> FloatArray:
         """What a member says of labels left out and of the unlabelled points."""
@@ -393,13 +411,3 @@ def _likelihood(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
     table = np.maximum(table, _LEAST_LEFT_OUT)
     own = table[np.arange(len(y)), y] / table.sum(axis=1)
     return float(np.average(np.log(own), weights=weight))
-
-
-def _slope(ranks: FloatArray, y: IntArray, weight: FloatArray) -> float:
-    """By how much the log-odds of a label rise with half of those of its rank, all classes together."""
-    least = 0.5 / (len(y) + 1.0)
-    inside = np.clip(ranks, least, 1.0 - least)
-    odds, own = (np.log(inside) - np.log1p(-inside)) / 2.0, y[:, None] == np.unique(y)
-    odds = odds[:, np.unique(y)]
-    model = LogisticRegression(C=1.0).fit(odds.reshape(-1, 1), own.ravel(), np.repeat(weight, own.shape[1]))
-    return float(np.clip(model.coef_[0, 0], 0.1, 10.0))
