@@ -25,7 +25,7 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         return
     root = Path(__file__).parent.parent
-    lots = ("taught", "exact", "margins")
+    lots = ("trees", "margins")
     for process in [subprocess.Popen([sys.executable, "-m", "tests.warm_up", lot], cwd=root) for lot in lots]:
         if process.wait():
             pytest.exit(f"a fit that compiles failed: {process.args}", returncode=2)

@@ -96,7 +96,8 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    if rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any()):
+    mixed = rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any())
+    if mixed or len(reduction.points) > _ENOUGH:
         starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, budget.share(0.15))))
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
@@ -119,7 +120,7 @@ def train_svm1odt(
 
 
 def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget) -> Tree:
-    """The tree of alternating optimization, which on mixed tables makes more starts than a search here can."""
+    """The tree of alternating optimization, which makes more starts on mixed and large tables than a search here can."""
     tao = TAOSettings(max_depth=settings.max_depth, stretch=0.0)
     return train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), budget).tree
 
