@@ -8,11 +8,13 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from treewright import SVM1ODTClassifier, load_model
+from treewright import SVM1ODTClassifier, TAOClassifier, load_model
 from treewright.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import SVM1ODT
+from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.solvers import get_solver
+from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, strongest_of_the_best
 from treewright.training.svm1odt import train_rounds
@@ -95,6 +97,27 @@ def test_rows_are_selected_and_the_tree_is_as_good_on_all(selection):
     tree = type(model.tree_)(model.tree_.left, model.tree_.right, *scaled, model.tree_.values, model.tree_.labels)
     assert model.objective_ == pytest.approx(whole.objective(tree), rel=1e-6)
     assert fitted(X, y, selection=None, **PRICES).selected_.all()
+
+
+@pytest.mark.parametrize("n", [1900, 2100])
+def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros(3), np.ones(3), rng.random((n - 2, 3))])
+    y = ((X[:, 0] + X[:, 1] > 1) ^ (X[:, 2] > 0.5)).astype(int)
+    given = []
+
+    def search(best, model, starts, *arguments):
+        given.extend(starts)
+        search_svm1odt(best, model, starts, *arguments[:-2], 0, 1, 0)
+
+    monkeypatch.setattr(training, "search_svm1odt", search)
+    model = fitted(X, y, **PRICES)
+    assert len(given) == (n > 2000)
+    for tree in given:  # features have a range of one: points are rows
+        taught = TAOClassifier(max_depth=2, stretch=0.0, random_state=0).fit(X, y)
+        assert np.mean(predict_labels(tree, X) == y) == pytest.approx(taught.score(X, y), abs=0.02)
+        whole = SVM1ODT(X, y, np.ones(n), 2, 2, *PRICES.values())
+        assert model.objective_ <= whole.objective(whole.repair(tree)) * (1 + 1e-9)
 
 
 def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():

@@ -120,7 +120,7 @@ def train_svm1odt(
 
 
 def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget) -> Tree:
-    """The tree of alternating optimization, which makes more starts on mixed and large tables than a search here can."""
+    """The tree of alternating optimization, which on mixed and large tables makes more starts than a search here."""
     tao = TAOSettings(max_depth=settings.max_depth, stretch=0.0)
     return train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), budget).tree
 
