@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+import signal
 import zipfile
 from dataclasses import replace
 
@@ -14,7 +15,8 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from treewright import C2RFClassifier, TotalsClassifier, estimated_accuracy, load_model
+from treewright import C2RFClassifier, S2OCTClassifier, TotalsClassifier, estimated_accuracy, load_model
+from treewright.budget import Budget
 from treewright.cli import labelling, main
 from treewright.cli.files import TableModel
 from treewright.cli.parser import make_parser
@@ -517,7 +519,7 @@ def test_ctrl_c_and_progress_are_told_at_once(tmp_path, capsys, monkeypatch):
         "tree found after",
     ]
     places = [captured.err.index(stage) for stage in stages]
-    assert places == sorted(places) and "a second Ctrl-C ends its search" in captured.err
+    assert places == sorted(places) and "a second Ctrl-C leaves it out" in captured.err
     assert "accuracy: not known, leaving labels out was interrupted" in captured.out
     for name in ("r.txt", "r.html"):
         report = (tmp_path / name).read_text(encoding="utf-8")
@@ -525,7 +527,49 @@ def test_ctrl_c_and_progress_are_told_at_once(tmp_path, capsys, monkeypatch):
         assert "two labels of each of two classes" not in report
 
 
-def test_few_parts_for_want_of_time_are_told():
-    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {})
-    assert "in 3 parts instead of 10" in labelling._parts_words(estimate, 3, True)[0][1]
-    assert labelling._parts_words(estimate, 10, False) == labelling._parts_words(None, 3, True) == []
+@pytest.mark.parametrize("when", ["in the estimate too", "in the tree alone"])
+def test_a_second_ctrl_c_leaves_the_tree_out_and_keeps_the_labels(tmp_path, capsys, monkeypatch, when):
+    """Signals as a terminal sends them; the first one in a fit of the tree only ends its search."""
+    columns, _, asked = register(tmp_path)
+    seen = []
+
+    def found(self, rows, held_out):
+        if when == "in the estimate too":
+            signal.raise_signal(signal.SIGINT)
+        return real(self, rows, held_out)
+
+    def fit(self, *args, **kwargs):
+        budget = Budget()
+        with budget.stop_on_interrupt():
+            signal.raise_signal(signal.SIGINT)
+            seen.append(budget.interrupted)
+            signal.raise_signal(signal.SIGINT)
+
+    real = accuracy._Task.found
+    monkeypatch.setattr(accuracy._Task, "found", found)
+    monkeypatch.setattr(S2OCTClassifier, "fit", fit)
+    files = ["--report", str(tmp_path / "r.txt"), "--predictions", str(tmp_path / "p.csv")]
+    assert main(command(tmp_path, *files, "--estimator", "logistic")) == 130
+    captured = capsys.readouterr()
+    assert captured.err.count("Ctrl-C seen") == 2 and "there is no tree; the labels are written" in captured.err
+    assert seen == ([] if when == "in the estimate too" else [True])
+    table = read_table(tmp_path / "p.csv")
+    assert "leaf" not in table.columns and table.n_rows == N
+    assert ("not known" in captured.out) == (when == "in the estimate too")
+    totals = read_table(tmp_path / "totals.csv")
+    for area, number in zip(totals["area"], totals["yes"], strict=True):
+        rows = ~asked & (columns["area"] == area)
+        assert np.count_nonzero(table["prediction"][rows] == "yes") == number
+    assert "A tree that explains" not in (tmp_path / "r.txt").read_text(encoding="utf-8")
+    assert load_model(tmp_path / "m.zip").predict_proba(np.zeros((1, 4))).shape == (1, 2)
+
+
+def test_what_the_estimate_rests_on_is_told():
+    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10)
+    (said,) = labelling._parts_words(estimate, False)
+    assert said[1].startswith("all 50 labels left out in turn, in 10 parts; ") and "time" not in said[1]
+    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_splits=3), True)
+    assert "in 3 parts" in said[1] and "with more time there are 10 parts" in said[1]
+    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5), False)
+    assert said[1].startswith("50 labels left out, in 2 of 5 parts")
+    assert labelling._parts_words(None, True) == []

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-__all__ = ["Budget", "told_of_interrupts"]
+__all__ = ["Budget", "interrupts_break_off", "told_of_interrupts"]
 
 _listeners: list[Callable[[], None]] = []
 """Who is told of a Ctrl-C that ends work instead of breaking it off."""
+_breaking: list[bool] = []
+"""Not empty while each Ctrl-C breaks off."""
 
 
 @contextmanager
@@ -36,6 +38,28 @@ def told_of_interrupts(listener: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _listeners.remove(listener)
+
+
+@contextmanager
+def interrupts_break_off() -> Iterator[None]:
+    """Let the first Ctrl-C break off, where the work of several fits is to end and not that of one of them.
+
+    Examples
+    --------
+    >>> import signal
+    >>> budget = Budget()
+    >>> try:
+    ...     with interrupts_break_off(), budget.stop_on_interrupt():
+    ...         signal.raise_signal(signal.SIGINT)
+    ... except KeyboardInterrupt:
+    ...     print("broken off", budget.interrupted)
+    broken off False
+    """
+    _breaking.append(True)
+    try:
+        yield
+    finally:
+        _breaking.pop()
 
 
 @dataclass
@@ -105,9 +129,9 @@ class Budget:
     def stop_on_interrupt(self) -> Iterator[None]:
         """Let the first Ctrl-C stop the work and keep its best result; a second one breaks off as usual.
 
-        Signals reach the main thread alone: in any other thread this does nothing.
+        Signals reach the main thread alone: in any other thread this does nothing, nor where each Ctrl-C breaks off.
         """
-        if threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread() or _breaking:
             yield
             return
         previous = signal.getsignal(signal.SIGINT)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,19 +15,19 @@ from treewright.cli.files import TableModel, check_outputs, report_paths, write_
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
 from treewright.cli.making import making
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.cli.predicting import predict
 from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
-from treewright.cli.totals import check_groups_asked, fitted_shares, new_labels
+from treewright.cli.totals import fitted_shares
 from treewright.data._checks import AnyArray, listing
-from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches, write_table
+from treewright.data.table import table_kind, write_table
 from treewright.estimators.common.files import plain_parameters
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
-from treewright.exceptions import InvalidInputError
 from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
-from treewright.report.text import text_table, totals_table
-from treewright.report.words import SEEN, parameter_words, proof_words, totals_words
+from treewright.report.text import text_table
+from treewright.report.words import SEEN, parameter_words, proof_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -65,6 +64,8 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
+    if not model.several_trees:
+        estimator._rule_digits = estimator._telling_digits(estimator._check_rows(X), model.words)
     predicted = estimator.predict(X)
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)
@@ -126,61 +127,6 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     }
     console.result("\n".join(lines), document)
     return EXIT_INTERRUPTED if estimator.record_.status == "interrupted" else EXIT_OK
-
-
-def predict(args: argparse.Namespace, console: Console) -> int:
-    """Predict the rows of a table."""
-    check_outputs({"--out": args.out}, args.data)
-    table_kind(args.out, writing=True)
-    model = TableModel.read(args.model)
-    surprises, times = Surprises(), Counter[Any]()
-    totals: list[dict[str, Any]] = []
-    marks = [*model.na, *args.na]
-
-    def parts() -> Iterator[dict[str, Any]]:
-        if args.totals is None:
-            batches = model.prediction_batches(args.data, marks, args.encoding, args.id, surprises)
-        else:  # labels within totals are about all rows at once
-            columns, reached = _divided_columns(model, args, marks, surprises)
-            totals.extend(reached)
-            batches = iter([columns])
-        for columns in batches:
-            found, rows = np.unique(columns["prediction"], return_counts=True)
-            times.update(dict(zip(found.tolist(), rows.tolist(), strict=True)))
-            yield columns
-
-    check_groups_asked(args)
-    write_batches(args.out, parts(), args.escape_formulas)
-    console.written["predictions"] = args.out
-    if isinstance(model.encoder, TableEncoder):
-        surprises.warn(model.encoder)
-    counts = [{"class": label, "rows": times[label]} for label in model.estimator.classes_.tolist()]
-    lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
-    if totals:
-        lines = ["totals of these rows:", *totals_table(totals), totals_words(totals), "", *lines]
-    document = {
-        "rows": times.total(),
-        "predicted": counts,
-        "totals": totals,
-        "files": console.written,
-        "warnings": console.warned,
-    }
-    console.result("\n".join([*lines, f"predictions written to {printable(args.out)}"]), document)
-    return EXIT_OK
-
-
-def _divided_columns(
-    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Columns of predictions within new totals, and what was asked and reached."""
-    carried = [name for name in (args.id, args.groups, model.target) if name is not None]
-    text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
-    table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
-    if args.id is not None and args.id not in table.columns:
-        raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
-    X = model.features_of(table, surprises)
-    labels, shares, reached = new_labels(model.estimator, table, X, args)
-    return model.prediction_columns(table, X, labels, shares, args.id), reached
 
 
 def show(args: argparse.Namespace, console: Console) -> int:

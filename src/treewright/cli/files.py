@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.common.tables import rule_digits, table_notes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
@@ -29,7 +31,7 @@ from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.words import FeatureWords
 
-__all__ = ["TableModel", "check_outputs", "report_paths", "write_reports"]
+__all__ = ["TableModel", "check_outputs", "leaf_sums", "report_paths", "write_reports"]
 
 _BATCH_ROWS, _BATCH_CELLS = 200_000, 10_000_000
 """Most rows, and most cells of features, that are predicted at once."""
@@ -73,25 +75,15 @@ class TableModel:
         table = document.get("table")
         if table is None:
             return cls(estimator)
-        if not isinstance(table, dict) or set(table) - {"na", "leaves"} != {"target", "encoder"}:
-            raise ModelFileError(f"{path}: table: expected an object with a target and an encoder")
-        if not isinstance(table["target"], str):
-            raise ModelFileError(f"{path}: table.target: expected a string")
-        na = table.get("na", [])
-        if not isinstance(na, list) or not all(isinstance(value, str) for value in na):
-            raise ModelFileError(f"{path}: table.na: expected a list of strings")
-        mixed = isinstance(table["encoder"], dict) and "kinds" in table["encoder"]
-        kind: Any = MixedEncoder if mixed else TableEncoder
-        encoder = kind.from_dict(table["encoder"], where=f"{path}: table.encoder")
-        if len(encoder.feature_names) != estimator.n_features_in_:
-            raise ModelFileError(
-                f"{path}: table.encoder has {len(encoder.feature_names)} features, the model {estimator.n_features_in_}"
-            )
-        return cls(estimator, encoder, table["target"], tuple(na))
+        notes = table_notes(table, estimator.n_features_in_, f"{path}: table")
+        return cls(estimator, notes.encoder, notes.target, notes.na)
 
     def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
-        """The model with what its file says of leaves, trusting nothing; older files say nothing."""
-        entries = (document.get("table") or {}).get("leaves")
+        """The model with what its file says of leaves and digits, trusting nothing; older files say nothing."""
+        table = document.get("table") or {}
+        entries = table.get("leaves")
+        if table.get("digits") is not None:
+            self.tree_model._rule_digits = rule_digits(table["digits"], self.tree_model, f"{path}: table.digits")
         if entries is None:
             return self
         if self.tree_model is None or self.several_trees:
@@ -105,7 +97,11 @@ class TableModel:
         if self.encoder is not None:
             document["table"] = {"target": self.target, "encoder": self.encoder.to_dict(), "na": list(self.na)}
             if self.leaves is not None:
-                document["table"]["leaves"] = [[leaf, of.rows, of.counts] for leaf, of in self.leaves.items()]
+                told = {n: [of.rows, of.counts] + ([of.likely] if of.likely else []) for n, of in self.leaves.items()}
+                document["table"]["leaves"] = [[leaf, *entry] for leaf, entry in told.items()]
+            digits = getattr(self.tree_model, "_rule_digits", None)
+            if digits:
+                document["table"]["digits"] = [list(pair) for pair in sorted(digits.items())]
         if labeller:
             document["tree"] = None if self.explaining is None else model_to_dict(self.explaining)
             write_labeller(path, self.estimator, document)
@@ -241,23 +237,44 @@ def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClas
     return tree
 
 
-def _checked_leaves(entries: object, model: Any, where: str) -> dict[int, LeafFacts]:
+def _checked_leaves(entries: Any, model: Any, where: str) -> dict[int, LeafFacts]:
     """Rows and labels in each leaf, as a file has them."""
     tree, classes = model.tree_, [str(label) for label in model.classes_]
     leaves: dict[int, LeafFacts] = {}
     for entry in entries if isinstance(entries, list) else [entries]:
         numbers: list[Any] = []
-        if isinstance(entry, list) and len(entry) == 3 and isinstance(entry[2], list):
+        likely = entry[3] if isinstance(entry, list) and len(entry) == 4 else None
+        if isinstance(entry, list) and len(entry) in (3, 4) and isinstance(entry[2], list):
             numbers = [*entry[:2], *entry[2]]
         if len(numbers) != 2 + len(classes) or not all(type(n) is int and n >= 0 for n in numbers):
             raise ModelFileError(f"{where}: expected lists of a leaf, its rows, and a list of those of each class")
+        if len(entry) == 4 and not _are_amounts(likely, len(classes)):
+            raise ModelFileError(f"{where}: expected as many rows of each class as are likely")
         leaf, rows, *counts = numbers
         if leaf in leaves or leaf >= tree.n_nodes or not tree.is_leaf[leaf]:
             raise ModelFileError(f"{where}: expected each leaf of the tree once")
-        leaves[leaf] = LeafFacts(classes[tree.labels[leaf]], rows, counts)
+        leaves[leaf] = LeafFacts(classes[tree.labels[leaf]], rows, counts, likely)
     if len(leaves) != tree.n_leaves:
         raise ModelFileError(f"{where}: expected each leaf of the tree once")
     return leaves
+
+
+def _are_amounts(values: object, n: int) -> bool:
+    """Whether these are `n` finite numbers from 0 on."""
+    if not isinstance(values, list) or len(values) != n:
+        return False
+    return all(type(value) in (int, float) and 0 <= value < math.inf for value in values)
+
+
+def leaf_sums(leaves: AnyArray, shares: AnyArray, n_nodes: int) -> AnyArray:
+    """Sums of probabilities in each leaf, shape (n_nodes, n_classes).
+
+    Examples
+    --------
+    >>> leaf_sums(np.array([1, 2, 1]), np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]), 3).tolist()
+    [[0.0, 0.0], [0.75, 1.25], [1.0, 0.0]]
+    """
+    return np.stack([np.bincount(leaves, column, n_nodes) for column in shares.T], axis=1)
 
 
 def report_paths(paths: Sequence[str]) -> dict[str, str]:

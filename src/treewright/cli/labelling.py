@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from treewright.budget import Budget
+from treewright.budget import Budget, interrupts_break_off
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
 from treewright.cli.making import making
@@ -20,7 +21,7 @@ from treewright.data._checks import AnyArray
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
-from treewright.names import printable
+from treewright.names import counted, printable
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, totals_words
@@ -50,10 +51,11 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
     folds, short = _folds(rows, found.learned, budget)
-    estimate, why = _estimate(rows, found.learned, folds, told, rows.tree is not None)
-    _explain(rows, found, _tree_seconds(rows, args, budget))
-    if rows.tree is not None:
-        told.say("tree found")
+    estimate, why = _estimate(rows, found.learned, folds, told)
+    seconds = _tree_seconds(rows, args, budget)
+    hurried = why == INTERRUPTED
+    lost = not _explain(rows, found, min(seconds, _LEAST_TREE) if hurried else seconds, hurried, told)
+    rows = replace(rows, tree=None) if lost else rows
     for part in (labeller, rows.tree):
         if part is not None:
             part.feature_names_in_ = np.array(rows.names, dtype=object)
@@ -82,7 +84,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             group_name=args.groups or "",
             model_file=args.out,
             id_name=args.id or "",
-            making=[*making(rows, args), *_parts_words(estimate, folds, short)],
+            making=[*making(rows, args), *_parts_words(estimate, short)],
             totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts, console.warned)
@@ -110,7 +112,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "warnings": console.warned,
         },
     )
-    interrupted = why == INTERRUPTED or (rows.tree is not None and rows.tree.status_ == "interrupted")
+    interrupted = hurried or lost or (rows.tree is not None and rows.tree.status_ == "interrupted")
     return EXIT_INTERRUPTED if interrupted else EXIT_OK
 
 
@@ -142,18 +144,20 @@ def _folds(rows: FitRows, learned: Learned, budget: Budget) -> tuple[int, bool]:
     return folds, folds < _FOLDS
 
 
-def _parts_words(estimate: AccuracyEstimate | None, folds: int, short: bool) -> list[tuple[str, str]]:
-    if estimate is None or not short:
+def _parts_words(estimate: AccuracyEstimate | None, short: bool) -> list[tuple[str, str]]:
+    """What the estimate rests on."""
+    if estimate is None or not estimate.n_fits:
         return []
-    words = (
-        f"labels were left out in {folds} parts instead of {_FOLDS}, as time was short: the estimate is a little low"
-    )
+    fits, parts = estimate.n_fits, estimate.n_splits
+    words = f"{counted(estimate.n_labels, 'label')} left out, in {fits} of {parts} parts" if fits < parts else ""
+    words = words or f"all {counted(estimate.n_labels, 'label')} left out in turn, in {parts} parts"
+    words += "; each was found by a model that had learned from the other parts and the totals"
+    if short:
+        words += f"; with more time there are {_FOLDS} parts, and the estimate is a little higher and surer"
     return [("accuracy", words)]
 
 
-def _estimate(
-    rows: FitRows, learned: Learned, folds: int, told: _Stages, tree: bool
-) -> tuple[AccuracyEstimate | None, str]:
+def _estimate(rows: FitRows, learned: Learned, folds: int, told: _Stages) -> tuple[AccuracyEstimate | None, str]:
     """How accurate the labels are likely to be; or why that is not known."""
     if rows.known.all():
         return None, "there are no rows without a label"
@@ -161,14 +165,15 @@ def _estimate(
     how["n_asked"] = int(np.count_nonzero(~rows.known))
     how["progress"] = lambda part, parts: told.say(f"labels left out, part {part} of {parts},")
     try:
-        return estimated_accuracy(rows.estimator, learned.X, learned.y, **how), ""
+        with interrupts_break_off():  # all parts, not the fit of one of them
+            return estimated_accuracy(rows.estimator, learned.X, learned.y, **how), ""
     except InvalidInputError as error:  # too few labels to leave some out
         return None, str(error)
     except KeyboardInterrupt:  # the labels are there, and are kept
+        tree = f"a tree is looked for {_LEAST_TREE:.0f} s at most; a second Ctrl-C leaves it out"
         told.console.note(
             "Ctrl-C seen: the labels are kept, and how accurate they are is left open; "
-            + ("the tree is still made, a second Ctrl-C ends its search and a third breaks off" if tree else "")
-            + ("" if tree else "files are written, a second Ctrl-C breaks off")
+            + (tree if rows.tree is not None else "files are written, a second Ctrl-C breaks off")
         )
         return None, INTERRUPTED
 
@@ -180,10 +185,25 @@ def _tree_seconds(rows: FitRows, args: argparse.Namespace, budget: Budget) -> fl
     return max(1.0, budget.remaining)
 
 
-def _explain(rows: FitRows, found: Labelled, seconds: float) -> None:
-    """Fit the tree to the labels."""
+def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, told: _Stages) -> bool:
+    """Fit the tree to the labels, if there is to be one; say whether there is.
+
+    A Ctrl-C ends its search, and a second one leaves the tree out: the labels are there, and are kept. If `hurried`,
+    there was one before.
+    """
     if rows.tree is None:
-        return
+        return True
+    try:
+        with interrupts_break_off() if hurried else nullcontext():
+            _fit_tree(rows, found, seconds)
+    except KeyboardInterrupt:
+        told.console.note("Ctrl-C seen: there is no tree; the labels are written, another Ctrl-C breaks off")
+        return False
+    told.say("tree found")
+    return True
+
+
+def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
     learned, labels = lesson_of_tree(rows, found)
     rows.tree.set_params(teacher=labels, time_limit=seconds)
     rows.tree.fit(learned.X, learned.y, **learned.more)

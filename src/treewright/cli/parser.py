@@ -80,6 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
     add["predict"].add_argument("data", metavar="DATA", help=_DATA_HELP)
     add["predict"].add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
     _add_new_totals(add["predict"])
+    _add_report(add["predict"])
     add["show"].add_argument("model", metavar="MODEL", help="model file that fit wrote")
     for name in ("fit", "predict"):
         add[name].add_argument(
@@ -118,6 +119,17 @@ def _add_new_totals(predict: argparse.ArgumentParser) -> None:
     predict.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals")
     predict.add_argument(
         "--totals-tolerance", type=float, default=0.0, metavar="T", help="by how much shares may be missed"
+    )
+
+
+def _add_report(files: argparse._ActionsContainer) -> None:
+    files.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="report for people: .html is one page with pictures that needs nothing else, all else plain text; may be "
+        "given once for each",
     )
 
 
@@ -200,14 +212,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", help="the model (default: model.json, for labels with or without a tree model.zip)"
     )
     files.add_argument("--predictions", metavar="FILE", help="predictions for all rows, .csv or .parquet")
-    files.add_argument(
-        "--report",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="report for people: .html is one page with pictures that needs nothing else, all else plain text; may be "
-        "given once for each",
-    )
+    _add_report(files)
     files.add_argument(
         "--suspects",
         metavar="FILE",

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from treewright.arrays import FloatArray
-from treewright.cli.files import TableModel
+from treewright.cli.files import TableModel, leaf_sums
 from treewright.cli.reading import FitRows
 from treewright.data._checks import AnyArray
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
 from treewright.report import Explanation
-from treewright.tree.routing import route
+from treewright.tree import route, telling_digits
 
 __all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
 
@@ -105,14 +105,17 @@ def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argpar
     """Write the predictions of all rows, if that is asked for, and say how the tree explains the labels."""
     leaves: list[AnyArray] = []
     said: list[AnyArray] = []
-    parts = _parts(rows, found, model, args, leaves, said)
+    likely = np.zeros((1 if rows.tree is None else rows.tree.tree_.n_nodes, len(model.estimator.classes_)))
+    if rows.tree is not None:
+        rows.tree._rule_digits = {}  # as many as all rows need
+    parts = _parts(rows, found, model, args, leaves, said, likely)
     if args.predictions is not None:
         write_batches(args.predictions, parts, args.escape_formulas)
     elif rows.tree is not None:
         deque(parts, maxlen=0)
     if rows.tree is None:
         return None
-    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words)
+    return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words, likely)
 
 
 def _parts(
@@ -122,23 +125,29 @@ def _parts(
     args: argparse.Namespace,
     leaves: list[AnyArray],
     said: list[AnyArray],
+    likely: FloatArray,
 ) -> Iterator[dict[str, Any]]:
-    """Columns of predictions, part by part; leaves and labels of the tree are noted on the way."""
+    """Columns of predictions, part by part; leaves and labels of the tree, and sums of shares, are noted on the way."""
     classes = None if rows.tree is None else rows.tree.classes_.astype(object)
-    for table, reached, numbers in _routed_parts(rows, args):
+    for table, reached, numbers in _routed_parts(rows, model, args):
         start, stop = table.first_row - 1, table.first_row - 1 + table.n_rows
         if classes is not None:
             leaves.append(reached.astype(np.int32))
             said.append(classes[numbers])
         labels, shares = found.labels(start, stop), found.shares(start, stop)
+        likely += leaf_sums(reached, shares, len(likely))
         yield model.prediction_columns(table, None, labels, shares, args.id, reached)
 
 
-def _routed_parts(rows: FitRows, args: argparse.Namespace) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
+def _routed_parts(
+    rows: FitRows, model: TableModel, args: argparse.Namespace
+) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
     """Rows with the columns that are written, their leaf in the tree, and the class number that it gives them."""
-    tree = rows.tree
+    tree, words = rows.tree, model.words
     if not rows.large:
         nothing = np.zeros(rows.n_rows, dtype=np.int64)
+        if tree is not None:
+            tree._rule_digits = tree._telling_digits(rows.X, words)
         yield rows.table, *((nothing, nothing) if tree is None else (tree.apply(rows.X), tree._class_numbers(rows.X)))
         return
     assert isinstance(rows.encoder, TableEncoder)
@@ -146,13 +155,17 @@ def _routed_parts(rows: FitRows, args: argparse.Namespace) -> Iterator[tuple[Tab
     wanted = {*encoder.columns, args.target, *([] if args.id is None else [args.id])}
     columns = [name for name in rows.table.columns if name in wanted]
     narrow = None if tree is None else _narrowed(tree, place)
+    words = {new: words[old] for new, old in enumerate(place.tolist()) if old in words}
     for part in rows.table.batches(columns, 4 * rows.part_rows):
         if narrow is None:
             nothing = np.zeros(part.n_rows, dtype=np.int64)
             yield part, nothing, nothing
         else:
             X = encoder.transform(part, Surprises())[0]
-            yield part, route(narrow.tree_, X), narrow._class_numbers(X)
+            reached = route(narrow.tree_, X)
+            for node, digits in telling_digits(narrow.tree_, X, reached, words).items():
+                tree._rule_digits[node] = max(digits, tree._rule_digits.get(node, 0))
+            yield part, reached, narrow._class_numbers(X)
 
 
 def _narrowed(tree: Any, place: AnyArray) -> Any:

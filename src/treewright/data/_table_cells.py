@@ -27,6 +27,8 @@ __all__ = [
 _MISSING = frozenset({"", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _LONGEST = max(map(len, _MISSING))
 _EXACT = 2.0**53  # float64 holds every whole number below
+_FEW = 10_000
+"""Cells that tell whether a column has few different values."""
 
 
 def are_plain_numbers(cells: pl.Series) -> bool:
@@ -40,6 +42,8 @@ def is_large(numbers: pl.Series) -> bool:
 
 def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl.Series:
     """Numbers if all cells are numbers, else text; null where a value is missing."""
+    if _is_clean_text(cells, na):
+        return cells
     stripped = cells.str.strip_chars()
     known = stripped.set(_gone(stripped, na), None)
     if text:
@@ -47,6 +51,17 @@ def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl
     numbers = as_numbers(known)
     spelled = numbers.null_count() == known.null_count() and (not is_large(numbers) or number_mask(known).all())
     return numbers if spelled else known
+
+
+def _is_clean_text(cells: pl.Series, na: Collection[str]) -> bool:
+    """Whether cells are text of few different values that stay as they are, which a look at these tells."""
+    first = cells.head(_FEW)
+    if len(cells) <= _FEW or first.n_unique() > len(first) // 10:
+        return False
+    levels = cells.unique().drop_nulls()
+    stripped = levels.str.strip_chars()
+    same = (stripped == levels).all() and not _gone(stripped, na).any()
+    return bool(same) and as_numbers(levels).null_count() > 0
 
 
 def as_numbers(text: pl.Series) -> pl.Series:

@@ -259,7 +259,7 @@ def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, p
     text = text.str.to_lowercase() if levels == BOOLEAN else text
     kind = pl.Enum(list(levels))
     codes = text.cast(kind, strict=False)
-    strange = text.filter(codes.is_null())
+    strange = text.head(0) if codes.null_count() == text.null_count() else text.filter(codes.is_null())
     others = level_counts(strange)
     if others.height:  # 1.0 is the level 1, as it is where a whole column of numbers is read
         typed = number_texts(as_numbers(others.get_column("level")))

@@ -22,6 +22,8 @@ from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
+from treewright.search.teachers.auto import ALL_MEMBERS
+from treewright.search.teachers.teacher import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 
@@ -44,6 +46,10 @@ class AccuracyEstimate(NamedTuple):
     """Labels that were left out, each once."""
     recall: dict[Any, float]
     """Share of the labels of each class that were found when they were left out, as weighted."""
+    n_fits: int = 0
+    """Parts in which labels were left out, each by a fit of its own."""
+    n_splits: int = 0
+    """Parts into which labels were divided: a fit learned from all but one of them."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,15 @@ class _Task:
     unlabelled: IntArray
     n_asked: int
     """Unlabelled rows of the model itself, which may be another one where it is asked for many."""
+    members: list[str]
+    """Classifiers of an automatic estimator, if some were not made because others are far better: nor are they here."""
 
     def found(self, rows: IntArray, held_out: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Labels of rows that were left out, and of the unlabelled ones, by a model that was fitted to `rows`."""
         used = np.concatenate([rows, self.unlabelled])
         model = clone(self.model)
+        if self.members:
+            model._members = self.members
         more: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[used]}
         if self.totals is not None:
             more |= {"totals": self.totals, "groups": self._groups(used)}
@@ -145,7 +155,8 @@ def estimated_accuracy(
     were asked, no weights of classes tell how the old are labelled; make a group of what the sample depends on.
     Without totals classes count by their labels, and the estimate is that of a fair sample. `sample_weight` counts
     within a class. Labels that are wrong count as errors. A class without any label counts as half right, give or take
-    a half. The fits see fewer labels than the model does, so the estimate is a little low.
+    a half. The fits see fewer labels than the model does, so the estimate is a little low. Classifiers that a fitted
+    automatic model did without, as others are far better, are not tried again.
 
     Examples
     --------
@@ -180,9 +191,10 @@ def estimated_accuracy(
     )
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
-    labelled, right, hidden = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
-    strata, sizes = _strata(task, problem, labelled, hidden)
-    return _estimate(problem, labelled, right, strata, sizes, level)
+    n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
+    labelled, right, found = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
+    strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
+    return _estimate(problem, labelled, right, strata, sizes, level)._replace(n_fits=len(found), n_splits=n_splits)
 
 
 def _check(model: Any, n_splits: int, level: float) -> None:
@@ -214,7 +226,15 @@ def _task(
     marked[problem.unlabelled] = None
     weight = problem.weight if weighted else None
     asked = None if not parts else parts[0] if len(parts) == 1 else parts
-    return _Task(model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)))
+    return _Task(
+        model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)), _chosen_members(model)
+    )
+
+
+def _chosen_members(model: Any) -> list[str]:
+    record = getattr(getattr(model, "estimator_", None), "record_", None)
+    names = [member.name for member in record.members] if isinstance(record, TeacherRecord) else []
+    return names if len(names) < ALL_MEMBERS else []
 
 
 def _left_out(
@@ -225,12 +245,12 @@ def _left_out(
     enough: int,
     rng: Any,
     progress: Callable[[int, int], None] | None,
-) -> tuple[IntArray, BoolArray, np.ndarray | None]:
+) -> tuple[IntArray, BoolArray, np.ndarray]:
     """Rows whose labels were left out, which of them were found, and labels of the unlabelled rows, a row a fit."""
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
-    folds = StratifiedKFold(min(n_splits, int(np.bincount(y).max())), shuffle=True, random_state=rng)
+    folds = StratifiedKFold(n_splits, shuffle=True, random_state=rng)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
     asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
@@ -243,7 +263,7 @@ def _left_out(
                 progress(len(hidden), folds.get_n_splits())
             if np.count_nonzero(asked) >= enough:
                 break
-    return labelled[asked], right[asked], np.array(hidden) if task.totals is not None else None
+    return labelled[asked], right[asked], np.array(hidden)
 
 
 def _strata(

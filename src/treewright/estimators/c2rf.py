@@ -22,6 +22,7 @@ from treewright.data.rows import is_frame
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
 from treewright.estimators.common.model import Given, SolvedModel, new_rows, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.c2rf.votes import vote_shares
@@ -191,4 +192,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
 
     def _given_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        own = of_own_columns(self, X)
+        if own is not None:
+            return own[0]._given_rows(own[1])
         return new_handed_rows(self, X) if self._hands_through(X) else new_rows(self, X)

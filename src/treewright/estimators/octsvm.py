@@ -26,6 +26,7 @@ from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
+from treewright.tree.sums import telling_digits
 from treewright.tree.text import export_text, path_texts
 from treewright.tree.words import FeatureWords
 
@@ -285,19 +286,14 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         max_depth: int | None = None,
         leaf_texts: Mapping[int, str] | None = None,
         words: Mapping[int, FeatureWords] | None = None,
+        X: ArrayLike | None = None,
     ) -> str:
         """Write the tree as rules, or one a class against all others, in the units of the data.
 
         Parameters
         ----------
-        precision : int
-            Significant digits.
-        max_depth : int or None
-            Depth below which the rest is left out.
-        leaf_texts : mapping of int to str, or None
-            What to write for leaves, by their numbers, if there is one tree.
-        words : mapping of int to FeatureWords, or None
-            Words for features that are flags or dates.
+        precision, max_depth, leaf_texts, words, X
+            As for the other trees; texts of leaves are for one tree alone.
 
         Returns
         -------
@@ -306,10 +302,12 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         """
         check_is_fitted(self)
         if len(self.trees_) == 1:
-            return super().export_text(precision, max_depth, leaf_texts, words)
-        texts = []
+            return super().export_text(precision, max_depth, leaf_texts, words, X)
+        texts, rows = [], None if X is None else self._check_rows(X)
         for title, tree, classes in self._read_trees():
             naming = self._naming(words)
+            if rows is not None:
+                naming["digits"] = telling_digits(tree, rows, route(tree, rows), words, precision)
             text = export_text(tree, class_names=classes, precision=precision, max_depth=max_depth, **naming)
             texts.append(f"{title}:\n{text}")
         return "\n\n".join(texts)

@@ -8,6 +8,7 @@ from typing import Any
 from treewright.estimators.binoct import BinOCTClassifier
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.common.files import model_from_dict
+from treewright.estimators.common.tables import table_notes
 from treewright.estimators.fair import FairOCTClassifier
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller
 from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
@@ -58,7 +59,9 @@ def load_model(path: str | Path) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator.
+        The fitted estimator. One of the command line takes a pandas or polars frame with the columns of its table, in
+        any order and among others (text, dates and gaps as they are), and says of it what ``treewright predict`` says
+        of a file: in `predict`, `predict_proba`, `apply` and `transduce`.
 
     Examples
     --------
@@ -73,5 +76,10 @@ def load_model(path: str | Path) -> Any:
     ['no', 'yes']
     """
     if is_labeller_file(path):
-        return read_labeller(path)[0]
+        model: Any
+        model, document = read_labeller(path)
+        if document.get("table") is not None:
+            table_notes(document["table"], model.n_features_in_, f"{path}: table")
+            model._table = document["table"]
+        return model
     return model_from_dict(read_json(path), MODELS, where=str(path))

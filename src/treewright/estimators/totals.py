@@ -19,6 +19,7 @@ from treewright.estimators.common.frames import encoded_rows, needs_encoding, ne
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
 from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.classifier import TeacherClassifier
@@ -170,6 +171,9 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _given_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        own = of_own_columns(self, X)
+        if own is not None:
+            return own[0]._given_rows(own[1])
         if hasattr(self, "_encoder"):
             return new_encoded_rows(self, X)
         return new_handed_rows(self, X) if hands_through(self.estimator, X) else new_rows(self, X)
@@ -195,7 +199,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _checked_estimator(self, weighted: bool) -> Any:
         """An unfitted copy of the estimator, if it can do what is needed."""
         if self._automatic:
-            return TeacherClassifier()
+            return TeacherClassifier(members=getattr(self, "_members", None))
         kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")
         if response_of(type(self.estimator)) is None:
             raise InvalidInputError(NO_SCORES.format(kind))

@@ -4,6 +4,7 @@ from treewright.report.facts import Facts, fit_facts, labels_facts, office_total
 from treewright.report.html import facts_html
 from treewright.report.labels import labels_report
 from treewright.report.making import table_making
+from treewright.report.new_rows import new_rows_facts
 from treewright.report.text import facts_text, fit_report
 from treewright.report.trees import Explanation
 from treewright.report.words import STATUS_WORDS
@@ -18,6 +19,7 @@ __all__ = [
     "fit_report",
     "labels_facts",
     "labels_report",
+    "new_rows_facts",
     "office_totals",
     "table_making",
 ]

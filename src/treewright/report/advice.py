@@ -24,6 +24,8 @@ _DOUBTED = 1.25
 """How many times as doubtful as all rows those of a group are that is named."""
 _SHORT, _USED = 5.0, 0.95
 """Seconds for a tree that are few, and the share of others from which on they may have ended its search."""
+_MOVED = 0.05
+"""Share of the rows that come to a leaf, or leave it, from which on the model is one of other rows."""
 _FEW = 10
 """Rows of a group of which nothing is said."""
 
@@ -48,7 +50,8 @@ def advice(facts: Facts) -> list[Advice]:
     list of Advice
         Each follows from the facts; names in it are printable and short.
     """
-    parts = (_totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    of_fits = (_totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    parts = of_fits if facts.changes is None else (_new_totals, _changed)
     return [said for part in parts for said in part(facts)]
 
 
@@ -222,6 +225,38 @@ def _doubtful(groups: GroupFacts) -> Iterator[Advice]:
         f"all groups together {overall:.0%}. Labels of rows there tell most, above all of rows whose probabilities are "
         "near one another."
     )
+
+
+# ---------------------------------------------------------------------- new rows
+
+
+def _new_totals(facts: Facts) -> Iterator[Advice]:
+    if facts.totals:
+        yield from _totals(facts)
+    elif facts.divides:
+        yield Advice(
+            "No totals were given: classes are as frequent as the model makes them, which learned from other rows. If "
+            "it is known how many of these rows have each class, give that (--totals FILE), and counts are met."
+        )
+
+
+def _changed(facts: Facts) -> Iterator[Advice]:
+    """Whether the model is still one of these rows."""
+    changes = facts.changes
+    assert changes is not None
+    then, now = max(1, sum(leaf[2] for leaf in changes.leaves)), max(1, facts.n_rows)
+    moved = [(abs(b / now - a / then), number, a / then, b / now) for number, _, a, b in changes.leaves]
+    if moved and max(moved)[0] >= _MOVED:
+        _, number, before, after = max(moved)
+        yield Advice(
+            f"Rows are others than at the fit: leaf {number} of the tree has {after:.1%} of them and had {before:.1%}. "
+            "Label some of these rows and fit again."
+        )
+    elif changes.notes:
+        yield Advice(
+            "Look at what changed, above: of values and groups that the fit has not seen the model knows nothing. "
+            "Labels of such rows, and another fit, would say more."
+        )
 
 
 # ---------------------------------------------------------------------- tree, rows, next year

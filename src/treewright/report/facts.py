@@ -20,7 +20,7 @@ from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, 
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
-__all__ = ["Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]
+__all__ = ["Changes", "Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,25 @@ class GroupFacts:
     labelled: list[int]
     hidden: list[int]
     doubt: list[float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What is different in new rows from those of the fit.
+
+    Attributes
+    ----------
+    then : list of int or None
+        Rows of each class at the fit; None where that is not known.
+    leaves : list of tuple
+        Number of each leaf, the class that it gives, and rows at the fit and now.
+    notes : list of str
+        What else is to be told, in sentences.
+    """
+
+    then: list[int] | None
+    leaves: list[tuple[int, str, int, int]]
+    notes: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +120,8 @@ class Facts:
         Column of the groups and file of the model, for commands; empty in Python.
     warnings : sequence of str
         What the fit warned of, on the command line.
+    changes : Changes or None
+        Of new rows that a fitted model labelled: what is different from those of its fit.
     """
 
     title: str
@@ -136,6 +157,7 @@ class Facts:
     model_file: str = ""
     id_name: str = ""
     warnings: Sequence[str] = ()
+    changes: Changes | None = None
 
     @property
     def n_hidden(self) -> int:

@@ -16,6 +16,8 @@ from treewright.report.words import (
     CLASSES_COUNT,
     INTERRUPTED,
     LEAF_COLUMN,
+    NEW_ACCURACY,
+    NEW_TREE,
     NOT_TRAINING,
     SEEN,
     STATUS_WORDS,
@@ -56,12 +58,14 @@ def facts_html(facts: Facts) -> str:
     str
         The whole file, ending in a line end.
     """
+    tree = NEW_TREE if facts.changes else "A tree that explains the labels" if facts.explains else "The tree"
     sections = [
         ("asked", "What was asked", _asked(facts)),
         ("reached", "What was reached", _reached(facts)),
         ("warnings", "Warnings", _warnings(facts)),
+        ("changed", "What changed since the fit", _changed(facts)),
         ("accuracy", "How accurate it is likely to be", _accuracy(facts)),
-        ("tree", "A tree that explains the labels" if facts.explains else "The tree", _trees(facts)),
+        ("tree", tree, _trees(facts)),
         ("next", "What to do next", _next(facts)),
         ("made", "How it was made", _made(facts)),
         ("parameters", "Parameters", _parameters(facts)),
@@ -139,7 +143,9 @@ def _scroll(content: str, label: str, kind: str = "") -> str:
 def _cards(facts: Facts) -> str:
     """The three figures that matter."""
     cards = [(spaced(facts.n_rows), "rows, all with a label")]
-    if facts.n_hidden:
+    if facts.changes is not None:
+        cards = [(spaced(facts.n_rows), "rows were labelled")]
+    elif facts.n_hidden:
         cards = [(spaced(facts.n_hidden), f"rows without a label, of {spaced(facts.n_rows)}")]
     if facts.totals:
         asked = asked_totals(facts.totals)
@@ -149,7 +155,7 @@ def _cards(facts: Facts) -> str:
     if estimate is not None:
         interval = f"{estimate.level:.0%} interval: {estimate.low:.1%} to {estimate.high:.1%}"
         cards.append((f"{estimate.value:.1%}", f"of the labels are likely to be right ({interval})"))
-    elif facts.explains:
+    elif facts.explains and facts.changes is None:
         cards.append(("not known", "how many of the labels are right"))
     elif facts.n_labelled and facts.confusion is not None:
         right = int(facts.confusion.trace())
@@ -162,14 +168,17 @@ def _cards(facts: Facts) -> str:
 
 
 def _asked(facts: Facts) -> str:
+    labels = f"with a label, {spaced(facts.n_hidden)} without"
     pairs = [("target", _name(facts.target))] if facts.target else []
     pairs += [
-        ("rows", f"{_rows(facts.n_rows)}: {spaced(facts.n_labelled)} with a label, {spaced(facts.n_hidden)} without"),
+        ("rows", _rows(facts.n_rows) + ("" if facts.changes else f": {spaced(facts.n_labelled)} {labels}")),
         ("classes", ", ".join(map(_name, facts.classes[:_CLASSES])) + (" …" if len(facts.classes) > _CLASSES else "")),
         ("totals", _totals_asked(facts)),
         ("model", _text(facts.model)),
     ]
     shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in pairs)
+    if facts.changes is not None:
+        return f"<dl>{shown}</dl>\n"
     total = max(1, facts.n_labelled)
     rows = [
         [_name(name), spaced(n), f"{n / total:.1%}", share_bar(n / total, class_color(k))]
@@ -191,7 +200,7 @@ def _totals_asked(facts: Facts) -> str:
         words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
     elif next(iter(groups))[1] is not None:
         words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
-    words += ", of the rows without a label"
+    words += ", of these rows" if facts.changes else ", of the rows without a label"
     part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
     return words + part
 
@@ -206,6 +215,7 @@ def _reached(facts: Facts) -> str:
         for k, (name, n) in enumerate(zip(facts.classes, facts.found, strict=True))
     ]
     what = "Labels of all rows, given ones as they are" if facts.explains else "Predictions for all rows"
+    what = what.partition(",")[0] if facts.changes else what
     parts.append(_table(["class", "rows", "share", ""], rows, what, numeric=(1, 2)))
     return "".join(parts)
 
@@ -214,7 +224,8 @@ def _reached_totals(facts: Facts) -> str:
     words = totals_words(facts.totals)
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
-    summary += "Totals are about the rows without a label. A bar is as long as the share of the class among the rows"
+    summary += "" if facts.changes else "Totals are about the rows without a label. "
+    summary += "A bar is as long as the share of the class among the rows"
     summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}."
     summary += f" {SUBTRACTED}</p>\n" if facts.subtracted else "</p>\n"
     legend = (
@@ -300,7 +311,44 @@ def _warnings(facts: Facts) -> str:
     return f'<ul class="warnings">{lines}</ul>\n' if lines else ""
 
 
+def _changed(facts: Facts) -> str:
+    """What is different from the rows of the fit, of new ones."""
+    changes = facts.changes
+    if changes is None:
+        return ""
+    parts, now = [], max(1, facts.n_rows)
+    head = ["at the fit", "share", "", "now", "share", ""]
+    if changes.then is not None:
+        then = max(1, sum(changes.then))
+        pairs = enumerate(zip(facts.classes, changes.then, facts.found, strict=True))
+        rows = [[_name(name), *_then_and_now(a / then, a, b / now, b, class_color(k))] for k, (name, a, b) in pairs]
+        parts.append(_table(["class", *head], rows, "Classes at the fit and now", numeric=(1, 2, 4, 5)))
+    parts += [f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in changes.notes)}</ul>\n"] if changes.notes else []
+    if changes.leaves:
+        then = max(1, sum(leaf[2] for leaf in changes.leaves))
+        color = {name: class_color(k) for k, name in enumerate(facts.classes)}
+        rows = [
+            [f"leaf {number}: {_name(label)}", *_then_and_now(a / then, a, b / now, b, color[label])]
+            for number, label, a, b in changes.leaves
+        ]
+        parts.append(_table(["leaf", *head], rows, "Leaves of the tree at the fit and now", numeric=(1, 2, 4, 5)))
+    return "".join(parts) or "<p>Nothing is known of the rows of the fit.</p>\n"
+
+
+def _then_and_now(before: float, then: int, after: float, now: int, color: str) -> list[str]:
+    return [
+        spaced(then),
+        f"{before:.1%}",
+        share_bar(before, color),
+        spaced(now),
+        f"{after:.1%}",
+        share_bar(after, color),
+    ]
+
+
 def _accuracy(facts: Facts) -> str:
+    if facts.changes is not None:
+        return f"<p>{NEW_ACCURACY}</p>\n"
     return _estimated(facts) if facts.explains else _seen(facts)
 
 
@@ -361,7 +409,13 @@ def _trees(facts: Facts) -> str:
     if not facts.trees:
         return ""
     parts = []
-    if facts.agreed is not None:
+    if facts.agreed is not None and facts.changes is not None:
+        share = f"<b>{facts.agreed[0] / max(1, facts.n_rows):.1%}</b>"
+        parts.append(
+            f"<p>It agrees with the labels on {spaced(facts.agreed[0])} of {_rows(facts.n_rows)} ({share}). It is the "
+            "labels that meet the totals; the tree is for reading.</p>\n"
+        )
+    elif facts.agreed is not None:
         agreed, right = facts.agreed
         parts.append(
             f"<p>It agrees with the labels on {spaced(agreed)} of {spaced(facts.n_hidden)} rows without a label "

@@ -251,9 +251,9 @@ def _end(facts: TreeFacts, place: _Layout, node: int, n_rows: int | None) -> str
         full = heading
     else:
         color = _color_in(facts, facts.classes.index(leaf.label))
-        heading, shares = f"leaf {node}: {leaf.label}", _share_words(facts, leaf.counts, inner)
-        bar = _stacked(facts, leaf.counts, x + _PAD + 6, top + 3 * _STEP + _PAD + 2, inner)
-        full = f"{heading}; {amount}; {facts.counted}: {_share_words(facts, leaf.counts)}"
+        heading, shares = f"leaf {node}: {leaf.label}", _share_words(facts, leaf.shown, inner)
+        bar = _stacked(facts, leaf.shown, x + _PAD + 6, top + 3 * _STEP + _PAD + 2, inner)
+        full = f"{heading}; {amount}; {facts.counted}: {_share_words(facts, leaf.shown)}"
     texts = [
         _text(x + _PAD + 6, top + _PAD + 11, _fitted(printable(heading), inner / 1.08), ' font-weight="700"'),
         _text(x + _PAD + 6, top + _PAD + 11 + _STEP, _fitted(amount, inner)),

@@ -15,6 +15,8 @@ from treewright.report.html import facts_html
 from treewright.report.words import (
     CLASSES_COUNT,
     LEAF_COLUMN,
+    NEW_ACCURACY,
+    NEW_TREE,
     NOT_TRAINING,
     SEEN,
     SUBTRACTED,
@@ -150,13 +152,15 @@ def rendered(facts: Facts, form: str) -> str:
 def facts_text(facts: Facts) -> str:
     """Write facts as plain text, ending in a line end."""
     heading = printable(facts.title)
-    sections = [[heading, "=" * len(heading)], *(_label_sections(facts) if facts.explains else _fit_sections(facts))]
+    made = _new_sections if facts.changes is not None else _label_sections if facts.explains else _fit_sections
+    sections = [[heading, "=" * len(heading)], *made(facts)]
     told = [line for said in advice(facts) for line in _advice_lines(*said)]
     if told:
         sections.append(["What to do next", *told])
     sections.append(["How it was made", *(line for pair in facts.making for line in _pair_lines(*pair))])
     pairs = [(name, ", ".join(f"{key}={value}" for key, value in values)) for name, values in facts.parameters]
-    sections.append(["Parameters", *(line for pair in pairs for line in _pair_lines(*pair))])
+    if pairs:
+        sections.append(["Parameters", *(line for pair in pairs for line in _pair_lines(*pair))])
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
@@ -188,6 +192,46 @@ def _label_sections(facts: Facts) -> list[list[str]]:
             ]
         )
     return sections
+
+
+def _new_sections(facts: Facts) -> list[list[str]]:
+    """Of new rows that a fitted model labelled."""
+    changes = facts.changes
+    assert changes is not None
+    target = [f"  target: {printable(facts.target)}"] if facts.target else []
+    reached = ["  no totals were given: each row has the class that the model predicts"]
+    if facts.totals:
+        reached = [*totals_table(facts.totals), f"  {totals_words(facts.totals)}"]
+    changed, now = _count_lines(facts, facts.found), max(1, facts.n_rows)
+    if changes.then is not None:
+        then = max(1, sum(changes.then))
+        rows = zip(facts.classes, changes.then, facts.found, strict=True)
+        table = [(name, a, f"{a / then:.1%}", b, f"{b / now:.1%}") for name, a, b in rows]
+        changed = text_table([("class", "at the fit", "share", "now", "share"), *table])
+    changed += [line for note in changes.notes for line in _wrapped("  -", printable(note))]
+    if changes.leaves:
+        then = max(1, sum(leaf[2] for leaf in changes.leaves))
+        leaves = [(n, label, a, f"{a / then:.1%}", b, f"{b / now:.1%}") for n, label, a, b in changes.leaves]
+        changed += ["", *text_table([("leaf", "class", "at the fit", "share", "now", "share"), *leaves])]
+    sections = [
+        ["Asked and reached", *target, f"  {count_words(facts.n_rows)}", *reached],
+        *_warning_sections(facts),
+        ["What changed since the fit", *changed],
+        ["How accurate the labels are likely to be", *_wrapped(" ", NEW_ACCURACY)],
+    ]
+    if facts.trees:
+        agreed = [] if facts.agreed is None else [f"  {_agreement(facts)}"]
+        notes = (f"  {note}" for note in facts.trees[0].notes)
+        rules = _indented(facts.trees[0].rules)
+        sections.append([NEW_TREE, *agreed, f"  {LEAF_COLUMN}", *notes, "", *rules])
+    return sections
+
+
+def _agreement(facts: Facts) -> str:
+    agreed = 0 if facts.agreed is None else facts.agreed[0]
+    return (
+        f"It agrees with the labels on {agreed} of {count_words(facts.n_rows)} ({agreed / max(1, facts.n_rows):.1%})."
+    )
 
 
 def _fit_sections(facts: Facts) -> list[list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import IntArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.names import printable
 from treewright.report.words import count_words
@@ -17,7 +17,7 @@ from treewright.tree.structure import LEAF
 from treewright.tree.text import split_pieces
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
-__all__ = ["Explanation", "LeafFacts", "TreeFacts", "fitted_trees", "leaf_texts", "sum_notes"]
+__all__ = ["Explanation", "LeafFacts", "TreeFacts", "counted_tree", "fitted_trees", "leaf_texts", "sum_notes"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,19 @@ class LeafFacts:
         Rows of the table in it; None where they are not known.
     counts : list of float
         What is counted of each class in it.
+    likely : list of float or None
+        How many rows of each class are to be expected in it, by their probabilities; None where these are not known.
     """
 
     label: str
     rows: int | None
     counts: list[float]
+    likely: list[float] | None = None
+
+    @property
+    def shown(self) -> list[float]:
+        """What a picture shows of it: what is to be expected where that is known, and else what is counted."""
+        return self.counts if self.likely is None else self.likely
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +98,17 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     >>> leaf = LeafFacts("no", 8, [6, 2])
     >>> leaf_texts({3: leaf}, ["no", "yes"], found=True), leaf_texts({3: leaf}, ["no", "yes"], found=False)
     ({3: 'leaf 3: no  (8 rows, 75.0% of them labelled so)'}, {3: 'leaf 3: no  (8 rows; labelled: 6 no, 2 yes)'})
+    >>> leaf_texts({3: LeafFacts("no", 8, [6, 2], [4.4, 3.6])}, ["no", "yes"], found=True)
+    {3: 'leaf 3: no  (8 rows, 75.0% of them labelled so; by probabilities 55.0% are)'}
     """
     names, texts = [str(name) for name in classes], {}
     for number, leaf in leaves.items():
         assert leaf.rows is not None
         if found:
-            share = leaf.counts[names.index(leaf.label)] / max(1, leaf.rows)
-            told = f", {share:.1%} of them labelled so" if leaf.rows else ""
+            own, rows = names.index(leaf.label), max(1, leaf.rows)
+            told = f", {leaf.counts[own] / rows:.1%} of them labelled so" if leaf.rows else ""
+            if leaf.likely is not None and leaf.rows:
+                told += f"; by probabilities {leaf.likely[own] / rows:.1%} are"
         else:
             given = ", ".join(f"{n:g} {name}" for name, n in zip(names, leaf.counts, strict=True) if n)
             told = f"; labelled: {given or 'none'}"
@@ -130,12 +142,15 @@ class Explanation:
         Leaf of each row, and the class that the tree gives it.
     words : mapping of int to FeatureWords, or None
         Words for features that are flags or dates.
+    likely : ndarray of shape (n_nodes, n_classes), or None
+        Sums of the probabilities of the rows in each leaf, where they are known.
     """
 
     tree: Any
     leaves: AnyArray
     labels: AnyArray
     words: Mapping[int, FeatureWords] | None = None
+    likely: FloatArray | None = None
 
     @classmethod
     def of(cls, tree: Any, X: AnyArray, words: Mapping[int, FeatureWords] | None = None) -> Explanation:
@@ -164,14 +179,42 @@ class Explanation:
         for k, label in enumerate(classes.tolist()):
             numbers[labels == label] = k
         counts = _leaf_counts(tree, self.leaves, numbers, len(classes))
-        times = np.bincount(self.leaves, minlength=tree.n_nodes).tolist()
-        leaves = {
-            leaf: LeafFacts(str(classes[tree.labels[leaf]]), times[leaf], counts[leaf].tolist())
-            for leaf in np.flatnonzero(tree.left == LEAF).tolist()
-        }
-        conditions, notes = split_pieces(tree, **self.tree._naming(self.words)), sum_notes(tree, self.words)
-        rules = self.tree.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=self.words)
-        return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, "labels of these rows", rules, notes)
+        rows = np.bincount(self.leaves, minlength=tree.n_nodes)
+        return counted_tree(self.tree, rows, counts, self.words, self.likely)
+
+
+def counted_tree(
+    model: Any,
+    rows: IntArray,
+    counts: IntArray,
+    words: Mapping[int, FeatureWords] | None = None,
+    likely: FloatArray | None = None,
+) -> TreeFacts:
+    """A tree to read, with the labels in each leaf.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted tree.
+    rows : ndarray of int, shape (n_nodes,)
+        Rows in each leaf.
+    counts : ndarray of int, shape (n_nodes, n_classes)
+        Their labels.
+    words : mapping of int to FeatureWords, or None
+        Words for features that are flags or dates.
+    likely : ndarray of shape (n_nodes, n_classes), or None
+        Sums of their probabilities.
+    """
+    tree, classes = model.tree_, model.classes_
+    sums = {} if likely is None else dict(enumerate(likely.tolist()))
+    leaves = {
+        leaf: LeafFacts(str(classes[tree.labels[leaf]]), int(rows[leaf]), counts[leaf].tolist(), sums.get(leaf))
+        for leaf in np.flatnonzero(tree.left == LEAF).tolist()
+    }
+    conditions, notes = split_pieces(tree, **model._naming(words)), sum_notes(tree, words)
+    rules = model.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=words)
+    what = "labels of these rows" if likely is None else "probabilities of these rows"
+    return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes)
 
 
 def fitted_trees(

@@ -16,6 +16,8 @@ __all__ = [
     "CLASSES_COUNT",
     "INTERRUPTED",
     "LEAF_COLUMN",
+    "NEW_ACCURACY",
+    "NEW_TREE",
     "NOT_TRAINING",
     "SEEN",
     "STATUS_WORDS",
@@ -47,6 +49,15 @@ CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 
 INTERRUPTED = "leaving labels out was interrupted"
 """Why there is no estimate of accuracy after a Ctrl-C."""
+
+NEW_ACCURACY = (
+    "It was not measured: no labels of these rows were left out. The report of the fit says how accurate labels of "
+    "rows like those of the fit are likely to be; the more has changed since then, the less that says of these rows."
+)
+"""What is known of the accuracy of labels of new rows."""
+
+NEW_TREE = "The tree, with the rows of this table in its leaves"
+"""Heading of the tree beside labels of new rows."""
 
 LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
 """What joins tree and table."""

@@ -9,17 +9,16 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable
 from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
-from treewright.tree.words import DateWords, FeatureWords, FlagWords
+from treewright.tree.sums import divide, written_split
+from treewright.tree.words import FeatureWords
 
 __all__ = ["export_text", "path_texts", "format_number", "read_children", "split_pieces"]
 
 _INDENT = "    "
-_NOTHING = 1e-8
-"""A weight that is smaller than this share of the largest is rather noise than something to be told as 1."""
 
 
 def export_text(
@@ -34,6 +33,7 @@ def export_text(
     leaf_texts: Mapping[int, str] | None = None,
     words: Mapping[int, FeatureWords] | None = None,
     number_leaves: bool = False,
+    digits: Mapping[int, int] | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -73,6 +73,9 @@ def export_text(
         In a sum a flag counts 1 where it holds, and a date in years.
     number_leaves : bool, default=False
         Whether leaves without a text of their own begin with their node numbers: "leaf 3: no".
+    digits : mapping of int to int, or None
+        Significant digits of splits that need more of them than `precision`, by their node numbers: see
+        :func:`telling_digits`, with which the rules say of some rows what the tree says.
 
     Returns
     -------
@@ -105,7 +108,9 @@ def export_text(
     if class_names is not None and not tree.is_classifier:
         raise ValueError("class_names were given, but the tree is a regression tree")
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
-    writer = _Writer(tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words)
+    writer = _Writer(
+        tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words, digits
+    )
     writer.number_leaves = number_leaves
     return "\n".join(writer.lines(max_depth))
 
@@ -117,12 +122,13 @@ def split_pieces(
     precision: int = 4,
     show_missing: bool | Sequence[bool] | BoolArray = False,
     words: Mapping[int, FeatureWords] | None = None,
+    digits: Mapping[int, int] | None = None,
 ) -> list[list[str]]:
     """Write the condition of each node, under which points go left, as the pieces between which lines may be broken.
 
     Parameters
     ----------
-    tree, feature_names, category_names, precision, show_missing, words
+    tree, feature_names, category_names, precision, show_missing, words, digits
         As for :func:`export_text`, which writes the same conditions.
 
     Returns
@@ -137,7 +143,7 @@ def split_pieces(
     [['0.5*income', '- age <= 1.5'], [], []]
     """
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
-    writer = _Writer(tree, feature_names, None, category_names, precision, shown, 0, words=words)
+    writer = _Writer(tree, feature_names, None, category_names, precision, shown, 0, words=words, digits=digits)
     return [[] if child == LEAF else writer.pieces(node) for node, child in enumerate(tree.left.tolist())]
 
 
@@ -225,9 +231,11 @@ class _Writer:
         width: int,
         leaf_texts: Mapping[int, str] | None = None,
         words: Mapping[int, FeatureWords] | None = None,
+        digits: Mapping[int, int] | None = None,
     ) -> None:
         self._tree = tree
         self._words = words
+        self._told_digits = digits or {}
         self._features = _names(feature_names, "feature_names", tree.n_features, "features", "x{}")
         self._classes = _names(class_names, "class_names", tree.n_outputs, "classes", "class {}")
         self._levels = self._level_names(category_names or {}, feature_names)
@@ -308,59 +316,39 @@ class _Writer:
         """The condition of one feature in words, and its contrary; None where there are no words for it."""
         own = self._words.get(feature) if self._words else None
         weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
-        told = None if own is None else own.sides(_divide(threshold, weight), up_to=weight > 0)
+        told = None if own is None else own.sides(divide(threshold, weight), up_to=weight > 0)
         return None if told is None else (printable(told[0]), printable(told[1]))
 
     def _axis_text(self, node: int, feature: int) -> str:
         weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
         name = self._features[feature]
-        at = _divide(threshold, weight)
+        at = divide(threshold, weight)
         if not math.isfinite(at):  # only as a fraction of extremes
             return f"{weight!r}*{name} <= {threshold!r}"
         told = self._told(node, feature)
         if told is not None:
             return told[0]
         sign = "<=" if weight > 0 else ">="
-        return f"{name} {sign} {format_number(at, self._digits[feature], keep_fraction=True)}"
+        digits = max(self._digits[feature], self._node_digits(node))
+        return f"{name} {sign} {format_number(at, digits, keep_fraction=True)}"
 
     def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
         """A sum and what it is compared with: "age + 3*(area is rural) <= 40" is read more easily than fractions."""
-        origin, unit = self._scales(used)
-        weights = self._tree.weights[node, used] * unit
-        threshold = float(self._tree.threshold[node] - self._tree.weights[node, used] @ origin)
-        sign = -1.0 if np.all(weights < 0) else 1.0
-        scale = sign * self._largest(used, np.abs(weights))
-        if not math.isfinite(_divide(threshold, scale)):
-            scale = sign
+        split, digits = written_split(self._tree, node, used, self._words), self._node_digits(node)
+        shown = split.coefficients
         # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
-        shown, kinds = weights / scale, self._kinds(used)
-        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -kinds[i], -abs(shown[i]), used[i]))
-        pieces = [self._term(int(used[i]), float(shown[i]), first=place == 0) for place, i in enumerate(order)]
-        right = format_number(_divide(threshold, scale), self._precision, keep_fraction=True)
-        pieces[-1] += f" {'<=' if sign > 0 else '>='} {right}"
+        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -split.kinds[i], -abs(shown[i]), used[i]))
+        pieces = [self._term(int(used[i]), float(shown[i]), digits, first=place == 0) for place, i in enumerate(order)]
+        pieces[-1] += f" {'<=' if split.up_to else '>='} {format_number(split.threshold, digits, keep_fraction=True)}"
         return pieces
 
-    def _scales(self, features: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Where the terms of features are 0, and how much of a feature is 1 of its term."""
-        words = self._words or {}
-        pairs = [words[j].scale if j in words else (0.0, 1.0) for j in features.tolist()]
-        origin, unit = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-        return origin, unit
+    def _node_digits(self, node: int) -> int:
+        return max(self._precision, self._told_digits.get(node, 0))
 
-    def _largest(self, used: IntArray, sizes: FloatArray) -> float:
-        """The largest weight of numbers, or else of dates, or else of flags: what is told as 1."""
-        kinds = np.where(sizes < _NOTHING * sizes.max(), -1, self._kinds(used))
-        return float(sizes[kinds == kinds.max()].max())
-
-    def _kinds(self, features: IntArray) -> IntArray:
-        """2 for a number, 1 for a date, 0 for a flag."""
-        words = self._words or {}
-        return np.array([(FlagWords, DateWords).index(type(words[j])) if j in words else 2 for j in features.tolist()])
-
-    def _term(self, feature: int, coefficient: float, first: bool = False) -> str:
+    def _term(self, feature: int, coefficient: float, digits: int, first: bool = False) -> str:
         """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
         sign = "-" if coefficient < 0 else "+"
-        number = format_number(abs(coefficient), self._precision)
+        number = format_number(abs(coefficient), digits)
         name = self._features[feature]
         if self._words and feature in self._words:
             name = printable(self._words[feature].term)
@@ -422,8 +410,11 @@ class _Writer:
         for output, slopes in enumerate(self._tree.slopes[node]):
             name = "value = " if len(values) == 1 else f"values[{output}] = "
             used = np.flatnonzero(slopes)
-            origin, unit = self._scales(used)
-            terms = [self._term(int(j), float(slopes[j] * of)) for j, of in zip(used, unit, strict=True)]
+            pairs = [self._words[j].scale if self._words and j in self._words else (0.0, 1.0) for j in used.tolist()]
+            origin, unit = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+            terms = [
+                self._term(int(j), float(slopes[j] * of), self._precision) for j, of in zip(used, unit, strict=True)
+            ]
             pieces = [format_number(float(values[output] + slopes[used] @ origin), self._precision), *terms]
             found += _wrap(pieces, indent + name, " " * len(indent + name), self._width)
         return found
@@ -440,12 +431,6 @@ class _Writer:
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
         return f"{name}  ({amount}: {shares})"
-
-
-def _divide(numerator: float, denominator: float) -> float:
-    """Quotient that is infinite where Python would raise."""
-    with np.errstate(all="ignore"):
-        return float(np.float64(numerator) / np.float64(denominator))
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 __all__ = ["DateWords", "FeatureWords", "FlagWords", "date_text"]
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_YEAR = 365.25
+_YEAR, _DAY = 365.25, 86_400.0
+_SPLIT = 1e-4
+"""Parts of a second that are rounding of days."""
 _2000 = 10957
 """Days from 1970-01-01 to 2000-01-01."""
 
@@ -21,12 +23,15 @@ def date_text(days: float, times: bool) -> str | None:
     --------
     >>> date_text(19.25, times=False), date_text(19.25, times=True), date_text(1e12, times=False)
     ('1970-01-20', '1970-01-20 06:00', None)
+    >>> date_text(19.2504, times=True)
+    '1970-01-20 06:00:34'
     """
     try:
         day = _EPOCH + datetime.timedelta(days=days)
     except (OverflowError, ValueError):
         return None
-    return f"{day:%Y-%m-%d %H:%M}" if times else f"{day:%Y-%m-%d}"
+    seconds = f":{day:%S}" if day.second else ""
+    return f"{day:%Y-%m-%d %H:%M}{seconds}" if times else f"{day:%Y-%m-%d}"
 
 
 class FlagWords(NamedTuple):
@@ -98,8 +103,10 @@ class DateWords(NamedTuple):
         """The same words, and those for all other dates."""
         if not math.isfinite(threshold):
             return None
-        if self.times:
-            shown = date_text(threshold, times=True)
+        if self.times:  # of whole seconds: the last one of those before, or the first one of those after
+            seconds = threshold * _DAY
+            whole = math.floor(seconds + _SPLIT) if up_to else math.ceil(seconds - _SPLIT)
+            shown = date_text(whole / _DAY, times=True)
             near, far = ("earlier", "later") if up_to else ("later", "earlier")
             return (
                 None if shown is None else (f"{self.name} is {shown} or {near}", f"{self.name} is {far} than {shown}")

@@ -15,6 +15,7 @@ from treewright.data.mixed import Features
 from treewright.estimators.common.model import course_of
 from treewright.estimators.common.old_files import renamed, upgraded
 from treewright.estimators.common.record_files import record_from_dict, record_to_dict
+from treewright.estimators.common.tables import table_notes
 from treewright.exceptions import ModelFileError, warn_user
 from treewright.tree import Tree
 from treewright.tree.json_files import read_json, write_json
@@ -111,6 +112,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
         "tree": tree_to_dict(estimator.tree_),
         "record": record_to_dict(estimator.record_),
         "fit": estimator._fitted_state(),
+        **({"table": estimator._table} if hasattr(estimator, "_table") else {}),
     }
 
 
@@ -179,6 +181,9 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
         raise ModelFileError("fit must be an object")
     vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded, estimator._local)))
     estimator._restore_state(document["fit"])
+    if document.get("table") is not None:
+        table_notes(document["table"], n_features)
+        estimator._table = document["table"]
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):
         _check_tree(member, len(estimator.classes_), n_features)

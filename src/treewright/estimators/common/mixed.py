@@ -19,6 +19,7 @@ from treewright.data._checks import listing, missing_mask, refuse_dates
 from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
+from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
@@ -100,6 +101,9 @@ class MixedModel(_Noted, TreeModel):
 
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        own = of_own_columns(self, X)
+        if own is not None:
+            return own[0]._check_rows(own[1])
         refuse_dates(X, "X")
         if self.categories_ is not None or has_other_than_numbers(X):
             levels = (None,) * self.n_features_in_ if self.categories_ is None else tuple(self.categories_)

@@ -24,6 +24,7 @@ from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, show
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
+from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.solvers import Progress, get_solver, relative_gap
 from treewright.training.conduct import Conduct
@@ -93,7 +94,8 @@ def fit_rows(estimator: Any, given: Given) -> Given:
 def new_rows(estimator: Any, X: ArrayLike) -> Any:
     """Validate rows that a fitted estimator is to say something of."""
     check_is_fitted(estimator)
-    return _checked(estimator, X, reset=False)
+    own = of_own_columns(estimator, X)
+    return _checked(estimator, X, reset=False) if own is None else _checked(*own, reset=False)
 
 
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
@@ -323,7 +325,7 @@ class Model:
 
         So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself.
         """
-        old = (*NOTED, *_COURSE, *self._sometimes)
+        old = (*NOTED, *_COURSE, "_table", "_rule_digits", *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
         self.__dict__ = kept | course_of(record) | fitted
         if record.note:

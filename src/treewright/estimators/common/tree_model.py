@@ -17,7 +17,8 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
 from treewright.exceptions import InvalidInputError
-from treewright.tree import Tree, decision_path, predict_values, route
+from treewright.tree import Tree, decision_path, predict_values, route, telling_digits
+from treewright.tree.number_text import MAX_PRECISION
 from treewright.tree.text import export_text
 from treewright.tree.words import FeatureWords
 
@@ -69,6 +70,7 @@ class TreeModel(NewRows, BaseEstimator):
         max_depth: int | None = None,
         leaf_texts: Mapping[int, str] | None = None,
         words: Mapping[int, FeatureWords] | None = None,
+        X: ArrayLike | None = None,
     ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
@@ -82,6 +84,9 @@ class TreeModel(NewRows, BaseEstimator):
             What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows.
         words : mapping of int to FeatureWords, or None
             Words for features that are flags or dates, such as those of a `TableEncoder` (its ``words``).
+        X : array-like of shape (n_samples, n_features), or None
+            Rows of which the rules are to say what the tree says: numbers have more digits where rounded ones would
+            send a row elsewhere.
 
         Returns
         -------
@@ -90,14 +95,25 @@ class TreeModel(NewRows, BaseEstimator):
         """
         self._need_tree()
         classes = getattr(self, "classes_", None)
+        naming = self._naming(words)
+        if X is not None:
+            naming["digits"] = self._telling_digits(self._check_rows(X), words, precision)
         return export_text(
             self.tree_,
             class_names=None if classes is None else [str(c) for c in classes],
             precision=precision,
             max_depth=max_depth,
             leaf_texts=leaf_texts,
-            **self._naming(words),
+            **naming,
         )
+
+    def _telling_digits(
+        self, rows: Any, words: Mapping[int, FeatureWords] | None = None, precision: int = 4
+    ) -> dict[int, int]:
+        """Digits of splits with which rules say of checked rows what the tree says; of sparse ones all there are."""
+        if sparse.issparse(rows):
+            return dict.fromkeys(range(self.tree_.n_nodes), MAX_PRECISION)
+        return telling_digits(self.tree_, rows, route(self.tree_, rows), words, precision)
 
     def _naming(self, words: Mapping[int, FeatureWords] | None = None) -> dict[str, Any]:
         """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`."""
@@ -107,6 +123,7 @@ class TreeModel(NewRows, BaseEstimator):
             "category_names": None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
             "show_missing": getattr(self, "has_missing_", False),
             "words": words,
+            "digits": getattr(self, "_rule_digits", None),
         }
 
     def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:

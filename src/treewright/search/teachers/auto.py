@@ -13,11 +13,11 @@ refined scores falls with the number of labels.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn import config_context
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -25,10 +25,14 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Fitted, Task, kernel_fits, out_of_bag
+from treewright.search.teachers.slopes import class_slopes
 from treewright.search.teachers.teacher import Exam, Teacher, TeacherMember, TeacherRecord, Voter
 from treewright.search.totals.scores import Novelty
 
-__all__ = ["auto_teacher"]
+__all__ = ["ALL_MEMBERS", "auto_teacher"]
+
+ALL_MEMBERS = 3
+"""Classifiers that are made unless some are far behind."""
 
 _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
@@ -69,7 +73,14 @@ _NEAR_WORK = 2e9
 """Products of features and pairs of points in a search for the nearest labelled point."""
 
 
-def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, examined: bool = False) -> Teacher:
+def auto_teacher(
+    lesson: Lesson,
+    seed: int,
+    budget: Budget,
+    n_jobs: int = 1,
+    examined: bool = False,
+    chosen: Sequence[str] | None = None,
+) -> Teacher:
     """Make a teacher of the classifiers that there is time for.
 
     Parameters
@@ -84,6 +95,8 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, exa
         Threads of the forests.
     examined : bool
         Whether what it says without some of the labels is kept, for whoever wants to know how far to follow it.
+    chosen : sequence of str or None
+        Names of the classifiers, where they are chosen already.
 
     Examples
     --------
@@ -96,14 +109,16 @@ def auto_teacher(lesson: Lesson, seed: int, budget: Budget, n_jobs: int = 1, exa
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        return _made(lesson.standardized(), seed, budget, n_jobs, examined)
+        return _made(lesson.standardized(), seed, budget, n_jobs, examined, chosen)
 
 
-def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool) -> Teacher:
+def _made(
+    lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool, chosen: Sequence[str] | None
+) -> Teacher:
     if len(lesson.present) < 2 or not len(lesson.hidden):
         return _blind(lesson, seed)
     work = _Work(lesson, seed, n_jobs, examined)
-    names = work.names()
+    names = list(chosen or work.names())
     if work.many:
         told = work.left_out(names, budget)
         first = work.first_voices(told.near(names), budget)
@@ -111,8 +126,9 @@ def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool
     else:
         first = work.first_voices(names, budget)
         told = work.left_out(list(first), budget)
-    scores, slope = told.scores, told.slope()
+    scores = told.scores
     trust = _trust(_TRUST, scores) if work.ranks else _trust(_TRUST_LIKELIHOOD, told.likelihood)
+    slopes = told.slopes(trust, lesson.n_classes) if work.ranks else np.ones(lesson.n_classes)
     again = work.refined_voices(first, budget)
     refined = work.refined_share if again else 0.0
     share = np.concatenate([(1.0 - refined) * trust / trust.sum(), np.full(len(again), refined / max(1, len(again)))])
@@ -127,7 +143,7 @@ def _made(lesson: Lesson, seed: int, budget: Budget, n_jobs: int, examined: bool
     ]
     record = TeacherRecord("auto", members, refined)
     exams = work.exams(trust / trust.sum())
-    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slope, exams)
+    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slopes, exams)
 
 
 def _blind(lesson: Lesson, seed: int) -> Teacher:
@@ -170,7 +186,7 @@ class _LeftOut:
     likelihood: FloatArray
     """How likely each finds them, likewise."""
     tables: list[FloatArray] = field(default_factory=list)
-    """Ranks by each member; none where time was over before, or labels too few."""
+    """Ranks by each member among rows as frequent as the totals say; none where time was over, or labels too few."""
     y: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     weight: FloatArray = field(default_factory=lambda: np.zeros(0))
 
@@ -188,9 +204,12 @@ class _LeftOut:
         tables = [self.tables[m] for m in place if 0 <= m < len(self.tables)]
         return replace(self, scores=scores, likelihood=likelihood, tables=tables)
 
-    def slope(self) -> float:
-        """The slope of the log-odds of their ranks."""
-        return _slope(np.mean(self.tables, axis=0), self.y, self.weight) if self.tables else 1.0
+    def slopes(self, trust: FloatArray, n_classes: int) -> FloatArray:
+        """The slope of the log-odds of their ranks, of each class."""
+        if not self.tables:
+            return np.ones(n_classes)
+        shares = trust if len(trust) == len(self.tables) else None
+        return class_slopes(np.average(self.tables, axis=0, weights=shares), self.y, self.weight)
 
 
 class _Work:
@@ -250,6 +269,7 @@ class _Work:
         if len(some) > _FOLD_POINTS:
             some = np.sort(np.random.default_rng(self.seed).choice(some, _FOLD_POINTS, replace=False))
         X, y, weight = lesson.X[some], lesson.y[some], self.weight[some]
+        fair = self._as_frequent(y, lesson.weight[some])
         n_folds = _TOLD_FOLDS if self.many and len(some) >= _FEWEST_TOLD else _FOLDS
         folds = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
@@ -269,9 +289,22 @@ class _Work:
                     said.append(self._answers(fitted, X[left]))
             scores[m] = ordered_pairs(table, y, lesson.weight[some])
             likelihood[m] = _likelihood(table, y, lesson.weight[some])
-            tables.append(ranked(table))
+            tables.append(ranked(table, fair))
             self._said.append(said)
-        return _LeftOut(scores, likelihood, tables, y, weight)
+        return _LeftOut(scores, likelihood, tables, y, fair)
+
+    def _as_frequent(self, y: IntArray, weight: FloatArray) -> FloatArray:
+        """Weights of labels by which classes are as frequent as the totals say, or nearly so where they are intervals.
+
+        A rank among labels of a biased sample would be another thing than one among the rows to be labelled.
+        """
+        totals, own = self.lesson.totals, np.bincount(y, weight, self.lesson.n_classes)
+        if totals is None:
+            return weight / weight.mean()
+        low, high = totals.low.sum(axis=0), totals.high.sum(axis=0)
+        wanted = np.clip(own / own.sum() * float(totals.size.sum()), low, high)
+        fair = weight * (wanted / np.maximum(own, 1e-300))[y]
+        return np.asarray(fair / fair.mean() if fair.sum() > 0 else weight / weight.mean())
 
     def _answers(self, fitted: Fitted | None, left: FloatArray) -> FloatArray:
         """What a member says of labels left out and of the unlabelled points."""
@@ -378,13 +411,3 @@ def _likelihood(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
     table = np.maximum(table, _LEAST_LEFT_OUT)
     own = table[np.arange(len(y)), y] / table.sum(axis=1)
     return float(np.average(np.log(own), weights=weight))
-
-
-def _slope(ranks: FloatArray, y: IntArray, weight: FloatArray) -> float:
-    """By how much the log-odds of a label rise with half of those of its rank, all classes together."""
-    least = 0.5 / (len(y) + 1.0)
-    inside = np.clip(ranks, least, 1.0 - least)
-    odds, own = (np.log(inside) - np.log1p(-inside)) / 2.0, y[:, None] == np.unique(y)
-    odds = odds[:, np.unique(y)]
-    model = LogisticRegression(C=1.0).fit(odds.reshape(-1, 1), own.ravel(), np.repeat(weight, own.shape[1]))
-    return float(np.clip(model.coef_[0, 0], 0.1, 10.0))

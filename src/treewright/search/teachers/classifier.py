@@ -34,6 +34,8 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
     ----------
     random_state : int, RandomState or None
         Seed.
+    members : list of str or None
+        Names of the classifiers, as ``record_`` has them, where they are chosen already.
 
     Examples
     --------
@@ -42,8 +44,9 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
     ['a', 'b']
     """
 
-    def __init__(self, random_state: Any = None) -> None:
+    def __init__(self, random_state: Any = None, members: list[str] | None = None) -> None:
         self.random_state = random_state
+        self.members = members
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on labelled rows alone."""
@@ -69,7 +72,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.classes_, self.n_features_in_ = np.asarray(classes), lesson.X.shape[1]
         self.centre_, self.spread_ = told.spread
-        teacher = auto_teacher(told, seed, budget)
+        teacher = auto_teacher(told, seed, budget, chosen=self.members)
         self.teacher_ = teacher.without_points()
         self._left_out = np.asarray(log_softmax(teacher.log_odds(teacher.scores), axis=1))
         return self

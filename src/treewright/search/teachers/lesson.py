@@ -78,15 +78,25 @@ class Lesson:
         return mean, np.where(spread > 0, spread, 1.0)
 
 
-def ranked(table: FloatArray) -> FloatArray:
+def ranked(table: FloatArray, weight: FloatArray | None = None) -> FloatArray:
     """Each column as ranks in [0, 1), ties with their mean rank: scores of different classifiers become comparable.
+
+    With weights, a rank is the share of the weight that is below, and half of what is equal, the row itself included.
 
     Examples
     --------
     >>> ranked(np.array([[5.0], [1.0], [5.0], [9.0]])).ravel().tolist()
     [0.375, 0.0, 0.375, 0.75]
+    >>> ranked(np.array([[5.0], [1.0], [9.0]]), np.array([1.0, 8.0, 1.0])).ravel().tolist()
+    [0.85, 0.4, 0.95]
     """
     n, ranks = len(table), np.empty(table.shape)
+    if weight is not None:
+        for k, column in enumerate(table.T):
+            values, place = np.unique(column, return_inverse=True)
+            mass = np.bincount(place, weight, len(values)) / weight.sum()
+            ranks[:, k] = (np.cumsum(mass) - mass / 2.0)[place]
+        return ranks
     for k, column in enumerate(table.T):
         order = np.argsort(column, kind="stable")
         ordered = column[order]

@@ -11,6 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.members import Fitted
 from treewright.search.teachers.ranks import ranks_among
+from treewright.search.teachers.slopes import rank_odds
 
 __all__ = ["Exam", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
@@ -121,8 +122,8 @@ class Teacher:
         Scores that it is a mixture of.
     voters : list of Voter
         Classifiers that can be asked for other points; empty where scores were given.
-    slope : float
-        By how much the log-odds of a class rise with those of its rank, as labels left out say.
+    slope : ndarray of shape (n_classes,), or float
+        By how much the log-odds of each class rise with those of its rank, as labels left out say.
     exams : list of Exam
         What it says without some of the labels, where that was asked for.
     ranks : bool
@@ -136,7 +137,7 @@ class Teacher:
     record: TeacherRecord
     parts: list[FloatArray] = field(default_factory=list)
     voters: list[Voter] = field(default_factory=list)
-    slope: float = 1.0
+    slope: FloatArray | float = 1.0
     exams: list[Exam] = field(default_factory=list)
     ranks: bool = False
     n_scored: int = 0
@@ -180,7 +181,6 @@ class Teacher:
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
         least = 0.5 / (self.n_scored + 1.0)
-        inside = np.clip(scores, least, 1.0 - least)
         if not self.ranks:
-            return np.asarray(np.log(inside))
-        return np.asarray(self.slope * (np.log(inside) - np.log1p(-inside)) / 2.0)
+            return np.asarray(np.log(np.clip(scores, least, 1.0 - least)))
+        return np.asarray(self.slope * rank_odds(scores, least))

@@ -1,0 +1,149 @@
+"""``predict``: labels of new rows, within new totals if these are known, and a report of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.cli.console import Console
+from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
+from treewright.cli.parser import EXIT_OK
+from treewright.cli.totals import check_groups_asked, new_labels
+from treewright.data._checks import AnyArray, listing
+from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
+from treewright.exceptions import InvalidInputError
+from treewright.names import printable
+from treewright.report import Facts, new_rows_facts
+from treewright.report.new_rows import surprise_notes
+from treewright.report.text import text_table, totals_table
+from treewright.report.words import count_words, totals_words
+
+__all__ = ["predict"]
+
+
+def predict(args: argparse.Namespace, console: Console) -> int:
+    """Predict the rows of a table."""
+    reports = {f"--report ({kind})": path for kind, path in report_paths(args.report).items()}
+    check_outputs({"--out": args.out, **reports}, args.data)
+    table_kind(args.out, writing=True)
+    model = TableModel.read(args.model)
+    check_groups_asked(args)
+    new = _NewRows(model, args)
+    write_batches(args.out, new.parts(), args.escape_formulas)
+    console.written["predictions"] = args.out
+    if isinstance(model.encoder, TableEncoder):
+        new.surprises.warn(model.encoder)
+    if args.report:
+        console.written |= write_reports(args.report, new.facts(), console.warned)
+    rows, totals = new.counts.sum(axis=0).tolist(), new.totals
+    counts = [{"class": label, "rows": n} for label, n in zip(model.estimator.classes_.tolist(), rows, strict=True)]
+    lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
+    if totals:
+        lines = ["totals of these rows:", *totals_table(totals), totals_words(totals), "", *lines]
+    document = {
+        "rows": sum(rows),
+        "predicted": counts,
+        "totals": totals,
+        "files": console.written,
+        "warnings": console.warned,
+    }
+    written = [f"{what.replace('_', ' ')} written to {printable(path)}" for what, path in console.written.items()]
+    console.result("\n".join([*lines, *written]), document)
+    return EXIT_OK
+
+
+@dataclass(eq=False)
+class _NewRows:
+    """What is counted while new rows are labelled."""
+
+    model: TableModel
+    args: argparse.Namespace
+    surprises: Surprises = field(default_factory=Surprises)
+    totals: list[dict[str, Any]] = field(default_factory=list)
+    """Asked and reached."""
+
+    def __post_init__(self) -> None:
+        tree = None if self.model.several_trees else self.model.tree_model
+        self.tree = tree
+        n_nodes = 1 if tree is None else tree.tree_.n_nodes
+        self.counts: IntArray = np.zeros((n_nodes, len(self.model.estimator.classes_)), dtype=np.int64)
+        self.likely: FloatArray = np.zeros(self.counts.shape)
+
+    def parts(self) -> Iterator[dict[str, Any]]:
+        """Columns of predictions, part by part."""
+        args, model = self.args, self.model
+        marks = [*model.na, *args.na]
+        if args.totals is None:
+            batches = model.prediction_batches(args.data, marks, args.encoding, args.id, self.surprises)
+        else:  # labels within totals are about all rows at once
+            columns, reached = _divided_columns(model, args, marks, self.surprises)
+            self.totals.extend(reached)
+            batches = iter([columns])
+        n_classes = self.counts.shape[1]
+        for columns in batches:
+            numbers = _numbers(columns["prediction"], model.estimator.classes_)
+            place = numbers if self.tree is None else np.asarray(columns["leaf"]) * n_classes + numbers
+            self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+            if self.tree is not None:
+                shares = np.stack([columns[f"share_{label}"] for label in model.estimator.classes_.tolist()], axis=1)
+                self.likely += leaf_sums(np.asarray(columns["leaf"]), shares, len(self.likely))
+            yield columns
+
+    def facts(self) -> Facts:
+        """What a report says of them."""
+        args, model, encoder = self.args, self.model, self.model.encoder
+        n_rows = int(self.counts.sum())
+        notes = surprise_notes(self.surprises, encoder, n_rows) if isinstance(encoder, TableEncoder) else []
+        making = [
+            ("table", f"{os.path.basename(args.data)}, {count_words(n_rows)}"),
+            ("model", f"{os.path.basename(args.model)}, a {type(model.estimator).__name__}"),
+        ]
+        if args.totals is not None:
+            by = "" if args.groups is None else f", by {args.groups}"
+            tolerance = f"; shares may be missed by {args.totals_tolerance:g}" if args.totals_tolerance else ""
+            making.append(("totals", f"{os.path.basename(args.totals)}{by}{tolerance}"))
+        return new_rows_facts(
+            model.estimator,
+            self.counts,
+            tree=self.tree,
+            likely=None if self.tree is model.estimator else self.likely,
+            then=model.leaves,
+            title=f"Labels of {os.path.basename(args.data)}",
+            target=model.target or "",
+            totals=self.totals,
+            notes=notes,
+            words=model.words,
+            group_name=args.groups or "",
+            model_file=args.model,
+            making=making,
+        )
+
+
+def _numbers(labels: AnyArray, classes: AnyArray) -> IntArray:
+    """Class numbers of labels, all of which are classes."""
+    known = classes.tolist()
+    if isinstance(known[0], str):  # text is compared faster as what it is than as objects
+        codes = pl.Series(labels.tolist(), dtype=pl.String).cast(pl.Enum(known)).to_physical()
+        return np.asarray(codes.to_numpy(), dtype=np.int64)
+    return np.searchsorted(classes, np.asarray(labels, dtype=classes.dtype))
+
+
+def _divided_columns(
+    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Columns of predictions within new totals, and what was asked and reached."""
+    carried = [name for name in (args.id, args.groups, model.target) if name is not None]
+    text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
+    table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
+    if args.id is not None and args.id not in table.columns:
+        raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
+    X = model.features_of(table, surprises)
+    labels, shares, reached = new_labels(model.estimator, table, X, args)
+    return model.prediction_columns(table, X, labels, shares, args.id), reached

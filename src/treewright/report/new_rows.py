@@ -1,0 +1,172 @@
+"""Reports of predictions: new rows that a fitted model labelled, and what changed since its fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treewright.arrays import FloatArray, IntArray
+from treewright.data._checks import listing
+from treewright.data.table import Surprises, TableEncoder
+from treewright.names import counted, printable
+from treewright.report.facts import Changes, Facts
+from treewright.report.making import made_today
+from treewright.report.trees import LeafFacts, counted_tree
+from treewright.report.words import group_sizes
+from treewright.tree.words import FeatureWords
+
+__all__ = ["new_rows_facts", "surprise_notes"]
+
+
+def new_rows_facts(
+    model: Any,
+    counts: IntArray,
+    *,
+    tree: Any = None,
+    likely: FloatArray | None = None,
+    then: Mapping[int, LeafFacts] | None = None,
+    title: str = "",
+    target: str = "",
+    totals: Sequence[dict[str, Any]] = (),
+    notes: Iterable[str] = (),
+    words: Mapping[int, FeatureWords] | None = None,
+    group_name: str = "",
+    model_file: str = "",
+    making: Iterable[tuple[str, str]] = (),
+) -> Facts:
+    """Facts of labels that a fitted model gave to new rows.
+
+    Parameters
+    ----------
+    model : estimator
+        What labelled them.
+    counts : ndarray of int, shape (n_nodes, n_classes)
+        New rows of each class in each leaf of the tree; without a tree in one row.
+    tree : estimator or None
+        The tree that explains the labels, or the model itself where it is a tree.
+    likely : ndarray of shape (n_nodes, n_classes), or None
+        Sums of the probabilities of new rows in each leaf.
+    then : mapping of int to LeafFacts, or None
+        Rows of the fit in each leaf, and their labels, as far as they are known.
+    title, target : str
+        First line, and name of what is predicted.
+    totals : sequence of dict
+        Totals of the new rows, asked and reached.
+    notes : iterable of str
+        What else changed, in sentences.
+    words : mapping of int to FeatureWords, or None
+        Words for features that are flags or dates.
+    group_name, model_file : str
+        Column of the groups, and file of the model.
+    making : iterable of pairs of str
+        How it was made.
+    """
+    classes, name = [str(label) for label in model.classes_.tolist()], type(model).__name__
+    found = counts.sum(axis=0).tolist()
+    explains = tree is not None and tree is not model
+    agreed = None
+    if explains:
+        agreed = int(counts[np.arange(len(counts)), np.maximum(tree.tree_.labels, 0)].sum()), 0
+    return Facts(
+        title=title or name,
+        target=target,
+        model=name,
+        explains=True,
+        classes=classes,
+        n_rows=int(counts.sum()),
+        n_labelled=0,
+        given=[0] * len(classes),
+        found=found,
+        hidden=found,
+        totals=list(totals),
+        totals_used=True,
+        record=model.record_,
+        making=[*made_today(), *making],
+        parameters=[],
+        divides=hasattr(model, "transduce"),
+        uses_hidden=True,
+        trees=[] if tree is None else [counted_tree(tree, counts.sum(axis=1), counts, words, likely)],
+        recall=[None] * len(classes),
+        agreed=agreed,
+        group_name=group_name,
+        model_file=model_file,
+        changes=Changes(
+            then=_classes_then(model, then, classes),
+            leaves=_leaves(then, counts),
+            notes=[*notes, *_group_notes(model, totals)],
+        ),
+    )
+
+
+def _classes_then(model: Any, then: Mapping[int, LeafFacts] | None, classes: list[str]) -> list[int] | None:
+    """Rows of each class at the fit: labels of all rows or, of a tree, what it predicted for them."""
+    if then is None:
+        reached = [row for row in getattr(model, "totals_", []) if not row.get("margin", 0)]
+        of = [sum(row["reached"] for row in reached if str(row["class"]) == name) for name in classes]
+        return of if reached else None
+    if hasattr(model, "export_text"):
+        return [sum(leaf.rows or 0 for leaf in then.values() if leaf.label == name) for name in classes]
+    return [int(sum(leaf.counts[k] for leaf in then.values())) for k in range(len(classes))]
+
+
+def _leaves(then: Mapping[int, LeafFacts] | None, counts: IntArray) -> list[tuple[int, str, int, int]]:
+    if then is None:
+        return []
+    return [(number, leaf.label, leaf.rows or 0, int(counts[number].sum())) for number, leaf in then.items()]
+
+
+# ---------------------------------------------------------------------- what changed, in sentences
+
+
+def surprise_notes(surprises: Surprises, encoder: TableEncoder, n_rows: int) -> list[str]:
+    """Levels that the fit had not, and values that were filled in.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> from treewright.data.table import Table
+    >>> encoder = TableEncoder.fit(Table({"area": ["a", "b", "a"]}), ["area"])
+    >>> surprise_notes(Surprises({"area": Counter(c=2)}), encoder, 40)
+    ['New values of "area": "c" (2 rows, 5.0%). They count as "a", the most frequent one at the fit.']
+    """
+    said = []
+    for name, strange in surprises.levels.items():
+        shown = ", ".join(
+            f'"{printable(level)}" ({counted(n, "row")}, {n / max(1, n_rows):.1%})'
+            for level, n in strange.most_common(5)
+        )
+        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
+        base = encoder.codes[name].base
+        as_what = (
+            "none of those of the fit" if base is None else f'"{printable(base)}", the most frequent one at the fit'
+        )
+        said.append(f'New values of "{printable(name)}": {shown}{more}. They count as {as_what}.')
+    fresh = [name for name in surprises.gaps if not encoder.codes[name].gaps]
+    if fresh:
+        told = ", ".join(f'"{printable(name)}" ({counted(surprises.gaps[name], "row")})' for name in fresh)
+        said.append(f"Missing values in columns that had none at the fit: {told}. They are filled in.")
+    return said
+
+
+def _group_notes(model: Any, totals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Groups that the fit had not, that are gone, and those without totals."""
+    if any("margin" in row for row in totals) or all(row["group"] is None for row in totals):
+        return []
+    now, known = dict.fromkeys(row["group"] for row in totals), set(getattr(model, "class_prices_", {})) - {None}
+    sizes = group_sizes(totals)
+    bound = dict.fromkeys(now, False)
+    for row in totals:
+        bound[row["group"]] |= row["low"] > 0 or row["high"] < sizes[0, row["group"]]
+    new = [name for name in now if known and name not in known]
+    gone = sorted((name for name in known if name not in now), key=str)
+    free = [name for name, asked in bound.items() if not asked]
+    said = []
+    if new:
+        said.append(f"Groups that the fit had not: {listing(new)}.")
+    if gone:
+        said.append(f"Groups of the fit without a row here: {listing(gone)}.")
+    if free:
+        said.append(f"Groups without totals: {listing(free)}. They have what the model predicts.")
+    return said

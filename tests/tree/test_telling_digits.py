@@ -1,0 +1,189 @@
+"""Rules as they are printed send each row where the tree sends it."""
+
+import datetime
+import re
+
+import numpy as np
+import pytest
+
+from treewright import OCTSVMClassifier, TAOClassifier
+from treewright.cli import main
+from treewright.data.table import read_table, write_table
+from treewright.tree import Tree, export_text, route, telling_digits
+from treewright.tree.words import DateWords, FlagWords
+
+_TERM = re.compile(r"\s*([+-]?)\s*(?:([0-9.e-]+)\*)?(\([^)]*\)|[A-Za-z]\w*)\s*")
+
+
+def day(text):
+    return (np.asarray(text, dtype="datetime64[s]") - np.datetime64("1970-01-01", "s")).astype(float) / 86400
+
+
+def value(name, columns):
+    """What a reader takes a term for: a column, 1 where something holds, or years from a day."""
+    if not name.startswith("("):
+        return columns[name]
+    years = re.fullmatch(r"\(years from (\S+) to (\w+)\)", name)
+    if years:
+        return (day(columns[years[2]]) - day(years[1])) / 365.25
+    return holds(name[1:-1], columns).astype(float)
+
+
+def holds(condition, columns):
+    dates = re.fullmatch(r"(\w+) is (\d{4}-\d\d-\d\d(?: [\d:]+)?) or (earlier|later)", condition)
+    if dates:
+        seen, at = day(columns[dates[1]]), day(dates[2].replace(" ", "T"))
+        return seen <= at if dates[3] == "earlier" else seen >= at
+    level = re.fullmatch(r"(\w+) is (not )?(\w+)", condition)
+    if level:
+        return (columns[level[1]] == level[3]) != bool(level[2])
+    left, sign, right = re.fullmatch(r"(.*) (<=|>=) (\S+)", condition).groups()
+    total, at = 0.0, 0
+    while at < len(left):
+        term = _TERM.match(left, at)
+        total = total + (-1.0 if term[1] == "-" else 1.0) * float(term[2] or 1) * value(term[3], columns)
+        at = term.end()
+    return total <= float(right) if sign == "<=" else total >= float(right)
+
+
+def leaves_by_rules(rules, columns, n):
+    """Leaf of each row by nothing but the text."""
+    lines = [line for line in re.sub(r"\n\s+(?=[+-] )", " ", rules).splitlines() if line.strip()]
+    found, masks = np.full(n, -1), {}
+    for line in lines:
+        level, text = (len(line) - len(line.lstrip())) // 4, line.strip()
+        here = masks.get(level, np.ones(n, dtype=bool))
+        if text == "else:":
+            masks[level + 1] = masks[level] & ~masks[level, "if"]
+        elif text.startswith("if "):
+            true = holds(text[3:-1], columns)
+            masks[level], masks[level, "if"], masks[level + 1] = here, true, here & true
+        else:
+            found[here] = int(re.match(r"leaf (\d+)", text)[1])
+    return found
+
+
+def test_digits_are_added_where_rows_need_them():
+    """By hand: 0.33333*a + b <= 1.00001 with four digits takes the row (3, 0.00002) to the other side."""
+    tree = Tree.stump([1 / 3, 1.0], 1.00001, np.eye(2))
+    rows = np.array([[3.0, 0.00002], [0.0, 1.0], [9.0, 9.0]])
+    leaves = route(tree, rows)
+    assert leaves.tolist() == [2, 1, 2]
+    digits = telling_digits(tree, rows, leaves)
+    assert digits == {0: 6} or digits == {0: 5}
+    text = export_text(tree, feature_names=["a", "b"], digits=digits, number_leaves=True)
+    assert leaves_by_rules(text, {"a": rows[:, 0], "b": rows[:, 1]}, 3).tolist() == leaves.tolist()
+    assert telling_digits(tree, rows[1:], leaves[1:]) == {}
+    assert "b + 0.3333*a <= 1" in export_text(tree, feature_names=["a", "b"])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_sums_with_flags_and_dates(seed):
+    """Deep trees of sums: rows that are near to a split on purpose."""
+    rng = np.random.default_rng(seed)
+    n, born = 2000, rng.integers(0, 20000, 2000)
+    X = np.column_stack([rng.normal(size=n) * 1000, rng.random(n), rng.integers(0, 2, n), born]).round(4)
+    words = {2: FlagWords("sex is male", "sex is not male"), 3: DateWords("born", times=False)}
+    weights = rng.normal(size=(3, 4)) * [1e-3, 1.0, 1.0, 1e-4] * (rng.random((3, 4)) < 0.8)
+    weights[:, 0] += 1e-3 * (np.count_nonzero(weights, axis=1) == 0)
+    levels = X @ weights.T
+    near = levels[rng.integers(n), [0, 1, 2]] + 1e-9
+    tree = Tree(
+        left=np.array([1, 3, 5, -1, -1, -1, -1]),
+        right=np.array([2, 4, 6, -1, -1, -1, -1]),
+        weights=np.vstack([weights, np.zeros((4, 4))]),
+        threshold=np.append(near, np.zeros(4)),
+        values=np.eye(7, 2),
+        labels=np.zeros(7, dtype=np.int64),
+    )
+    leaves = route(tree, X)
+    digits = telling_digits(tree, X, leaves, words)
+    names = ["wage", "share", "male", "born"]
+    columns = {"wage": X[:, 0], "share": X[:, 1], "born": np.datetime64("1970-01-01") + born}
+    columns["sex"] = np.where(X[:, 2] == 1, "male", "female")
+    text = export_text(tree, names, words=words, digits=digits, number_leaves=True)
+    assert leaves_by_rules(text, columns, n).tolist() == leaves.tolist()
+    rounded = export_text(tree, names, words=words, number_leaves=True)
+    if digits:
+        assert text != rounded
+
+
+def test_one_feature_missing_values_and_turned_round():
+    tree = Tree.stump([-1e-3], -0.123456789, np.eye(2))
+    rows = np.array([[123.4567], [123.45680], [np.nan], [200.0], [0.0]])
+    leaves = route(tree, rows)
+    text = export_text(tree, ["a"], digits=telling_digits(tree, rows, leaves), number_leaves=True)
+    known = np.isfinite(rows[:, 0])
+    assert leaves_by_rules(text, {"a": rows[:, 0]}, 5)[known].tolist() == leaves[known].tolist()
+
+
+def test_times_of_the_day():
+    """A split between two rows a second apart, both ways round."""
+    for up_to in (True, False):
+        days = np.array([19.25, 19.25 + 1 / 86400])
+        told = DateWords("seen", times=True).condition(float(days.mean()), up_to)
+        columns = {"seen": np.array([datetime.datetime(1970, 1, 20, 6, 0, k) for k in (0, 1)], dtype="datetime64[s]")}
+        assert holds(told, columns).tolist() == [up_to, not up_to]
+
+
+def test_estimators_in_python():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3)).round(3) * [1, 1000, 1e-3]
+    y = np.digitize(X @ [1.0, 1e-3, 1e3], [-0.5, 0.5])
+    model = TAOClassifier(3, random_state=0, time_limit=5).fit(X, y)
+    text = export_text(model.tree_, ["a", "b", "c"], digits=model._telling_digits(X), number_leaves=True)
+    columns = dict(zip("abc", X.T, strict=True))
+    assert leaves_by_rules(text, columns, len(X)).tolist() == model.apply(X).tolist()
+    several = OCTSVMClassifier(max_depth=1, time_limit=2, random_state=0).fit(X[:60], y[:60])
+    assert several.export_text(X=X[:60]).count("against all others") == 3
+
+
+def make_table(folder, n=4000):
+    rng = np.random.default_rng(0)
+    wage, hours = rng.lognormal(7, 1, n).round(2), rng.integers(0, 60, n).astype(float)
+    born = np.datetime64("1950-01-01") + rng.integers(0, 18000, n)
+    sex = rng.choice(["male", "female"], n).astype(object)
+    score = np.log(wage) + hours / 20 + (sex == "male") + (born.astype(int)) / 9000 + rng.logistic(size=n) / 2
+    truth = np.array(["low", "mid", "high"], dtype=object)[np.digitize(score, np.quantile(score, [0.4, 0.8]))]
+    known = rng.random(n) < 0.1
+    columns = {"wage": wage, "hours": hours, "born": born.astype(str).astype(object), "sex": sex}
+    write_table(folder / "d.csv", {**columns, "class": np.where(known, truth, None)})
+    labels = ("low", "mid", "high")
+    write_table(folder / "t.csv", {k: [int(np.sum((truth == k) & ~known))] for k in labels})
+    return columns | {"born": born}, n
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("large", [False, True])
+def test_the_column_leaf_is_what_the_report_says(tmp_path, monkeypatch, capsys, large):
+    """The whole job on mixed columns, whether the register comes in parts or not."""
+    if large:
+        monkeypatch.setattr("treewright.cli.reading._WHOLE_ROWS", 1000)
+        monkeypatch.setattr("treewright.cli.reading._PART_ROWS", 250)
+    columns, n = make_table(tmp_path)
+    fit = ["fit", str(tmp_path / "d.csv"), "--target", "class", "--totals", str(tmp_path / "t.csv")]
+    files = [
+        "--out",
+        str(tmp_path / "m.zip"),
+        "--predictions",
+        str(tmp_path / "p.csv"),
+        "--report",
+        str(tmp_path / "r.txt"),
+    ]
+    more = ["--estimator", "logistic", "--random-state", "0", "--time-limit", "4"]
+    assert main([*fit, *files, *more]) == 0
+    said = capsys.readouterr().out
+    leaves = read_table(tmp_path / "p.csv")["leaf"].astype(int)
+    report = (tmp_path / "r.txt").read_text(encoding="utf-8")
+    main(["show", str(tmp_path / "m.zip")])
+    for text in (report, said, capsys.readouterr().out):
+        start = text.index("if ", text.index("tree"))
+        lines = text[text.rindex("\n", 0, start) + 1 :].splitlines()
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        rules = []
+        for line in lines:
+            if not line.strip():
+                break
+            rules.append(line[indent:])
+        rules = [line for line in rules if not line.startswith(("In a sum", '"('))]
+        assert leaves_by_rules("\n".join(rules), columns, n).tolist() == leaves.tolist()
