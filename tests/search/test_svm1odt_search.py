@@ -215,6 +215,17 @@ def test_crossing_says_what_its_tree_costs_and_never_loses(seed):
     assert value <= model.objective(start) + 1e-9
 
 
+def test_planes_that_no_point_comes_to_can_be_released():
+    model = random_model(0, n=12, p=2, depth=3)
+    blank = completed(Tree.leaf([1.0, 1.0, 1.0], 2), 3, 3)  # all points go left everywhere
+    places = _Places(Crossing(model), blank, Budget())
+    assert {1, 2} <= set(places.loose) and len(set(places.leaf.tolist())) == 1
+    before = places.value
+    for node in (1, 2):
+        places.release(node, 1.0, np.random.default_rng(0), before + 1.0, Budget())
+    assert places.value <= before + 1.0
+
+
 def test_crossing_solves_the_planes_of_a_split_of_one_feature():
     model = random_model(2, n=8, p=1, epsilon=0.08, alpha_1=13.0)
     x, rank = model.X[:, 0], np.argsort(np.argsort(model.X[:, 0]))
