@@ -36,7 +36,7 @@ from treewright.search.totals.scores import Novelty
 __all__ = ["ALL_MEMBERS", "auto_teacher"]
 
 ALL_MEMBERS = 3
-"""Classifiers that are made unless some are far behind."""
+"""Classifiers that are made where totals are known, unless some are far behind."""
 
 _TREES, _FOLD_TREES, _REFINED_TREES = 100, 30, 50
 """Trees of a forest, of one in a fold, and of one that is refined."""
