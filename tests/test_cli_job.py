@@ -137,9 +137,13 @@ def test_show_terminal_and_report_have_the_same_leaves(job, capsys, tmp_path):
 
 def test_what_a_file_says_of_leaves_is_not_trusted(job):
     model = TableModel.read(str(job[0] / "m.zip"))
-    told = [[leaf, of.rows, of.counts] for leaf, of in model.leaves.items()]
+    every = [[leaf, of.rows, of.counts, of.likely] for leaf, of in model.leaves.items()]
+    assert model._with_leaves({"table": {"leaves": every}}, "m").leaves == model.leaves
+    assert all(sum(of.likely) == pytest.approx(of.rows) for of in model.leaves.values())
+    told = [entry[:3] for entry in every]  # as files had it before there were shares by probabilities
     first, *others = told
-    assert model._with_leaves({"table": {"leaves": told}}, "m").leaves == model.leaves
+    older = model._with_leaves({"table": {"leaves": told}}, "m").leaves
+    assert older == {leaf: replace(of, likely=None) for leaf, of in model.leaves.items()}
     for wrong in (
         others,
         [*told, first],
@@ -149,12 +153,19 @@ def test_what_a_file_says_of_leaves_is_not_trusted(job):
         [[first[0], 1.5, first[2]], *others],
         [[*first[:2], first[2][1:]], *others],
         [[*first[:2], ["a", "b"]], *others],
+        [[*first, [0.5]], *others],
+        [[*first, [-0.5, 1.5]], *others],
+        [[*first, [float("nan"), 1.0]], *others],
+        [[*first, "ab"], *others],
         [None],
         7,
         {},
     ):
         with pytest.raises(ModelFileError, match=r"m: table\.leaves"):
             model._with_leaves({"table": {"leaves": wrong}}, "m")
+    for wrong in (7, [[0]], [[0, 0]], [[0, 18]], [[10**6, 5]], [[0, 5.0]]):
+        with pytest.raises(ModelFileError, match=r"m: table\.digits"):
+            model._with_leaves({"table": {"digits": wrong}}, "m")
 
 
 def test_the_report_says_how_it_was_made(job):
