@@ -26,7 +26,7 @@ demo: $(STAMP)
 # Two workers, as solvers use one thread each in the tests. Bytecode is kept whatever the environment says: without it
 # each worker, and each of the many processes that tests start, compiles all modules again.
 test: $(STAMP)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,8 +1,10 @@
 """What holds for all tests."""
 
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,14 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_configure(config):
-    """Before workers start: compile once what each of them would compile, and time limits would count."""
+    """Before workers start: compile once what each would compile within time limits; a folder for what they share."""
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         return
+    folder = tempfile.TemporaryDirectory()  # workers inherit it; removed when the session ends
+    config.add_cleanup(folder.cleanup)
+    os.environ["TREEWRIGHT_TEST_OPTIMA"] = folder.name
     root = Path(__file__).parent.parent
-    lots = ("taught", "exact", "margins")
+    lots = ("trees", "margins")
     for process in [subprocess.Popen([sys.executable, "-m", "tests.warm_up", lot], cwd=root) for lot in lots]:
         if process.wait():
             pytest.exit(f"a fit that compiles failed: {process.args}", returncode=2)

@@ -33,7 +33,7 @@ def band(n=120, wrong=20, seed=0):
 
 def quick(**given):
     return OCTSVMClassifier(
-        **({"max_depth": 1, "time_limit": 8, "gap": 0.9, "n_estimators": 15, "random_state": 0} | given)
+        **({"max_depth": 1, "time_limit": 30, "gap": 0.9, "n_estimators": 15, "random_state": 0} | given)
     )
 
 

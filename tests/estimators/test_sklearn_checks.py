@@ -89,7 +89,7 @@ def with_checks(*first, again=()):
     RESVMClassifier(time_limit=1, gap=0.9),
     OCTClassifier(),
     again=[
-        OCTSVMClassifier(0, n_estimators=5, time_limit=1, gap=0.9),
+        OCTSVMClassifier(0, n_estimators=5, time_limit=0.3, gap=0.9),
         OCTHClassifier(2, time_limit=1, solver="scip"),
         S2OCTClassifier(max_split_features=None, time_limit=1),
         S2OCTClassifier(max_split_features=2, time_limit=1, solver="scip"),

@@ -8,14 +8,17 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from treewright import SVM1ODTClassifier, load_model
+from treewright import SVM1ODTClassifier, TAOClassifier, load_model
 from treewright.budget import Budget
+from treewright.data import Sample
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import SVM1ODT
+from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.solvers import get_solver
+from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, strongest_of_the_best
-from treewright.training.svm1odt import train_rounds
+from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, train_rounds
 from treewright.tree import Tree, predict_labels
 
 PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
@@ -42,7 +45,7 @@ def test_prices_that_are_not_given_follow_the_margin_and_the_rows():
     X, y = load_iris(return_X_y=True)
     model = fitted(X[::2], y[::2], epsilon=0.1)
     assert model.alpha_1_ == 10.0 and model.epsilon_ == 0.1
-    assert min(abs(model.alpha_2_ * 0.1 - price) for price in (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)) < 1e-9
+    assert min(abs(model.alpha_2_ * 0.1 - price) for price in (2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.02)) < 1e-9
     given = fitted(X[::2], y[::2], **PRICES)
     assert (given.epsilon_, given.alpha_1_, given.alpha_2_) == tuple(PRICES.values())
 
@@ -64,7 +67,36 @@ def test_folds_have_all_classes_and_ties_go_to_the_stronger_price():
     fold = folds_of(y, 4, rng)
     assert np.abs(np.bincount(fold, minlength=4) - len(y) / 4).max() < 1
     assert all(np.bincount(fold[y == k], minlength=4).min() >= (y == k).sum() // 4 for k in range(3))
-    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])) == 1
+    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]]), 2, 0.0) == 1
+
+
+def test_a_stronger_price_may_be_worse_by_a_part_of_the_standard_error():
+    # Differences to the best: 2, 0, 2, 0 in two partitions of two folds; mean 1, variance 4/3, of the mean 5/4 of that.
+    errors = np.array([[9.0, 9.0, 9.0, 9.0], [3.0, 1.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, np.inf, 1.0, np.inf]])
+    just = 1.0 / np.sqrt(4 / 3 * 5 / 4)
+    assert strongest_of_the_best(errors, 2, just + 1e-6) == 1
+    assert strongest_of_the_best(errors, 2, just - 1e-6) == strongest_of_the_best(errors, 2, 0.0) == 2
+    assert strongest_of_the_best(errors[:, :1], 2, 5.0) == 2  # a single fold says nothing of chance
+
+
+def test_points_are_parted_anew_while_there_is_time(monkeypatch):
+    """Partitions are repeated up to a number, and no other is begun that would not end in time."""
+    seen = []
+
+    def slow(models, model, fold, budget, *rest, **more):
+        seen.append(fold)
+        budget.started -= 100.0  # as if so many seconds had passed
+        return np.array([[1.0] * 4] * len(models))
+
+    monkeypatch.setattr("treewright.training.svm1odt.fold_errors", slow)
+    X, y = load_iris(return_X_y=True)
+    points, settings = Sample.of(X, y, np.ones(150)), SVM1ODTSettings(epsilon=0.1)
+    solving = Solving(get_solver("highs"))
+    for seconds, partitions in ((100.0, 1), (550.0, 3), (1e4, 4), (None, 4)):
+        seen.clear()
+        found = chosen_settings(points, 3, settings, solving, Budget(seconds))
+        assert len(seen) == partitions and found.alpha_2 == 20.0  # all are as good, so it is the strongest
+    assert not np.array_equal(seen[0], seen[1])
 
 
 def test_weights_count_rows_repeated_rows_too():
@@ -95,6 +127,27 @@ def test_rows_are_selected_and_the_tree_is_as_good_on_all(selection):
     tree = type(model.tree_)(model.tree_.left, model.tree_.right, *scaled, model.tree_.values, model.tree_.labels)
     assert model.objective_ == pytest.approx(whole.objective(tree), rel=1e-6)
     assert fitted(X, y, selection=None, **PRICES).selected_.all()
+
+
+@pytest.mark.parametrize("n", [1900, 2100])
+def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros(3), np.ones(3), rng.random((n - 2, 3))])
+    y = ((X[:, 0] + X[:, 1] > 1) ^ (X[:, 2] > 0.5)).astype(int)
+    given = []
+
+    def search(best, model, starts, *arguments):
+        given.extend(starts)
+        search_svm1odt(best, model, starts, *arguments[:-2], 0, 1, 0)
+
+    monkeypatch.setattr(training, "search_svm1odt", search)
+    model = fitted(X, y, **PRICES)
+    assert len(given) == (n > 2000)
+    for tree in given:  # features have a range of one: points are rows
+        taught = TAOClassifier(max_depth=2, stretch=0.0, random_state=0).fit(X, y)
+        assert np.mean(predict_labels(tree, X) == y) == pytest.approx(taught.score(X, y), abs=0.02)
+        whole = SVM1ODT(X, y, np.ones(n), 2, 2, *PRICES.values())
+        assert model.objective_ <= whole.objective(whole.repair(tree)) * (1 + 1e-9)
 
 
 def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():

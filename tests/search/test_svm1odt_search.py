@@ -12,7 +12,8 @@ from treewright.formulations.svm1odt import SVM1ODT
 from treewright.search import Incumbent
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves
-from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.search.svm1odt import attempts
+from treewright.search.svm1odt.attempts import search_svm1odt, start_trees
 from treewright.search.svm1odt.complete import completed
 from treewright.search.svm1odt.crossing import Crossing, _Places
 from treewright.search.svm1odt.nodes import MarginNodes, margin_points
@@ -122,6 +123,43 @@ def test_the_search_finds_the_optimum_of_tiny_data(seed):
     assert best.objective == pytest.approx(model.objective(best.solution))
 
 
+def chequered(depth):
+    """Two features by turns, which no single split helps with, and the tree that knows."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3))
+    X = X[(np.abs(X[:, :2] - 0.5) > 0.05).all(axis=1)]
+    y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(int)
+    weights = np.zeros((3, 3))
+    weights[0, 0] = weights[1:, 1] = 1.0
+    leaves = np.eye(2)[[0, 0, 0, 0, 1, 1, 0]]
+    good = Tree.from_heap(np.ones(3), weights, np.full(3, 0.5), leaves, leaves.argmax(axis=1))
+    return SVM1ODT(X, y, np.ones(len(X)), 2, depth, 0.05, 20.0, 2.0), good
+
+
+def test_a_search_that_goes_on_takes_the_given_starts_too():
+    model, good = chequered(2)
+    found = []
+    for starts in ([], [good]):
+        best = Incumbent(model, floor=0.0)
+        best.offer(Tree.leaf([1.0, 1.0], 3))
+        search_svm1odt(best, model, starts, Budget(), 0, patience=0)
+        found.append(best.objective)
+    assert found[1] <= model.objective(model.repair(good)) < found[0]
+    assert [len(tree.leaves) for tree in start_trees(model, Budget())] == [4] * 4
+
+
+def test_a_deeper_tree_starts_from_the_best_one_of_a_level_less(monkeypatch):
+    model, good = chequered(4)
+    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [good] if model.depth == 2 else [])
+    best = Incumbent(model, floor=0.0)
+    search_svm1odt(best, model, [], Budget(), 0, patience=0)
+    assert best.objective <= model.objective(model.repair(good))
+    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [])
+    alone = Incumbent(model, floor=0.0)
+    search_svm1odt(alone, model, [], Budget(), 0, patience=0)
+    assert best.objective < alone.objective
+
+
 def test_hard_margins_are_kept():
     model = random_model(1, n=20, epsilon=0.05, alpha_1=0.0, alpha_2=0.0)
     best = Incumbent(model, floor=0.0)
@@ -175,6 +213,17 @@ def test_crossing_says_what_its_tree_costs_and_never_loses(seed):
     assert value == pytest.approx(model.objective(tree), abs=1e-6)
     assert value == pytest.approx(model.objective(model.repair(tree)), abs=1e-6)
     assert value <= model.objective(start) + 1e-9
+
+
+def test_planes_that_no_point_comes_to_can_be_released():
+    model = random_model(0, n=12, p=2, depth=3)
+    blank = completed(Tree.leaf([1.0, 1.0, 1.0], 2), 3, 3)  # all points go left everywhere
+    places = _Places(Crossing(model), blank, Budget())
+    assert {1, 2} <= set(places.loose) and len(set(places.leaf.tolist())) == 1
+    before = places.value
+    for node in (1, 2):
+        places.release(node, 1.0, np.random.default_rng(0), before + 1.0, Budget())
+    assert places.value <= before + 1.0
 
 
 def test_crossing_solves_the_planes_of_a_split_of_one_feature():

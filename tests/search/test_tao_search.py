@@ -59,6 +59,23 @@ def test_node_solver_is_the_same_for_sparse_points_and_for_single_floats(share):
         )
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_small_nodes_take_the_same_steps_as_large_ones(seed, monkeypatch):
+    """Compiled loops and products of tables, from a start or none, with tables that may be read only."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(4, 90)), int(rng.integers(1, 24))))
+    goes_right, weight = X[:, 0] + rng.normal(size=len(X)) > 0, rng.random(len(X)) + 0.1
+    goes_right[:2] = False, True
+    start = None if seed % 2 else (rng.normal(size=X.shape[1]), 0.3)
+    X.flags.writeable = seed % 3 > 0
+    task = X, goes_right, weight, 10.0 ** rng.uniform(-2, 0.5), start
+    fits = [l1_logistic(*task)]
+    monkeypatch.setattr("treewright.splits.l1_logistic._SMALL", 0)
+    fits.append(l1_logistic(*task))
+    for one, other in zip(*fits, strict=True):
+        assert one == pytest.approx(other, rel=1e-10, abs=1e-12)
+
+
 def test_optimality_conditions_hold_with_more_features_than_a_step_moves():
     X, goes_right, weight = noisy_sides(300, 600)
     fit = l1_logistic(X, goes_right, weight, 1e-2, max_steps=500, tol=1e-13)

@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
-from treewright.search.teachers import auto, ranks
+from treewright.search.teachers import auto, members, ranks
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
-from treewright.search.teachers.members import MEMBERS, Task, out_of_bag
+from treewright.search.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.search.teachers.members import _some as some_of
 from treewright.search.teachers.ranks import ranks_among
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
@@ -239,6 +240,42 @@ def test_members_have_a_column_for_each_class_they_know(name, n_classes):
     assert fitted.classes.tolist() == classes.tolist()
     scores = fitted.scores(X)
     assert scores.shape == (len(y), n_classes) and np.all(np.isfinite(scores))
+
+
+@pytest.mark.parametrize(("n_points", "most"), [(200, 5_000_000), (2000, 6 * 500), (20, 5_000_000)])
+def test_axes_are_those_along_which_all_points_vary_most(monkeypatch, n_points, most):
+    monkeypatch.setattr(members, "_AXES_CELLS", most)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n_points, 6)) * [5.0, 3.0, 2.0, 1.0, 0.5, 0.1] @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    axes = principal_axes(points[:7], points[7:], 0)
+    assert np.allclose(axes.T @ axes, np.eye(6))
+    variance = np.linalg.eigvalsh(np.cov(points.T))[::-1]
+    # a sample of a quarter of them does not find the axes exactly
+    assert np.allclose(np.var(points @ axes, axis=0, ddof=1), variance, rtol=1e-6 if 6 * n_points <= most else 0.05)
+
+
+def test_turned_trees_are_extra_trees_that_see_principal_components_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, hidden = rng.normal(size=(40, 3)), rng.integers(0, 2, 40), rng.normal(size=(50, 3))
+    axes = principal_axes(X, hidden, 0)
+    task = Task(X, y, np.ones(40), 50, 10, seed=3, axes=axes)
+    by_hand = ExtraTreesClassifier(10, random_state=3).fit(np.hstack([X, X @ axes]), y)
+    expected = by_hand.predict_proba(np.hstack([hidden, hidden @ axes]))
+    assert np.allclose(MEMBERS["turned extra trees"](task, Budget()).scores(hidden), expected)
+    monkeypatch.setattr(members, "_TURNED_CELLS", 40)  # seven points at a time
+    assert np.allclose(MEMBERS["turned extra trees"](task, Budget()).scores(hidden), expected)
+
+
+def test_there_are_turned_trees_where_there_are_no_totals_and_several_features():
+    lesson, _ = blobs([30, 20], [6, 6])
+    names = [member.name for member in auto_teacher(lesson, 0, Budget()).record.members]
+    assert names == ["extra trees", "random forest", "kernel machine"]
+    free = replace(lesson, totals=None)
+    names = [member.name for member in auto_teacher(free, 0, Budget()).record.members]
+    assert names == ["extra trees", "random forest", "logistic regression", "turned extra trees"]
+    narrow = replace(free, X=free.X[:, :1], hidden=free.hidden[:, :1])
+    names = [member.name for member in auto_teacher(narrow, 0, Budget()).record.members]
+    assert names == ["extra trees", "random forest", "logistic regression"]
 
 
 def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():

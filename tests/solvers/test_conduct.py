@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -71,3 +74,19 @@ def test_a_start_survives() -> None:
     result = Cheat(relents=False).solve(switched(least=1.0), start=np.array([5.0, 1.0]))
     assert result.status is Status.UNPROVEN
     assert result.objective == -1.0
+
+
+def test_a_process_waits_for_work_that_was_given_up():
+    """Native code that comes back to an interpreter that has ended aborts the process."""
+    script = """
+import time
+from treewright.solvers import conduct
+conduct.EXIT_SECONDS = 0.05, 30.0
+try:
+    conduct.run_in_thread(lambda: (time.sleep(0.5), print("came back")), overdue=lambda: True)
+except conduct.AbandonedError:
+    print("given up")
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout.split("\n") == ["given up", "came back", ""]
+    assert "waiting for the solver" in ended.stderr

@@ -99,7 +99,7 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     >>> leaf_texts({3: leaf}, ["no", "yes"], found=True), leaf_texts({3: leaf}, ["no", "yes"], found=False)
     ({3: 'leaf 3: no  (8 rows, 75.0% of them labelled so)'}, {3: 'leaf 3: no  (8 rows; labelled: 6 no, 2 yes)'})
     >>> leaf_texts({3: LeafFacts("no", 8, [6, 2], [4.4, 3.6])}, ["no", "yes"], found=True)
-    {3: 'leaf 3: no  (8 rows, 75.0% of them labelled so; by probabilities 55.0% are)'}
+    {3: 'leaf 3: no  (8 rows, 75.0% of them labelled so, about 55.0% likely to be so)'}
     """
     names, texts = [str(name) for name in classes], {}
     for number, leaf in leaves.items():
@@ -108,7 +108,7 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
             own, rows = names.index(leaf.label), max(1, leaf.rows)
             told = f", {leaf.counts[own] / rows:.1%} of them labelled so" if leaf.rows else ""
             if leaf.likely is not None and leaf.rows:
-                told += f"; by probabilities {leaf.likely[own] / rows:.1%} are"
+                told += f", about {leaf.likely[own] / rows:.1%} likely to be so"
         else:
             given = ", ".join(f"{n:g} {name}" for name, n in zip(names, leaf.counts, strict=True) if n)
             told = f"; labelled: {given or 'none'}"

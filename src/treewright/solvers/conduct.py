@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -48,8 +49,8 @@ POLL_SECONDS = 0.05
 """How often the waiting thread looks at signals, the stop flag and the queue of progress events."""
 
 
-EXIT_SECONDS = 10.0
-"""How long the end of the process waits for work that was given up."""
+EXIT_SECONDS = 5.0, 120.0
+"""How long the end of the process waits for work that was given up, in silence and in all."""
 
 
 class Solver(ABC):
@@ -253,9 +254,14 @@ _ABANDONED: list[threading.Thread] = []
 @atexit.register
 def _await_abandoned() -> None:
     """Let native code end before the interpreter does: its return to a dying one aborts the process."""
-    deadline = time.monotonic() + EXIT_SECONDS
-    for thread in _ABANDONED:
-        thread.join(max(0.0, deadline - time.monotonic()))
+    began = time.monotonic()
+    for seconds in EXIT_SECONDS:
+        for thread in _ABANDONED:
+            thread.join(max(0.0, began + seconds - time.monotonic()))
+        if not any(thread.is_alive() for thread in _ABANDONED):
+            return
+        if seconds == EXIT_SECONDS[0]:
+            print("everything is done; waiting for the solver to end its last step", file=sys.stderr, flush=True)
 
 
 class AbandonedError(Exception):

@@ -24,6 +24,10 @@ _SUFFICIENT = 1e-4
 """Share of the promised decrease that a step must keep."""
 
 
+_FEW, _SMALL = 24, 40_000
+"""Most features and values of a table that a compiled loop takes; larger ones are for the products of BLAS."""
+
+
 class L1Logistic(NamedTuple):
     """A minimizer of the penalized logistic loss."""
 
@@ -79,7 +83,16 @@ def l1_logistic(
     >>> bool(fit.weights[0] > 1), float(fit.weights[1])
     (True, 0.0)
     """
-    return _Newton(X, goes_right, weight, alpha).solve(start, max_steps, tol)
+    small = isinstance(X, np.ndarray) and X.dtype == np.float64 and X.shape[1] <= _FEW and X.size <= _SMALL
+    if not small:
+        return _Newton(X, goes_right, weight, alpha).solve(start, max_steps, tol)
+    from treewright.splits.newton_kernels import newton_dense  # numba takes a while to import
+
+    given, intercept = (np.zeros(X.shape[1]), 0.0) if start is None else start
+    # numba compiles once more for arrays that are read-only
+    table, side, cost, first = (np.require(part, requirements=("C", "W")) for part in (X, goes_right, weight, given))
+    settings = float(intercept), max_steps, float(tol), _PASSES, _FLAT, _SUFFICIENT
+    return L1Logistic(*newton_dense(table, side, cost, float(alpha), first, *settings))
 
 
 class _Newton:

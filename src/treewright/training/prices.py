@@ -11,8 +11,8 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import SVM1ODT
 from treewright.search import Incumbent
-from treewright.search.svm1odt.attempts import search_svm1odt
-from treewright.tree import predict_labels
+from treewright.search.svm1odt.attempts import search_svm1odt, start_trees
+from treewright.tree import Tree, predict_labels
 
 __all__ = ["fold_errors", "folds_of", "strongest_of_the_best"]
 
@@ -37,7 +37,7 @@ def folds_of(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
 def fold_errors(
     models: Sequence[Callable[[IntArray], SVM1ODT]],
     model: SVM1ODT,
-    folds: Sequence[IntArray],
+    fold: IntArray,
     budget: Budget,
     seed: int,
     threads: int,
@@ -49,11 +49,12 @@ def fold_errors(
     Parameters
     ----------
     models : sequence of callable
-        Points to the model on them, along the path; each search goes on from the tree of the last one.
+        Points to the model on them, along the path; each search goes on from the tree of the last one, and from the
+        best of the starts that all searches have.
     model : SVM1ODT
         A model on all points.
-    folds : sequence of ndarray of int
-        For each repetition the fold of each point.
+    fold : ndarray of int
+        The fold of each point.
     budget : Budget
         Time for all of it.
     seed, threads : int
@@ -61,29 +62,32 @@ def fold_errors(
     patience : int
         Of the searches.
     held_out : int or None
-        Folds of each repetition that are held out in turn, None for all.
+        Folds that are held out in turn, None for all.
 
     Returns
     -------
-    ndarray of shape (n_models, n_repetitions * n_folds) or None
+    ndarray of shape (n_models, n_folds) or None
         Errors, infinite for models at the end of the path that there was no time for; None if there was none at all.
     """
-    jobs = [(fold != k, fold == k) for fold in folds for k in range(int(fold.max()) + 1)[:held_out]]
+    jobs = [(fold != k, fold == k) for k in range(int(fold.max()) + 1)[:held_out]]
     waves = -(-len(jobs) // threads)
 
     def along(inside: IntArray, outside: IntArray, wave: int) -> list[float] | None:
         rows, errors = np.flatnonzero(inside), list[float]()
-        tree, time = None, budget.share(1 / (waves - wave))
+        time = budget.share(1 / (waves - wave))
+        first = models[0](rows)
+        starts = list(start_trees(first, time.share(0.2)))  # the same whatever the prices
+        tree = Tree.leaf(np.bincount(first.y, first.weight, first.n_classes), first.X.shape[1])
         for k, make in enumerate(models):
             if time.over:  # what there was no time for is not chosen
                 return [*errors, *[np.inf] * (len(models) - k)] if k else None
             some = make(rows)
             best = Incumbent(some, floor=0.0)
-            if tree is not None:
-                best.offer(tree)
-            search_svm1odt(best, some, [], time.share(1 / (len(models) - k)), seed, 1, patience)
+            best.offer(tree)
+            start = min(starts, key=lambda start: some.objective(some.repair(start)))
+            search_svm1odt(best, some, [start], time.share(1 / (len(models) - k)), seed, 1, patience)
+            assert best.solution is not None
             tree = best.solution
-            assert tree is not None
             wrong = predict_labels(tree, model.X[outside]) != model.y[outside]
             errors.append(float(model.weight[outside][wrong].sum()))
         return errors
@@ -97,13 +101,32 @@ def fold_errors(
     return np.array(known).T if len(known) == len(jobs) else None
 
 
-def strongest_of_the_best(errors: FloatArray) -> int:
-    """The first row, which is the strongest price, of those with the least sum; rounding makes no difference.
+def strongest_of_the_best(errors: FloatArray, n_folds: int, leeway: float) -> int:
+    """The first row, which is the strongest price, that is not clearly worse than the one with the least sum.
+
+    Prices are compared fold by fold. As partitions have the same points, and folds of a partition most training points,
+    in common, the variance of a mean of m differences of variance s^2 is taken to be (1 / m + 1 / (n_folds - 1)) s^2
+    (Nadeau and Bengio 2003). Rounding makes no difference.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_prices, n_partitions * n_folds)
+        Errors in each fold, infinite where they are not known.
+    n_folds : int
+        Folds of a partition.
+    leeway : float
+        Standard errors by which a price may be worse than the best one.
 
     Examples
     --------
-    >>> strongest_of_the_best(np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]]))
-    1
+    >>> errors = np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]])
+    >>> strongest_of_the_best(errors, 2, 0.0), strongest_of_the_best(errors, 2, 1.0)
+    (1, 0)
     """
     total = errors.sum(axis=1)
-    return int(np.argmax(total <= total.min() * (1 + 1e-9) + 1e-9))
+    known = np.flatnonzero(np.isfinite(total))
+    m, best = errors.shape[1], known[np.argmin(total[known])]
+    worse = errors[known] - errors[best]
+    spread = worse.std(axis=1, ddof=1) if m > 1 else np.zeros(len(known))
+    allowed = leeway * np.sqrt(1.0 / m + 1.0 / (n_folds - 1)) * spread
+    return int(known[np.argmax(worse.mean(axis=1) <= allowed + 1e-9 * (1.0 + total[best]))])

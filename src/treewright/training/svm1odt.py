@@ -33,18 +33,21 @@ _SEARCH_SHARE = 0.6
 """Share of the time for the search, before branch and bound."""
 
 
-_CHOICE_SHARE = 0.4
-"""Share of the time for the choice of prices."""
+_CHOICE_SHARES = 0.6, 0.4
+"""Shares of the time for the choice of prices, of tables that are not large, and of large ones."""
 
-_PATH = (1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
+_PATH = (2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
 """Prices of a norm of ``1 / epsilon``, in rows, that cross-validation chooses from, the strongest first."""
 
 _DEFAULT = 0.25
 """That price where there is no time to choose, or where classes have too few rows for it."""
 
-_FOLDS, _PATIENCE, _FEW, _ENOUGH, _MANY = 4, 4, 300, 2000, 5000
-"""Folds of the choice and rounds of its searches; tables up to so many points are folded twice, of those from so many
-on two folds are enough, and of larger ones than so many some points are drawn."""
+_FOLDS, _PARTITIONS, _PATIENCE, _ENOUGH, _MANY = 4, 4, 4, 2000, 5000
+"""Folds of the choice, most partitions into folds, and rounds of its searches; of tables from so many points (the
+large ones) two folds of one partition are enough, and of larger ones than so many some points are drawn."""
+
+_LEEWAY = 0.5
+"""Standard errors by which a stronger price may be worse than the best one where tables are not large."""
 
 _MARGIN, _LEAST_MARGIN = 0.05, 2e-4
 """Widest and finest margin that is chosen."""
@@ -96,7 +99,8 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    if rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any()):
+    mixed = rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any())
+    if mixed or len(reduction.points) > _ENOUGH:
         starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, budget.share(0.15))))
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
@@ -119,7 +123,7 @@ def train_svm1odt(
 
 
 def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget) -> Tree:
-    """The tree of alternating optimization, which on mixed tables makes more starts than a search here can."""
+    """The tree of alternating optimization, which on mixed and large tables makes more starts than a search here."""
     tao = TAOSettings(max_depth=settings.max_depth, stretch=0.0)
     return train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), budget).tree
 
@@ -144,29 +148,56 @@ def chosen_settings(
     assert inside.y is not None
     if np.sort(np.bincount(inside.y, minlength=max(2, n_classes)))[-2] < _FOLDS:
         return plain
-    folds = [folds_of(inside.y, _FOLDS, rng) for _ in range(2 if len(inside) <= _FEW else 1)]
-    time = budget.share(_CHOICE_SHARE)
-
-    def best_of(path: list[SVM1ODTSettings], time: Budget) -> SVM1ODTSettings | None:
-        errors = fold_errors(
-            [partial(_on_some, inside, n_classes, price) for price in path],
-            svm1odt_model(inside, n_classes, plain),
-            folds,
-            time,
-            solving.seed,
-            solving.threads,
-            _PATIENCE,
-            held_out=2 if len(inside) >= _ENOUGH else _FOLDS,
-        )
-        return None if errors is None else path[strongest_of_the_best(errors)]
-
+    folding = _Folding(inside, n_classes, solving, rng)
+    time = budget.share(_CHOICE_SHARES[int(folding.large)])
     if len(margins) > 1:
-        finest = best_of([replace(settings, epsilon=margin).priced(_DEFAULT) for margin in margins], time.share(0.5))
+        finest = folding.best_of([replace(settings, epsilon=m).priced(_DEFAULT) for m in margins], time.share(0.5), 0.0)
         plain = plain if finest is None else finest
         settings = replace(settings, epsilon=plain.epsilon)
     if settings.alpha_2 != "auto":
         return plain
-    return best_of([settings.priced(norm) for norm in _PATH], time) or plain
+    leeway = 0.0 if folding.large else _LEEWAY
+    return folding.best_of([settings.priced(norm) for norm in _PATH], time, leeway) or plain
+
+
+@dataclass(frozen=True, eq=False)
+class _Folding:
+    """Cross-validation on points."""
+
+    points: Sample
+    n_classes: int
+    solving: Solving
+    rng: np.random.Generator
+
+    @property
+    def large(self) -> bool:
+        """Whether there are so many points that chance is no concern, and time is."""
+        return len(self.points) >= _ENOUGH
+
+    def best_of(self, path: list[SVM1ODTSettings], time: Budget, leeway: float) -> SVM1ODTSettings | None:
+        """The first settings that are worse than the best ones by no more than a leeway; None without time for any.
+
+        Points are parted anew as long as there is time for all folds of another partition.
+        """
+        points, solving, found = self.points, self.solving, list[FloatArray]()
+        assert points.y is not None
+        models = [partial(_on_some, points, self.n_classes, settings) for settings in path]
+        for _ in range(1 if self.large else _PARTITIONS):
+            before = time.remaining
+            errors = fold_errors(
+                models,
+                svm1odt_model(points, self.n_classes, path[0]),
+                folds_of(points.y, _FOLDS, self.rng),
+                time,
+                solving.seed,
+                solving.threads,
+                _PATIENCE,
+                held_out=2 if self.large else _FOLDS,
+            )
+            found += [] if errors is None else [errors]
+            if errors is None or time.over or time.remaining < before - time.remaining:
+                break
+        return path[strongest_of_the_best(np.hstack(found), _FOLDS, leeway)] if found else None
 
 
 def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:

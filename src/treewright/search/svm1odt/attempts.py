@@ -36,7 +36,7 @@ from treewright.splits.margins import MarginPoints
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, side, weighted_error
 
-__all__ = ["search_svm1odt"]
+__all__ = ["search_svm1odt", "start_trees"]
 
 _PASSES = 10
 """Most passes of the driver over a tree."""
@@ -62,6 +62,9 @@ _HEAT, _CHEAP = (-0.5, 0.5), (-4.0, -1.5)
 _BEFORE, _PAUSE = 5, 32
 """Rounds of wandering before the first one in which points change places, and most between two of them."""
 
+_SHALLOW = 0.25
+"""Share of the time for the best tree of one level less, which deeper trees than of depth 2 start from too."""
+
 _NEW, _SPARSE = 0.6, 0.7
 """Share of the rounds of crossing that begin with a new tree, and of these trees that are made from a sparse root."""
 
@@ -81,9 +84,11 @@ def search_svm1odt(
 ) -> None:
     """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
-    If `best` has a tree already, the search goes on from it instead of the starts. So many `threads` trees wander at a
-    time, and what is found within a number of rounds depends on it. The search ends after `patience` rounds without a
-    better tree, besides twice as many as there were before; 0 for the starts alone, None for 60.
+    If `best` has a tree already, the search goes on from it and the given starts alone, and makes none itself. So many
+    `threads` trees wander at a time, and what is found within a number of rounds depends on it. The search ends after
+    `patience` rounds without a better tree, besides twice as many as there were before; 0 for the starts alone, None
+    for 60. A search for a tree of more than two levels without one to go on from makes one for a level less first, and
+    starts from that tree too.
 
     Examples
     --------
@@ -99,13 +104,50 @@ def search_svm1odt(
     leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
     for tree in [*given, leaf]:
         best.offer(tree)
+    if again is None and model.depth > 2:
+        shallow = replace(model, depth=model.depth - 1)
+        less, lower = Incumbent(shallow, best.floor), [tree for tree in given if tree.depth < model.depth]
+        search_svm1odt(less, shallow, lower, budget.share(_SHALLOW), seed, threads, patience)
+        assert less.solution is not None
+        best.offer(less.solution)
+        given.append(less.solution)
     rng = np.random.default_rng([seed, 0 if again is None else 1])
     search = _Search(best, model, margin_points(model), budget, rng, threads)
-    for tree in chain(given, search.starts(leaf)) if again is None else [again]:
+    for tree in chain(given, start_trees(model, budget), [leaf]) if again is None else [again, *given]:
         if search.over:
             return
         search.improve(tree)
     search.wander(_PATIENCE if patience is None else patience)
+
+
+def start_trees(model: SVM1ODT, budget: Budget) -> Iterator[Tree]:
+    """CART, a balanced tree, and both improved by alternating optimization, whatever margins and norms cost.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = SVM1ODT(X, np.array([0, 0, 1, 1]), np.ones(4), n_classes=2, depth=2)
+    >>> len(list(start_trees(model, Budget(30.0))))
+    4
+    """
+    X, depth, n_levels = model.X, model.depth, _levels(model)
+    weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
+    classes = model.y[:, None].astype(np.float64)
+    task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, None, classify=True, seed=0)
+    grown = []
+    for kind in ("cart", "balanced"):
+        grown.append(completed(starting_tree(task, kind, budget), depth, model.n_classes))
+        yield grown[-1]
+    for tree in grown:
+        if budget.over:
+            return
+        leaves = ClassLeaves(model.y, weight, model.n_classes)
+        yield alternate_nodes(tree, X, leaves, _TAO_ALPHA, budget=budget, n_levels=n_levels).tree
+
+
+def _levels(model: SVM1ODT) -> IntArray | None:
+    """Levels of the categorical features as the driver takes them."""
+    return model.levels if model.is_categorical.any() else None
 
 
 @dataclass
@@ -132,29 +174,12 @@ class _Search:
     @property
     def n_levels(self) -> IntArray | None:
         """Levels of the categorical features as the driver takes them."""
-        return self.model.levels if self.model.is_categorical.any() else None
+        return _levels(self.model)
 
     @property
     def over(self) -> bool:
         """Whether there is no time left, or nothing left to find."""
         return self.budget.over or self.best.proven
-
-    def starts(self, leaf: Tree) -> Iterator[Tree]:
-        """CART, a balanced tree, both improved by alternating optimization, and a single leaf."""
-        model, X, depth, n_levels = self.model, self.model.X, self.model.depth, self.n_levels
-        weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
-        classes = model.y[:, None].astype(np.float64)
-        task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, None, classify=True, seed=0)
-        grown = []
-        for kind in ("cart", "balanced"):
-            grown.append(starting_tree(task, kind, self.budget))
-            yield grown[-1]
-        for tree in grown:
-            if self.over:
-                return
-            start, leaves = completed(tree, depth, model.n_classes), ClassLeaves(model.y, weight, model.n_classes)
-            yield alternate_nodes(start, X, leaves, _TAO_ALPHA, budget=self.budget, n_levels=n_levels).tree
-        yield leaf
 
     def improve(self, tree: Tree, thorough: bool = True) -> Tree:
         """Improve a tree node by node and offer it; it becomes where trees wander from, if none was better."""

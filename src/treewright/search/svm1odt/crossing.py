@@ -377,6 +377,8 @@ class _Places:
         """
         within, paths = self.within, self.within.paths
         inside = np.flatnonzero(paths[self.leaf, node])
+        if not len(inside):
+            return False
         other = self._elsewhere(inside, node)
         right = within.weight[:, self.counts.argmax(axis=1)]
         free = (right[inside, other] >= right[inside, self.leaf[inside]]) & self.may[inside, other]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +21,7 @@ from sklearn.svm import SVC
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 
-__all__ = ["MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag"]
+__all__ = ["MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
 
 _KERNEL_POINTS = 3000
 """Up to this many points a kernel machine is soon fitted."""
@@ -36,6 +37,10 @@ _BATCH = 10
 """Trees that are added to it at a time."""
 _SMALL_CELLS = 20_000
 """Points times features up to which all its trees are there at once."""
+_AXES, _AXES_CELLS = 30, 5_000_000
+"""Principal axes, and points times features from which they are found."""
+_TURNED_CELLS = 2_000_000
+"""Numbers of turned points that are there at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,8 @@ class Task:
     """Trees of a forest."""
     seed: int
     n_jobs: int = 1
+    axes: FloatArray | None = None
+    """Directions in columns, along which turned trees have further features; None for those of the points."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ class Fitted:
     """A fitted classifier."""
 
     model: Any
+    axes: FloatArray | None = None
+    """Directions along which it has further features."""
 
     @property
     def classes(self) -> IntArray:
@@ -69,7 +78,11 @@ class Fitted:
         if isinstance(self.model, SVC):
             raw = np.asarray(self.model.decision_function(X))
             return np.column_stack([-raw, raw]) if raw.ndim == 1 else raw
-        return np.asarray(self.model.predict_proba(X))
+        if self.axes is None:
+            return np.asarray(self.model.predict_proba(X))
+        step = max(1, _TURNED_CELLS // (X.shape[1] + self.axes.shape[1]))
+        blocks = (_turned(X[first : first + step], self.axes) for first in range(0, len(X), step))
+        return np.vstack([self.model.predict_proba(block) for block in blocks])
 
 
 def linear(task: Task, budget: Budget) -> Fitted:
@@ -101,11 +114,19 @@ def random_forest(task: Task, budget: Budget) -> Fitted:
     return _forest(RandomForestClassifier(0, random_state=task.seed, warm_start=True, n_jobs=task.n_jobs), task, budget)
 
 
+def turned_trees(task: Task, budget: Budget) -> Fitted:
+    """Extra trees that see, besides the features, where points lie along principal axes: splits may be oblique."""
+    axes = principal_axes(task.X, task.X[:0], task.seed) if task.axes is None else task.axes
+    turned = replace(task, X=_turned(task.X, axes))
+    return Fitted(extra_trees(turned, budget).model, axes)
+
+
 MEMBERS: dict[str, Callable[[Task, Budget], Fitted | None]] = {
     "extra trees": extra_trees,
     "random forest": random_forest,
     "kernel machine": kernel,
     "logistic regression": linear,
+    "turned extra trees": turned_trees,
 }
 """By name."""
 
@@ -115,6 +136,26 @@ def kernel_fits(n_points: int, n_asked: int, n_features: int, n_classes: int) ->
     n_all = n_points + n_asked
     work = float(n_points) * n_all * n_features + float(n_all) * n_classes**2 * 100.0
     return n_points <= _KERNEL_POINTS and work <= _KERNEL_WORK
+
+
+def principal_axes(X: FloatArray, others: FloatArray, seed: int) -> FloatArray:
+    """Directions along which points, labelled or not, vary most, in columns.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [-1.0, -1.0], [0.1, -0.1], [-0.1, 0.1]])
+    >>> np.abs(principal_axes(X, X, 0)[:, 0]).round(3).tolist()
+    [0.707, 0.707]
+    """
+    n, most = len(X) + len(others), max(100, _AXES_CELLS // X.shape[1])
+    some = np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    points = np.vstack([X[some[some < len(X)]], others[some[some >= len(X)] - len(X)]])
+    found = PCA(min(_AXES, *points.shape), random_state=seed).fit(points)
+    return np.ascontiguousarray(found.components_.T)
+
+
+def _turned(X: FloatArray, axes: FloatArray) -> FloatArray:
+    return np.hstack([X, X @ axes])
 
 
 def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
