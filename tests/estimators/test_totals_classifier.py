@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from treewright import TotalsClassifier
+from treewright.estimators.labeller_files import read_labeller, write_labeller
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.search.teachers.classifier import TeacherClassifier
 
@@ -161,6 +162,18 @@ def test_intervals_that_do_not_bind_change_nothing():
     )
     assert np.array_equal(model.transduction_, free.transduction_)
     assert model.class_prices_[None].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.usefixtures("shortest_searches")
+def test_a_file_keeps_the_axes_of_a_teacher_without_totals(tmp_path):
+    X, _, _, y = survey(60, seed=3)
+    model = TotalsClassifier(random_state=0).fit(X, y)
+    assert [member.name for member in model.estimator_.record_.members][-1] == "turned extra trees"
+    write_labeller(tmp_path / "m.zip", model, {})
+    again, _ = read_labeller(tmp_path / "m.zip")
+    axes = model.estimator_.teacher_.voters[-1].fitted.axes
+    np.testing.assert_array_equal(again.estimator_.teacher_.voters[-1].fitted.axes, axes)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_the_default_is_a_teacher_that_totals_improve():
