@@ -168,7 +168,7 @@ def test_intervals_that_do_not_bind_change_nothing():
 def test_a_file_keeps_the_axes_of_a_teacher_without_totals(tmp_path):
     X, _, _, y = survey(60, seed=3)
     model = TotalsClassifier(random_state=0).fit(X, y)
-    assert [member.name for member in model.estimator_.record_.members][-1] == "turned extra trees"
+    assert [member.name for member in model.estimator_.record_.members][-1] == "extra trees with principal components"
     write_labeller(tmp_path / "m.zip", model, {})
     again, _ = read_labeller(tmp_path / "m.zip")
     axes = model.estimator_.teacher_.voters[-1].fitted.axes

@@ -261,9 +261,9 @@ def test_turned_trees_are_extra_trees_that_see_principal_components_too(monkeypa
     task = Task(X, y, np.ones(40), 50, 10, seed=3, axes=axes)
     by_hand = ExtraTreesClassifier(10, random_state=3).fit(np.hstack([X, X @ axes]), y)
     expected = by_hand.predict_proba(np.hstack([hidden, hidden @ axes]))
-    assert np.allclose(MEMBERS["turned extra trees"](task, Budget()).scores(hidden), expected)
+    assert np.allclose(MEMBERS["extra trees with principal components"](task, Budget()).scores(hidden), expected)
     monkeypatch.setattr(members, "_TURNED_CELLS", 40)  # seven points at a time
-    assert np.allclose(MEMBERS["turned extra trees"](task, Budget()).scores(hidden), expected)
+    assert np.allclose(MEMBERS["extra trees with principal components"](task, Budget()).scores(hidden), expected)
 
 
 def test_there_are_turned_trees_where_there_are_no_totals_and_several_features():
@@ -272,7 +272,7 @@ def test_there_are_turned_trees_where_there_are_no_totals_and_several_features()
     assert names == ["extra trees", "random forest", "kernel machine"]
     free = replace(lesson, totals=None)
     names = [member.name for member in auto_teacher(free, 0, Budget()).record.members]
-    assert names == ["extra trees", "random forest", "logistic regression", "turned extra trees"]
+    assert names == ["extra trees", "random forest", "logistic regression", "extra trees with principal components"]
     narrow = replace(free, X=free.X[:, :1], hidden=free.hidden[:, :1])
     names = [member.name for member in auto_teacher(narrow, 0, Budget()).record.members]
     assert names == ["extra trees", "random forest", "logistic regression"]

@@ -261,7 +261,7 @@ class _Work:
         lesson = self.lesson
         kernel = self.ranks and kernel_fits(len(lesson.X), lesson.n_asked, lesson.X.shape[1], len(lesson.present))
         names = ["extra trees", "random forest", "kernel machine" if kernel else "logistic regression"]
-        return names if self.ranks or lesson.X.shape[1] < 2 else [*names, "turned extra trees"]
+        return names if self.ranks or lesson.X.shape[1] < 2 else [*names, "extra trees with principal components"]
 
     @cached_property
     def axes(self) -> FloatArray:
@@ -269,8 +269,10 @@ class _Work:
         return principal_axes(self.lesson.X, self.lesson.hidden, self.seed)
 
     def _fitted(self, name: str, task: Task, budget: Budget) -> Fitted | None:
-        """A member, fitted; one that is turned knows the axes of all points."""
-        return MEMBERS[name](replace(task, axes=self.axes) if name == "turned extra trees" else task, budget)
+        """A member, fitted; one that sees principal components knows the axes of all points."""
+        return MEMBERS[name](
+            replace(task, axes=self.axes) if name == "extra trees with principal components" else task, budget
+        )
 
     def left_out(self, names: list[str], budget: Budget) -> _LeftOut:
         """What each member says of labels left out, as far as there is time."""

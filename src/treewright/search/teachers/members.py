@@ -126,7 +126,7 @@ MEMBERS: dict[str, Callable[[Task, Budget], Fitted | None]] = {
     "random forest": random_forest,
     "kernel machine": kernel,
     "logistic regression": linear,
-    "turned extra trees": turned_trees,
+    "extra trees with principal components": turned_trees,
 }
 """By name."""
 
