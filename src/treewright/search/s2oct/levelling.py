@@ -14,6 +14,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.data.point_totals import PointTotals
 from treewright.search.s2oct.survey import Survey
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
@@ -21,14 +22,33 @@ __all__ = ["MISSED", "Levelling"]
 
 MISSED = 3.0
 """Worth of a row that misses totals which cannot be met."""
-_ROUNDS = 12
-"""Most moves."""
+_PRICES = (1.0, 2.0, 4.0, 1e9)
+"""Of a row that misses the totals, in points that lose what was taught, in turn; the last counts before all else."""
+_ROUNDS, _LAST_ROUNDS = 12, 24
+"""Most moves at a price, and at the last one."""
+_SIDEWAYS = 0.02
+"""Share of what was taught that moves may give up which leave as many rows amiss."""
+_KICKS, _KICK = 6, 0.5
+"""Moves away from totals that are met, and the price that they have for them."""
 _TURNS, _TURN = 16, (0.05, 0.5)
 """Directions near to a node's own that are tried, and how far they are turned."""
 _ADDED = (0.02, 0.2)
 """What one more feature moves points by, as a share of what the direction does."""
 _CELLS = 4_000_000
 """Points times directions times nodes that a round may look at; fewer directions where there are more."""
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Hyperplanes, rows that would have to change class, and worth of the points that have the labels they should."""
+
+    planes: Planes
+    missed: int
+    kept: float
+
+    def score(self, price: float) -> float:
+        """What is kept, less the price of rows that miss."""
+        return self.kept - price * self.missed
 
 
 @dataclass(eq=False)
@@ -75,29 +95,47 @@ class Levelling:
     def level(self, planes: Planes) -> Planes:
         """Move thresholds until the totals are met or no move comes nearer to them.
 
-        Where they are not met in the end, the best of what was passed on the way: most kept, less several times the
-        rows that miss.
+        Rows that miss the totals cost little at first and then more and more: so moves that give up little of what was
+        taught come first. Where the totals are not met in the end, the best of what was passed on the way: most kept,
+        less several times the rows that miss.
         """
-        missed = self.missed(planes)
-        best, worth = planes, self.kept(planes) - MISSED * missed
-        for _ in range(_ROUNDS):
-            if missed == 0 or self.budget.over:
+        best = state = _State(planes, self.missed(planes), self.kept(planes))
+        for price in _PRICES:
+            last = price == _PRICES[-1]
+            for _ in range(_LAST_ROUNDS if last else _ROUNDS):
+                found = None if state.missed == 0 or self.budget.over else self._best_move(state, price, sideways=last)
+                if found is None:
+                    break
+                state = found
+                if state.missed == 0 or state.score(MISSED) > best.score(MISSED):
+                    best = state
+        return self._improved(best).planes if best.missed == 0 else best.planes
+
+    def _improved(self, best: _State) -> _State:
+        """Keep more of what was taught and meet the totals still: a move away from them, and others that come back."""
+        for _ in range(_KICKS):
+            if self.budget.over:
                 break
-            found = self._best_move(planes, missed)
-            if found is None:
-                break
-            planes, missed = found
-            now = np.inf if missed == 0 else self.kept(planes) - MISSED * missed
-            if now > worth:
-                best, worth = planes, now
+            state = self._best_move(best, _KICK)
+            for _ in range(_ROUNDS):
+                if state is None or state.missed == 0 or state.kept <= best.kept:
+                    break
+                state = self._best_move(state, _PRICES[-1])
+            if state is not None and state.missed == 0 and state.kept > best.kept:
+                best = state
         return best
 
     def _labels(self, planes: Planes) -> IntArray:
         return planes.labels[leaves_reached(planes.values(self.X))]
 
-    def _best_move(self, planes: Planes, missed: int) -> tuple[Planes, int] | None:
-        """The move after which fewest rows miss the totals, of equal ones that which keeps most of what was taught."""
-        values, best, place = planes.values(self.X), None, (missed, np.inf)
+    def _best_move(self, state: _State, price: float, sideways: bool = False) -> _State | None:
+        """The move after which most is kept, less the price of rows that miss the totals; None if none is better.
+
+        A move `sideways`, to another direction, may give up some of what was taught: from there others may go on.
+        """
+        planes, best, better = state.planes, None, state.score(price) + 1e-9
+        most = better - (_SIDEWAYS * float(self.worth.sum()) if sideways else 0.0)
+        values = planes.values(self.X)
         leaf = leaves_reached(values)
         base = planes.labels[leaf]
         right = self.worth * (base == self.wanted)
@@ -106,13 +144,27 @@ class Levelling:
             here = np.flatnonzero(passes(leaf, int(node), planes.shape)[0])
             if not len(here) or self.budget.over:
                 continue
-            sides = labels_on_either_side(planes, int(node), values[here])
+            places = self._places(here, *labels_on_either_side(planes, int(node), values[here]), base)
             elsewhere = float(right.sum() - right[here].sum())
-            for omega in self._directions(planes.omega[node], turns):
-                threshold, misses, kept = self._place(self.X[here] @ omega, here, *sides, base)
-                if (misses, -kept - elsewhere) < place:
-                    best, place = planes.replaced(int(node), omega, threshold), (misses, -kept - elsewhere)
-        return None if best is None or place[0] >= missed else (best, place[0])
+            X = self.X[here]
+            for turned, omega in enumerate(self._directions(planes.omega[node], turns)):
+                threshold, missed, kept = places.best(X @ omega, price)
+                if kept + elsewhere - price * missed > (most if turned else max(most, better)):
+                    best = _State(planes.replaced(int(node), omega, threshold), missed, kept + elsewhere)
+                    most = best.score(price)
+        return best
+
+    def _places(self, here: IntArray, if_left: IntArray, if_right: IntArray, base: IntArray) -> _Places:
+        """The points at a node, `here`, with the labels that they have on either side of its hyperplane."""
+        number, totals = here - self.n_known, self.survey.totals
+        hidden = number >= 0
+        start = base[self.n_known :].copy()
+        start[number[hidden]] = if_right[hidden]
+        # Points keep their margins on both sides of a threshold once the hyperplane is stretched: a gap for a
+        # hyperplane whose largest weight is s.
+        least_gap = 2.0 * self.survey.model.required * (1 + 1e-6)
+        labels = number, if_left, if_right, self.wanted[here]
+        return _Places(totals, *labels, self.worth[here], totals.counts(start), least_gap)
 
     def _directions(self, own: FloatArray, turns: int) -> list[FloatArray]:
         """The direction of a node, and some near to it: turned over the same features, or with one more."""
@@ -132,34 +184,31 @@ class Levelling:
             found.append(turned * (size / max(float(np.abs(turned).max()), 1e-300)))
         return found
 
-    def _place(
-        self, level: FloatArray, here: IntArray, if_left: IntArray, if_right: IntArray, base: IntArray
-    ) -> tuple[float, int, float]:
-        """Threshold of fewest missed rows, their number, and the worth that is kept among the points at the node."""
-        survey, n_known = self.survey, self.n_known
-        order = np.argsort(level, kind="stable")
-        ordered = level[order]
-        # As the threshold rises points go from right to left, one after the other.
-        hidden = here >= n_known
-        start = base[n_known:].copy()
-        start[here[hidden] - n_known] = if_right[hidden]
-        counted = order[hidden[order]]
-        along = survey.totals.missed_along(start, here[counted] - n_known, if_left[counted])
-        missed = along[np.concatenate([[0], np.cumsum(hidden[order])])]
-        worth, wanted = self.worth[here], self.wanted[here]
-        gain = worth * ((if_left == wanted).astype(float) - (if_right == wanted))
-        kept = float(worth @ (if_right == wanted)) + np.concatenate([[0.0], np.cumsum(gain[order])])
-        gap = np.concatenate([[np.inf], np.diff(ordered), [np.inf]])
-        # Points keep their margins on both sides of it once the hyperplane is stretched.
-        allowed = gap > self.least_gap
-        missed = np.where(allowed, missed, np.iinfo(np.int64).max)
-        least = missed.min()
-        k = int(np.argmax(np.where(missed == least, kept, -np.inf)))
-        low = ordered[k - 1] if k else ordered[0] - 2.0
-        high = ordered[k] if k < len(ordered) else ordered[-1] + 2.0
-        return float((low + high) / 2), int(least), float(kept[k])
 
-    @property
-    def least_gap(self) -> float:
-        """Between two points on either side, for a hyperplane whose largest weight is s."""
-        return 2.0 * self.survey.model.required * (1 + 1e-6)
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Places of the threshold of a node: what its points are and what they become on either side."""
+
+    totals: PointTotals
+    number: IntArray
+    """Of each point among the unlabelled ones; below 0 for a labelled one."""
+    if_left: IntArray
+    if_right: IntArray
+    wanted: IntArray
+    worth: FloatArray
+    counts: IntArray
+    """Rows of each group and class with all of the points on the right."""
+    least_gap: float
+    """Between two points on either side."""
+
+    def best(self, level: FloatArray, price: float) -> tuple[float, int, float]:
+        """The best threshold at a price, rows that miss the totals there, and the worth that is kept."""
+        from treewright.search.s2oct.levelling_kernels import best_place  # numba takes a while to import
+
+        order, size, totals = np.argsort(level, kind="stable"), self.totals.size, self.totals
+        points = self.number, self.if_left, self.if_right, self.wanted, self.worth
+        rows = size.indptr, size.indices, size.data, totals.low, totals.high, self.counts.copy()
+        k, missed, kept = best_place(level, order, *points, *rows, price, self.least_gap)
+        low = level[order[k - 1]] if k else level[order[0]] - 2.0
+        high = level[order[k]] if k < len(order) else level[order[-1]] + 2.0
+        return float((low + high) / 2), int(missed), float(kept)

@@ -19,7 +19,7 @@ from treewright.formulations import S2OCT
 from treewright.search.s2oct.levelling import MISSED
 from treewright.search.s2oct.right import right_planes
 from treewright.search.s2oct.survey import Survey
-from treewright.search.s2oct.taught import Manner, taught_planes
+from treewright.search.s2oct.taught import Manner, levelled_planes, taught_tree
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
@@ -82,11 +82,18 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
         Ends the path early.
     """
     found = list[SizedTree]()
+    # A lower price often changes nothing: then the tree that came of it stands for both.
+    known = dict[tuple[int | None, bytes, bytes], SizedTree]()
     for most, price in sizes_of(survey.model):
         if found and budget.over:
             break
-        planes = taught_planes(survey, taught, Manner(most, _OWN, price), seed, budget)
-        found.append(measured(survey, planes.to_tree(survey.model.n_classes), taught, most))
+        manner = Manner(most, _OWN, price)
+        tree = taught_tree(survey, taught, manner, seed, budget)
+        place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
+        if place not in known:
+            planes = levelled_planes(survey, tree, taught, manner, seed, budget)
+            known[place] = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
+        found.append(known[place])
     return found
 
 

@@ -29,7 +29,7 @@ from treewright.search.s2oct.survey import Survey
 from treewright.tree import Tree, predict_labels, relabelled
 from treewright.tree.complete import Planes
 
-__all__ = ["Manner", "School", "taught_planes"]
+__all__ = ["Manner", "School", "levelled_planes", "taught_planes", "taught_tree"]
 
 _POINTS = 8_000
 """Taught points that a tree is fitted to; where there are more, a sample of them."""
@@ -152,8 +152,8 @@ class School:
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
-def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
-    """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched.
+def taught_tree(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Tree:
+    """A taught tree, in the units of the model; its thresholds are not yet where the totals are met.
 
     Parameters
     ----------
@@ -164,11 +164,21 @@ def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, b
     manner : Manner
         How they are taught.
     seed : int
-        Seed of samples, starts and turns.
+        Seed of samples and starts.
     budget : Budget
         Ends the work early.
     """
-    tree = School(survey, taught, manner, seed).tree(budget.share(_FITTING))
+    return School(survey, taught, manner, seed).tree(budget.share(_FITTING))
+
+
+def levelled_planes(survey: Survey, tree: Tree, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
+    """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched."""
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
     return Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most).level(planes)
+
+
+def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
+    """Both: hyperplanes of a tree that was taught and meets the totals if moves of its thresholds can."""
+    tree = taught_tree(survey, taught, manner, seed, budget)
+    return levelled_planes(survey, tree, taught, manner, seed, budget)
