@@ -151,6 +151,12 @@ def test_leaves_have_the_numbers_and_rows_of_the_register(made):
         assert f"leaf {leaf}: {label}; {rows} rows" in page
 
 
+def test_thousands_in_pictures_are_parted_by_a_space():
+    page = facts_html(job(["no", "yes"], ["north", "south"], n=1300)[0])
+    assert "1\u00a0300 rows" in page
+    assert "xa0" not in page
+
+
 def test_it_loads_nothing_and_runs_nothing(made, hostile):
     for facts in (made[0], hostile):
         page = Page(facts_html(facts))

@@ -101,7 +101,8 @@ def _wrapped(pieces: Sequence[str], width: float) -> list[str]:
 
 
 def _text(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{html.escape(printable(text))}</text>'
+    shown = "\u00a0".join(printable(part) for part in text.split("\u00a0"))  # as between thousands
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{html.escape(shown)}</text>'
 
 
 # ---------------------------------------------------------------------- the tree
