@@ -113,9 +113,10 @@ def estimated_accuracy(
     r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
 
     The labels are left out in turn, `n_splits` folds of them, and found by the model fitted to the others and to the
-    totals. Copies of a labelled row are left out together with it, unless unlabelled rows have such twins too. A sample of labels is hardly ever a fair picture of the rows without: rare classes are sought out, easy
-    cases come first. So each class counts by its total among the unlabelled rows instead of by its labels, in each
-    group where it has enough labels:
+    totals. Copies of a labelled row are left out together with it, unless unlabelled rows have such twins too. A sample
+    of labels is hardly ever a fair picture of the rows without: rare classes are sought out, easy cases come first. So
+    each class counts by its total among the unlabelled rows instead of by its labels, in each group where it has enough
+    labels:
 
     .. math:: \hat a = \sum_s \frac{m_s}{m} r_s
 
@@ -256,7 +257,7 @@ def _left_out(
     rng: Any,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[IntArray, BoolArray, IntArray, np.ndarray]:
-    """Rows whose labels were left out, which were found and which are copies, and the unlabelled rows' labels by fit."""
+    """Rows whose labels were left out, which were found, which are copies; labels of the unlabelled rows by fit."""
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
