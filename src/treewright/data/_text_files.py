@@ -32,7 +32,7 @@ from treewright.exceptions import InvalidInputError
 __all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
 
 _DELIMITERS = ",;\t|"
-_CHUNK = 1 << 23
+_CHUNK = 1 << 21
 _HEAD = 1 << 20  # bytes that are looked at for delimiter and header
 STRIDE = 1000
 """Rows between those whose place in the file is kept."""
