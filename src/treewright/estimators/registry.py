@@ -7,8 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from treewright.tree.json_files import read_json
-
 __all__ = ["CATEGORICAL", "LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
 
@@ -83,6 +81,7 @@ def load_model(path: str | Path) -> Any:
     from treewright.estimators.common.files import model_from_dict
     from treewright.estimators.common.tables import table_notes
     from treewright.estimators.labeller_files import is_labeller_file, read_labeller
+    from treewright.tree.json_files import read_json
 
     if is_labeller_file(path):
         model: Any
