@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -137,24 +138,24 @@ print(json.dumps({"read": read, "fit": fit, "process": process, "score a row": s
 """
 
 
-def measured(command: list[str]) -> dict[str, float | str]:
+def measured(command: list[str]) -> dict[str, Any]:
     """Wall and processor seconds and the peak of resident memory of a process and of those it starts."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     # the peak of children is that of the largest there has been: each command gets a parent of its own
     run = subprocess.run(
         [sys.executable, __file__, "--measured", *command], capture_output=True, text=True, check=False
     )
-    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if run.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{run.stderr}")
     *output, last = run.stdout.splitlines()
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "cpu": cpu, "gib": json.loads(last)["kib"] / 2**20, "output": "\n".join(output)}
+    return {**json.loads(last), "output": "\n".join(output)}
 
 
 def _measure(command: list[str]) -> None:
+    start = time.perf_counter()
     code = subprocess.run(command, check=False).returncode
-    print(json.dumps({"kib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}), flush=True)
+    seconds, used = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "gib": used.ru_maxrss / 2**20}
+    print(json.dumps(found), flush=True)
     sys.exit(code)
 
 

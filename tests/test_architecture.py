@@ -74,6 +74,13 @@ def test_importing_treewright_imports_no_extra():
     assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "numba", "polars"})
 
 
+def test_help_imports_no_estimator():
+    tried = "try: main(['fit', '--help'])\nexcept SystemExit: print(*sys.modules)"
+    code = f"import sys\nfrom treewright.cli import main\n{tried}"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"sklearn", "scipy", "numba", "polars", "pandas"} & set(loaded.splitlines()[-1].split())
+
+
 def test_nothing_but_a_benchmark_imports_bench():
     code = "import sys, treewright.estimators, treewright.report; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 import treewright
 from treewright.cli import main
 from treewright.data.table import read_table
-from treewright.estimators.registry import MODELS, SHORT_NAMES
+from treewright.estimators.registry import CATEGORICAL, MODELS, SHORT_NAMES
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 
@@ -205,6 +205,8 @@ def test_minus_one_is_a_label_unless_it_is_the_mark(tmp_path, capsys):
 
 def test_every_classifier_has_a_short_name():
     assert set(SHORT_NAMES.values()) == {kind for kind in MODELS.values() if is_classifier(kind())}
+    able = [name for name, kind in sorted(SHORT_NAMES.items()) if "categorical_features" in kind().get_params()]
+    assert list(CATEGORICAL) == able
 
 
 def test_totals_of_all_rows_and_weights_that_are_empty(register, tmp_path, capsys):

@@ -13,7 +13,16 @@ import polars as pl
 import pytest
 
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import MAX_LEVELS, Table, TableEncoder, read_cells, read_table, why_text, write_table
+from treewright.data.table import (
+    MAX_LEVELS,
+    Surprises,
+    Table,
+    TableEncoder,
+    read_cells,
+    read_table,
+    why_text,
+    write_table,
+)
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 
@@ -501,3 +510,44 @@ def test_the_pieces_of_bad_plain_data_are_good():
 def test_bad_plain_data(data):
     with pytest.raises(ModelFileError, match="table"):
         TableEncoder.from_dict(data)
+
+
+# ---------------------------------------------------------------------- rows that are written out some at a time
+
+
+def test_encoded_rows_are_those_of_the_whole_table():
+    rng = np.random.default_rng(0)
+    n = 5000  # more than are written at once
+    table = Table(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "region": rng.choice(np.array(["north", "south", "west", None], dtype=object), n),
+            "born": [None if i % 7 == 0 else f"{1 + i % 28}.{1 + i % 12}.19{10 + i % 80}" for i in range(n)],
+            "flag": rng.choice(["true", "False"], n),
+        }
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        encoder = TableEncoder.fit(table, table.columns, fill_gaps=True)
+        whole, names = encoder.transform(table)
+    # each cell by itself, from the text of the table
+    level = table["region"]
+    assert np.array_equal(whole[:, names.index("region is missing")], [v is None for v in level])
+    for name in ("north", "south", "west"):
+        if f"region={name}" in names:
+            assert np.array_equal(whole[:, names.index(f"region={name}")], [v == name for v in level])
+    born = [np.nan if v is None else datetime.datetime.strptime(v, "%d.%m.%Y").toordinal() for v in table["born"]]
+    day = whole[:, names.index("born")] + datetime.date(1970, 1, 1).toordinal()
+    known = np.isfinite(born)
+    assert np.array_equal(day[known], np.array(born)[known])
+    assert set(day[~known]) == {np.sort(np.array(born)[known])[(known.sum() - 1) // 2]}  # the lower middle one
+
+    surprises = Surprises()
+    rows = encoder.encoded(table, surprises)
+    assert surprises.gaps == {name: int(table.missing(name).sum()) for name in ("age", "region", "born")}
+    some = np.sort(rng.choice(n, 1700, replace=False))
+    assert np.array_equal(rows.features(), whole) and np.array_equal(rows.features(some), whole[some])
+    assert np.array_equal(rows.features(slice(4000, 9000)), whole[4000:])
+    two = {name: encoder.codes[name] for name in ("region", "age")}
+    place = [names.index(f) for name, code in two.items() for f in code.feature_names(name)]
+    assert np.array_equal(rows.of_columns(two).features(slice(10, 2000)), whole[10:2000][:, place])

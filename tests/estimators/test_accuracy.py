@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from treewright import C2RFClassifier, SSCTClassifier, TotalsClassifier, estimated_accuracy
+from treewright.data.folds import Twins
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 
@@ -158,3 +162,82 @@ def test_what_is_refused():
     few[:3] = [0, 0, 1]
     with pytest.raises(InvalidInputError, match="two rows of each"):
         estimated_accuracy(model, X, few, totals={1: 10})
+
+
+# ---------------------------------------------------------------------- rows that are equal
+
+
+def cells(seed, n=1200, width=4):
+    """Points of two regions and three classes that overlap."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["a", "b"], n, p=[0.6, 0.4])
+    truth = np.array([rng.choice(3, p=[0.5, 0.3, 0.2] if g == "a" else [0.3, 0.3, 0.4]) for g in region])
+    X = rng.normal(size=(n, width)) + np.eye(3, width)[truth]
+    return X, truth, region
+
+
+def counted(truth, region):
+    return {g: {c: int(np.sum(truth[region == g] == c)) for c in range(3)} for g in ("a", "b")}
+
+
+def as_array(X):
+    return X
+
+
+def as_frame(X):
+    """Text and gaps beside numbers; one of them tells the points apart, so that rows are as equal as before."""
+    frame = pd.DataFrame(X, columns=list("uvwx"))
+    frame["side"] = np.where(X[:, 0] > 0, "left", None)
+    frame["gap"] = np.where(X[:, 1] > 0, X[:, 1], np.nan)
+    return frame
+
+
+def forest_of(kind):
+    forest = RandomForestClassifier(25, random_state=0)
+    if kind is as_frame:
+        numbers = ColumnTransformer([("numbers", "passthrough", list("uvwx"))])
+        return TotalsClassifier(make_pipeline(numbers, forest), random_state=0)
+    return TotalsClassifier(forest, random_state=0)
+
+
+@pytest.mark.parametrize("kind", [as_array, as_frame, csr_array])
+def test_copies_of_labelled_rows_make_no_estimate_too_high(kind, monkeypatch):
+    """Copies of a label, itself among them, would tell it when it is left out."""
+    covered, trusting = 0, 0
+    for seed in range(6):
+        X, truth, region = cells(seed)
+        known, hidden = np.arange(120), np.arange(120, len(X))
+        rows = np.concatenate([np.repeat(known, 3), hidden])
+        y = np.where(np.arange(len(rows)) < 360, truth[rows], -1)
+        given = {"totals": counted(truth[hidden], region[hidden]), "groups": region[rows]}
+        model = forest_of(kind)
+        found = estimated_accuracy(model, kind(X[rows]), y, n_splits=5, **given)
+        assert found.n_labels == 360 and found.n_splits == 5
+        reached = np.mean(model.fit(kind(X[rows]), y, **given).transduction_[360:] == truth[hidden])
+        covered += found.low <= reached <= found.high
+        with monkeypatch.context() as patch:  # without keeping copies together
+            patch.setattr(Twins, "kept_together", lambda self, weight, rng: np.zeros(len(self.met), dtype=bool))
+            free = estimated_accuracy(model, kind(X[rows]), y, n_splits=5, **given)
+        trusting += free.low <= reached <= free.high
+    assert covered >= 5 and trusting == 0
+
+
+def test_rows_of_few_kinds_make_no_estimate_too_low(monkeypatch):
+    """Each of 48 kinds of rows has a class of its own, which only its twins tell."""
+    found, apart, truths = [], [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        kinds = np.array([[a, b, c] for a in range(4) for b in range(4) for c in range(3)], dtype=float)
+        kind = rng.integers(0, len(kinds), 3000)
+        truth = np.where(rng.random(3000) < 0.9, rng.integers(0, 3, len(kinds))[kind], rng.integers(0, 3, 3000))
+        y = np.where(np.arange(3000) < 300, truth, -1)
+        given = {"totals": {c: int(np.sum(truth[300:] == c)) for c in range(3)}}
+        model = TotalsClassifier(RandomForestClassifier(20, random_state=0), random_state=0)
+        found.append(estimated_accuracy(model, kinds[kind], y, n_splits=5, **given))
+        truths.append(np.mean(model.fit(kinds[kind], y, **given).transduction_[300:] == truth[300:]))
+        with monkeypatch.context() as patch:  # all twins left out together
+            patch.setattr(Twins, "kept_together", lambda self, weight, rng: np.ones(len(self.met), dtype=bool))
+            apart.append(estimated_accuracy(model, kinds[kind], y, n_splits=5, **given))
+    assert sum(one.low <= true <= one.high for one, true in zip(found, truths, strict=True)) >= 5
+    assert abs(np.mean([one.value for one in found]) - np.mean(truths)) < 0.03
+    assert not any(one.low <= true <= one.high for one, true in zip(apart, truths, strict=True))

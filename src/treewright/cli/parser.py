@@ -7,6 +7,7 @@ import csv
 from typing import NoReturn
 
 from treewright._version import __version__
+from treewright.estimators.registry import CATEGORICAL, LABELLERS, SHORT_NAMES
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
@@ -134,11 +135,6 @@ def _add_report(files: argparse._ActionsContainer) -> None:
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
-    from treewright.estimators.registry import (
-        LABELLERS,
-        SHORT_NAMES,
-    )  # takes a second: not before main guards against Ctrl-C
-
     fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
     fit.add_argument(
         "--target",
@@ -146,14 +142,13 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column to predict; empty where the class is not known",
     )
-    native = [name for name, kind in sorted(SHORT_NAMES.items()) if "categorical_features" in kind().get_params()]
     fit.add_argument(
         "--model",
         choices=sorted([*SHORT_NAMES, *LABELLERS]),
         help="one kind of model alone. Without it, if there are --totals or rows without a label: labels of these rows "
         "(totals), how accurate they are likely to be, and a small tree that explains them (s2oct); otherwise oct-h. "
-        f"{', '.join(native)}: text columns are categories, empty cells missing values. Others: 0/1 columns for the "
-        "levels of a text column, and empty cells filled in",
+        f"{', '.join(CATEGORICAL)}: text columns are categories, empty cells missing values. Others: 0/1 columns for "
+        "the levels of a text column, and empty cells filled in",
     )
     fit.add_argument(
         "--estimator",

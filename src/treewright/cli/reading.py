@@ -23,7 +23,17 @@ from treewright.cli.files import TableModel
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import MAX_LEVELS, Surprises, Table, TableEncoder, level_counts, open_table, why_text
+from treewright.data.table import (
+    MAX_LEVELS,
+    EncodedRows,
+    FileTable,
+    Surprises,
+    Table,
+    TableEncoder,
+    level_counts,
+    open_table,
+    why_text,
+)
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.registry import LABELLERS, SHORT_NAMES
 from treewright.estimators.tao import TAOClassifier
@@ -37,6 +47,8 @@ _WHOLE_ROWS = 200_000
 """More rows than these are labelled part by part."""
 _PART_ROWS, _PART_CELLS = 50_000, 4_000_000
 """Most rows, and most cells of features, of a part."""
+_CACHED_CELLS = 1_000_000
+"""Most cells where rows are in memory: small parts stay in the cache, and cost nothing more."""
 _NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNORECASE)
 
 
@@ -85,16 +97,33 @@ class FitRows:
 
     def parts(self) -> Iterator[AnyArray]:
         """Features of all rows, some at a time."""
-        return (self._encoded(part) for part in self.table.batches(self.encoder.columns, self.part_rows))
+        if self.encoded is None:
+            return (self._encoded(part) for part in self.table.batches(self.encoder.columns, self.part_rows))
+        return (self.encoded.features(slice(start, start + self.part_rows)) for start in self.part_starts)
 
     def taken(self, rows: AnyArray) -> AnyArray:
         """Features of some rows."""
-        return self._encoded(self.table.taken(rows, self.encoder.columns))
+        if self.encoded is None:
+            return self._encoded(self.table.taken(rows, self.encoder.columns))
+        return self.encoded.features(rows)
+
+    @cached_property
+    def encoded(self) -> EncodedRows | None:
+        """All rows, looked at once; None where not all are in memory, or the model takes them as they are."""
+        if isinstance(self.table, FileTable) or isinstance(self.encoder, MixedEncoder):
+            return None
+        return self.encoder.encoded(self.table, Surprises())
 
     @property
     def part_rows(self) -> int:
         """Rows of a part."""
-        return max(1, min(_PART_ROWS, _PART_CELLS // len(self.names)))
+        cells = _PART_CELLS if self.encoded is None else _CACHED_CELLS
+        return max(1, min(_PART_ROWS, cells // len(self.names)))
+
+    @property
+    def part_starts(self) -> range:
+        """First row of each part."""
+        return range(0, self.n_rows, self.part_rows)
 
     def _encoded(self, table: Table) -> AnyArray:
         if isinstance(self.encoder, MixedEncoder):
@@ -222,7 +251,7 @@ def _takes(estimator: Any, name: str) -> bool:
 
 
 def _estimator(args: argparse.Namespace, model: str) -> Any:
-    kind: Any = {**SHORT_NAMES, **LABELLERS}[model]
+    kind: Any = (LABELLERS if model in LABELLERS else SHORT_NAMES)[model]
     accepted = kind().get_params(deep=False)
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     if model in LABELLERS:

@@ -25,6 +25,8 @@ __all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
 
 _TREE_ROWS = 5000
 """Most rows with a label, and most without, that the tree of a register that comes in parts learns from."""
+_WRITTEN_ROWS, _ROUTED_ROWS = 200_000, 20_000
+"""Rows that are written at once, and that are sent down a tree at once, which the cache holds."""
 
 
 class Labelled(Protocol):
@@ -37,6 +39,10 @@ class Labelled(Protocol):
 
     def labels(self, start: int = 0, stop: int | None = None) -> AnyArray:
         """Labels of some consecutive rows."""
+        ...
+
+    def column(self, start: int = 0, stop: int | None = None) -> Any:
+        """The same as something that can be written."""
         ...
 
     def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
@@ -53,6 +59,9 @@ class _Whole:
     _shares: FloatArray
 
     def labels(self, start: int = 0, stop: int | None = None) -> AnyArray:
+        return self._labels[start:stop]
+
+    def column(self, start: int = 0, stop: int | None = None) -> Any:
         return self._labels[start:stop]
 
     def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
@@ -134,9 +143,9 @@ def _parts(
         if classes is not None:
             leaves.append(reached.astype(np.int32))
             said.append(classes[numbers])
-        labels, shares = found.labels(start, stop), found.shares(start, stop)
+        shares = found.shares(start, stop)
         likely += leaf_sums(reached, shares, len(likely))
-        yield model.prediction_columns(table, None, labels, shares, args.id, reached)
+        yield model.prediction_columns(table, None, found.column(start, stop), shares, args.id, reached)
 
 
 def _routed_parts(
@@ -152,20 +161,33 @@ def _routed_parts(
         return
     assert isinstance(rows.encoder, TableEncoder)
     encoder, place = _seen_by(tree, rows.encoder)
-    wanted = {*encoder.columns, args.target, *([] if args.id is None else [args.id])}
-    columns = [name for name in rows.table.columns if name in wanted]
     narrow = None if tree is None else _narrowed(tree, place)
     words = {new: words[old] for new, old in enumerate(place.tolist()) if old in words}
-    for part in rows.table.batches(columns, 4 * rows.part_rows):
+    kept = {args.target, *([] if args.id is None else [args.id])}
+    wanted = kept if narrow is None or rows.encoded is not None else kept.union(encoder.columns)
+    for part in rows.table.batches([name for name in rows.table.columns if name in wanted], _WRITTEN_ROWS):
         if narrow is None:
             nothing = np.zeros(part.n_rows, dtype=np.int64)
             yield part, nothing, nothing
-        else:
-            X = encoder.transform(part, Surprises())[0]
-            reached = route(narrow.tree_, X)
-            for node, digits in telling_digits(narrow.tree_, X, reached, words).items():
+            continue
+        reached, numbers = [], []
+        for X in _blocks(rows, encoder, part):
+            leaves = route(narrow.tree_, X)
+            for node, digits in telling_digits(narrow.tree_, X, leaves, words).items():
                 tree._rule_digits[node] = max(digits, tree._rule_digits.get(node, 0))
-            yield part, reached, narrow._class_numbers(X)
+            reached.append(leaves)
+            numbers.append(narrow.tree_.labels[leaves] if len(narrow.trees_) == 1 else narrow._class_numbers(X))
+        yield part, np.concatenate(reached), np.concatenate(numbers)
+
+
+def _blocks(rows: FitRows, encoder: TableEncoder, part: Table) -> Iterator[FloatArray]:
+    """Features of a part of the rows, some rows at a time where they are in memory."""
+    if rows.encoded is None:
+        yield encoder.transform(part, Surprises())[0]
+        return
+    some, start, stop = rows.encoded.of_columns(encoder.codes), part.first_row - 1, part.first_row - 1 + part.n_rows
+    for first in range(start, stop, _ROUTED_ROWS):
+        yield some.features(slice(first, min(first + _ROUTED_ROWS, stop)))
 
 
 def _narrowed(tree: Any, place: AnyArray) -> Any:

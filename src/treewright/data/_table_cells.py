@@ -191,6 +191,5 @@ def number_texts(column: pl.Series) -> pl.Series:
     whole = numbers.is_finite() & (numbers.abs() < _EXACT) & (numbers == numbers.round(0))
     if whole.all():
         return numbers.cast(pl.Int64).cast(pl.String)
-    frame = pl.DataFrame({"n": numbers, "w": whole})
-    short = pl.when("w").then(pl.col("n").cast(pl.Int64, strict=False).cast(pl.String))
-    return frame.select(short.otherwise(pl.col("n").cast(pl.String))).to_series().alias(name)
+    rows = whole.arg_true()  # mostly few: text takes time to make
+    return numbers.cast(pl.String).scatter(rows, numbers.gather(rows).cast(pl.Int64).cast(pl.String)).alias(name)

@@ -135,7 +135,7 @@ def is_date_format(form: str) -> bool:
     return form in _FORMATS
 
 
-def bad_dates(table: Table, name: str, form: str) -> str:
+def bad_dates(table: Table, name: str, form: str, found: pl.Series | None = None) -> str:
     """Say what in a column is no date; nothing if all is, or missing.
 
     Examples
@@ -144,9 +144,10 @@ def bad_dates(table: Table, name: str, form: str) -> str:
     "column 'born' has 'soon' in row 2, where the model expects dates such as 31.01.1970"
     """
     column = table.series(name)
-    wrong = days(column, form).is_null() & column.is_not_null()
-    if not wrong.any():
+    found = days(column, form) if found is None else found  # which takes a while
+    if found.null_count() == column.null_count():
         return ""
+    wrong = found.is_null() & column.is_not_null()
     at = int(wrong.arg_max() or 0)
     shown = number_texts(column.slice(at, 1))[0]
     example = datetime.date(1970, 1, 31).strftime(form.partition("%H")[0].rstrip(" T"))
@@ -268,7 +269,7 @@ def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, p
             names = others.get_column("level").filter(known)
             text = text.replace(names, typed.filter(known))
             codes, others = text.cast(kind, strict=False), others.filter(~known)
-    return codes.to_physical().cast(pl.Int64).fill_null(-1).to_numpy(), others
+    return codes.to_physical().cast(pl.Int32).fill_null(-1).to_numpy(), others
 
 
 # ---------------------------------------------------------------------- numbers

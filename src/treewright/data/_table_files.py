@@ -136,15 +136,21 @@ class Table:
         """Some columns, so many rows at a time."""
         chosen = self.frame.select(columns)
         for start in range(0, self.n_rows, batch_rows):
-            yield Table(chosen.slice(start, batch_rows), self.first_row + start)
+            yield self._sliced(chosen.slice(start, batch_rows), self.first_row + start)
 
     def taken(self, rows: IntArray, columns: Sequence[str]) -> Table:
         """Some columns of some rows, whose numbers are sorted."""
-        return Table(self.frame.select(columns)[rows])
+        return self._sliced(self.frame.select(columns)[rows])
 
     def head(self, n_rows: int) -> Table:
         """The first rows."""
-        return Table(self.frame.head(n_rows), self.first_row)
+        return self._sliced(self.frame.head(n_rows), self.first_row)
+
+    def _sliced(self, frame: pl.DataFrame, first_row: int = 1) -> Table:
+        """A part of a table in memory, whose columns are of known kinds."""
+        part = Table.__new__(Table)
+        part.frame, part.first_row, part.source = frame, first_row, ""
+        return part
 
     def whole(self) -> Table:
         """The table in memory, which it is."""

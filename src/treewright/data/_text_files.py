@@ -32,7 +32,7 @@ from treewright.exceptions import InvalidInputError
 __all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
 
 _DELIMITERS = ",;\t|"
-_CHUNK = 1 << 23
+_CHUNK = 1 << 21
 _HEAD = 1 << 20  # bytes that are looked at for delimiter and header
 STRIDE = 1000
 """Rows between those whose place in the file is kept."""
@@ -153,7 +153,7 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 def _wrong_line(path: Path) -> int:
     """The first line that is not UTF-8, 0 if all are."""
-    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    decoder, before = codecs.getincrementaldecoder("utf-8")(), 0
     with open(path, "rb") as stream:
         for chunk in _chunks(stream):
             rest = decoder.getstate()[0]
@@ -161,9 +161,15 @@ def _wrong_line(path: Path) -> int:
                 if rest or not chunk.isascii():
                     decoder.decode(chunk)
             except UnicodeDecodeError as error:
-                return line + (rest + chunk)[: error.start].count(b"\n")
-            line += chunk.count(b"\n")
-    return line if decoder.getstate()[0] else 0
+                return _lines_before(path, before - len(rest) + error.start) + 1
+            before += len(chunk)
+    return _lines_before(path, before) + 1 if decoder.getstate()[0] else 0
+
+
+def _lines_before(path: Path, place: int) -> int:
+    """Lines that end before a place in a file: counted only where somebody asks."""
+    with open(path, "rb") as stream:
+        return sum(stream.read(min(_CHUNK, place - at)).count(b"\n") for at in range(0, place, _CHUNK))
 
 
 def _encoding_of(path: Path, shown: Path) -> str:

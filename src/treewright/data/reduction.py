@@ -56,6 +56,8 @@ __all__ = [
 EXACT_CELLS = 1_000_000
 """Tables up to this size are worked on exactly: in float64, their distinct rows sorted by content."""
 
+_KEY_CELLS = 65_536
+"""Cells of which keys are made at once, which the cache holds."""
 _BLOCK = 4096
 
 
@@ -395,12 +397,14 @@ def row_keys(X: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
     """A number for each row that depends on its content; those of equal rows are equal, others hardly ever."""
     odd = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
     key = np.zeros(len(X), dtype=np.uint64)
-    for block in _blocks(len(X)):  # which the cache holds
-        rows = np.ascontiguousarray(_comparable(X[block]))
-        mixed = rows.view(np.uint32 if rows.dtype.itemsize == 4 else np.uint64).astype(np.uint64)
-        mixed = (mixed + odd) * np.uint64(0x9E3779B97F4A7C15)
+    step = max(16, _KEY_CELLS // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        rows = np.ascontiguousarray(_comparable(X[start : start + step]))
+        mixed = rows.view(np.uint64) if rows.dtype.itemsize == 8 else rows.view(np.uint32).astype(np.uint64)
+        mixed += odd
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-        key[block] = (mixed * odd).sum(axis=1)  # whole numbers add up alike in any order
+        key[start : start + step] = np.einsum("ij,j->i", mixed, odd)  # whole numbers add up alike in any order
     return key
 
 

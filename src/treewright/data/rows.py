@@ -47,10 +47,11 @@ def row_numbers(X: Any) -> IntArray:
         key = _keys_of_frame(X)
     elif sparse.issparse(X):
         key = _keys_of_sparse(sparse.csr_array(X))
-    elif X.dtype.kind == "O":
+    elif X.dtype.kind not in "fiub":
         key = np.array([_hashed(repr(tuple(row))) for row in X.tolist()], dtype=np.uint64)
     else:
-        return reduced(Sample.of(X), Merge(labels=False)).place
+        numbers = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+        return reduced(Sample.of(numbers), Merge(labels=False)).place
     return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 

@@ -22,10 +22,10 @@ from treewright.data._table_columns import (
     days,
     finite_numbers,
     joined,
-    level_codes,
     level_counts,
     why_text,
 )
+from treewright.data._table_encoding import EncodedRows, Unseen
 from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
 from treewright.data._table_large import FileTable, open_table
 from treewright.data._table_writing import write_batches, write_table
@@ -35,6 +35,7 @@ from treewright.names import counted, printable
 __all__ = [
     "MAX_LEVELS",
     "ColumnCode",
+    "EncodedRows",
     "FileTable",
     "Surprises",
     "Table",
@@ -55,14 +56,8 @@ __all__ = [
 ]
 
 
-@dataclass
-class Surprises:
+class Surprises(Unseen):
     """What a table has that the rows of a fit had not, counted over all parts of the table."""
-
-    levels: dict[str, Counter[str]] = field(default_factory=dict)
-    """Unknown levels of each text column."""
-    gaps: Counter[str] = field(default_factory=Counter)
-    """Missing values that were filled in."""
 
     def warn(self, encoder: TableEncoder) -> None:
         """Warn of what was counted."""
@@ -258,30 +253,49 @@ class TableEncoder:
             If a text column has levels that the encoder does not know, which count as the most frequent one, and of
             values that are filled in.
         """
-        self._check(table)
         counted = Surprises() if surprises is None else surprises
-        names = self.feature_names
-        matrix, at = np.zeros((table.n_rows, len(names))), 0
-        for name, code in self.codes.items():
-            width = len(code.feature_names(name))
-            _encode(table.series(name), code, matrix[:, at : at + width], counted)
-            at += width
+        matrix = self.encoded(table, counted).features()
         if surprises is None:
             counted.warn(self)
-        return matrix, names
+        return matrix, self.feature_names
 
-    def _check(self, table: Table) -> None:
+    def encoded(self, table: Table, surprises: Surprises) -> EncodedRows:
+        """Look at all columns of a table; features of its rows can then be written out some at a time.
+
+        Parameters
+        ----------
+        table : Table
+            A table in memory, as for :meth:`transform`.
+        surprises : Surprises
+            Where unknown levels and filled gaps are counted.
+
+        Examples
+        --------
+        >>> table = Table({"age": [31.0, 45.0, 28.0], "region": ["north", "south", "north"]})
+        >>> TableEncoder.fit(table, ["age", "region"]).encoded(table, Surprises()).features(slice(1, 3)).tolist()
+        [[45.0, 1.0], [28.0, 0.0]]
+        """
+        return EncodedRows.of(self._checked(table), self.codes, table.n_rows, surprises)
+
+    def _checked(self, table: Table) -> dict[str, pl.Series]:
+        """The columns, dates as days; refuses those that cannot be used."""
         self.check_columns(table.columns)
+        columns = {name: table.series(name) for name in self.codes}
         gaps = {} if self.fills else _with_gaps(table, self.columns)
         wrong = dict(gaps)
         for name, code in self.codes.items():
-            if code.kind != "text" and name not in gaps:
-                wrong[name] = bad_numbers(table, name) if code.kind == "number" else bad_dates(table, name, code.format)
+            if code.kind == "number" and name not in gaps:
+                wrong[name] = bad_numbers(table, name)
+            elif code.kind == "date":
+                found = days(columns[name], code.format)
+                wrong |= {} if name in gaps else {name: bad_dates(table, name, code.format, found)}
+                columns[name] = found
         said = joined([text for text in wrong.values() if text])
         if gaps:
             said += f"; fill them in, remove these rows, or fit without {_them(gaps)} ({_drop(gaps)})"
         if said:
             raise InvalidInputError(said)
+        return columns
 
     # ------------------------------------------------------------------ model files
 
@@ -430,7 +444,11 @@ def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> Co
         return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
     form = date_format(column if counts is None else counts.get_column("level"))
     if form:
-        return ColumnCode("date", format=form, fill=_median(days(column, form)) if fill_gaps else None, gaps=gaps)
+        fill = None
+        if fill_gaps:  # text has few different dates
+            found = counts if counts is not None else level_counts(column)
+            fill = _median(days(found.get_column("level"), form), found.get_column("rows"))
+        return ColumnCode("date", format=form, fill=fill, gaps=gaps)
     assert counts is not None
     found = counts.sort("rows", "level", descending=[True, False])
     levels = found.get_column("level").to_list()
@@ -439,26 +457,22 @@ def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> Co
     return ColumnCode("text", tuple(sorted(levels)), levels[0], gaps=gaps)
 
 
-def _median(numbers: pl.Series) -> float:
-    """The middle value, or the lower one of two: a value of the column."""
-    return float(numbers.filter(numbers.is_finite()).quantile(0.5, "lower") or 0.0)
+def _median(numbers: pl.Series, rows: pl.Series | None = None) -> float:
+    """The middle value, or the lower one of two: a value of the column. Each counts once, or for so many `rows`.
 
-
-def _encode(column: pl.Series, code: ColumnCode, out: FloatArray, surprises: Surprises) -> None:
-    """Write the features of a column to `out`, which is 0."""
-    gone = column.is_null().to_numpy() if column.has_nulls() else None
-    if gone is not None:
-        surprises.gaps[column.name] += int(gone.sum())
-        if code.gaps:
-            out[:, -1] = gone
-    if code.kind != "text":
-        numbers = column.cast(pl.Float64) if code.kind == "number" else days(column, code.format)
-        out[:, 0] = (numbers if code.fill is None else numbers.fill_null(code.fill)).to_numpy()
-        return
-    codes, others = level_codes(column, code.levels)
-    if others.height:
-        surprises.levels.setdefault(column.name, Counter()).update(dict(others.rows()))
-    shown = [level for level in code.levels if level != code.base]
-    feature = np.array([*(shown.index(v) if v != code.base else -1 for v in code.levels), -1])[codes]
-    rows = np.flatnonzero(feature >= 0)
-    out[rows, feature[rows]] = 1.0
+    Examples
+    --------
+    >>> _median(pl.Series([4.0, 1.0, None, 3.0, 2.0])), _median(pl.Series([4.0, 1.0]), pl.Series([2, 1]))
+    (2.0, 4.0)
+    """
+    values = numbers.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    fine = np.isfinite(values)
+    values = values[fine]
+    if not len(values):
+        return 0.0
+    if rows is None:
+        middle = (len(values) - 1) // 2
+        return float(np.partition(values, middle)[middle])
+    order, times = np.argsort(values), rows.to_numpy()[fine]
+    reached = np.cumsum(times[order])
+    return float(values[order[np.searchsorted(reached, (reached[-1] - 1) // 2, side="right")]])

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, TotalsRules, make_problem
+from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins
-from treewright.data.rows import is_frame, taken_rows
+from treewright.data.rows import is_frame, row_numbers, taken_rows
 from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
@@ -113,9 +113,10 @@ def estimated_accuracy(
     r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
 
     The labels are left out in turn, `n_splits` folds of them, and found by the model fitted to the others and to the
-    totals. A sample of labels is hardly ever a fair picture of the rows without: rare classes are sought out, easy
-    cases come first. So each class counts by its total among the unlabelled rows instead of by its labels, in each
-    group where it has enough labels:
+    totals. Copies of a labelled row are left out together with it, unless unlabelled rows have such twins too. A sample
+    of labels is hardly ever a fair picture of the rows without: rare classes are sought out, easy cases come first. So
+    each class counts by its total among the unlabelled rows instead of by its labels, in each group where it has enough
+    labels:
 
     .. math:: \hat a = \sum_s \frac{m_s}{m} r_s
 
@@ -155,7 +156,14 @@ def estimated_accuracy(
     were asked, no weights of classes tell how the old are labelled; make a group of what the sample depends on.
     Without totals classes count by their labels, and the estimate is that of a fair sample. `sample_weight` counts
     within a class. Labels that are wrong count as errors. A class without any label counts as half right, give or take
-    a half. The fits see fewer labels than the model does, so the estimate is a little low. Classifiers that a fitted
+    a half. The fits see fewer labels than the model does, so the estimate is a little low.
+
+    A row whose features are those of a labelled row is easy. Of the labels a share :math:`p_l` has such a twin among
+    the others, classes counted by their totals, of the unlabelled rows :math:`p_u`. They are about the same where rows
+    are of few kinds. Where labelled rows were copied, :math:`p_l` is larger, and the share :math:`1 - p_u / p_l` of the
+    labels with twins is left out together with them; these count as one label in the width of the interval.
+
+    Classifiers that a fitted
     automatic model did without, as others are far better, are not tried again.
 
     Examples
@@ -192,9 +200,12 @@ def estimated_accuracy(
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
     n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
-    labelled, right, found = _left_out(task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress)
+    labelled, right, unit, found = _left_out(
+        task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress
+    )
     strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
-    return _estimate(problem, labelled, right, strata, sizes, level)._replace(n_fits=len(found), n_splits=n_splits)
+    estimate = _estimate(problem, labelled, right, unit, strata, sizes, level)
+    return estimate._replace(n_fits=len(found), n_splits=n_splits)
 
 
 def _check(model: Any, n_splits: int, level: float) -> None:
@@ -245,25 +256,43 @@ def _left_out(
     enough: int,
     rng: Any,
     progress: Callable[[int, int], None] | None,
-) -> tuple[IntArray, BoolArray, np.ndarray]:
-    """Rows whose labels were left out, which of them were found, and labels of the unlabelled rows, a row a fit."""
+) -> tuple[IntArray, BoolArray, IntArray, np.ndarray]:
+    """Rows whose labels were left out, which were found, which are copies; labels of the unlabelled rows by fit."""
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
-    folds = StratifiedKFold(n_splits, shuffle=True, random_state=rng)
+    fold, unit = label_folds(y, _twins(task, labelled), _fair_weight(problem, y), n_splits, rng)
+    numbers = np.unique(fold)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
     asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folds without a class, of free groups: said of the fit itself
-        for train, test in folds.split(np.zeros(len(y)), y):
-            labels, others = task.found(labelled[train], labelled[test])
+        for number in numbers:
+            test = fold == number
+            labels, others = task.found(labelled[~test], labelled[test])
             right[test], asked[test] = labels == problem.classes[y[test]], True
             hidden.append(np.searchsorted(problem.classes, others))
             if progress is not None:
-                progress(len(hidden), folds.get_n_splits())
+                progress(len(hidden), len(numbers))
             if np.count_nonzero(asked) >= enough:
                 break
-    return labelled[asked], right[asked], np.array(hidden)
+    return labelled[asked], right[asked], unit[asked], np.array(hidden)
+
+
+def _twins(task: _Task, labelled: IntArray) -> Twins:
+    """Labelled rows that are equal to others, with or without a label."""
+    number = row_numbers(taken_rows(task.X, np.concatenate([labelled, task.unlabelled])))
+    return Twins.of(number[: len(labelled)], number[len(labelled) :])
+
+
+def _fair_weight(problem: Problem, y: IntArray) -> FloatArray:
+    """Weights of labels by which classes are as frequent as the totals say, or nearly so where they are intervals."""
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    if not margins:
+        return np.ones(len(y))
+    counts, totals = np.bincount(y, minlength=problem.n_classes), margins[0]
+    wanted = np.clip(counts * (totals.size.sum() / len(y)), totals.low.sum(axis=0), totals.high.sum(axis=0))
+    return np.asarray((wanted / np.maximum(counts, 1))[y] if wanted[counts > 0].any() else np.ones(len(y)))
 
 
 def _strata(
@@ -297,11 +326,20 @@ def _strata(
 
 
 def _estimate(
-    problem: Problem, labelled: IntArray, right: BoolArray, strata: IntArray, sizes: FloatArray, level: float
+    problem: Problem,
+    labelled: IntArray,
+    right: BoolArray,
+    unit: IntArray,
+    strata: IntArray,
+    sizes: FloatArray,
+    level: float,
 ) -> AccuracyEstimate:
     """The weighted mean and its interval."""
     weight, n = problem.weight[labelled], len(sizes)
-    total, square = np.bincount(strata, weight, n), np.bincount(strata, weight**2, n)
+    total = np.bincount(strata, weight, n)
+    cell, place = np.unique(unit * n + strata, return_inverse=True)
+    # copies that are left out together are right or wrong together: as one label with their weight
+    square = np.bincount(cell % n, np.bincount(place.reshape(-1), weight) ** 2, n)
     some = total > 0
     share = np.where(some, np.bincount(strata, weight * right, n) / np.where(some, total, 1), 0.5)
     labels = np.where(some, total**2 / np.where(some, square, 1), 0)

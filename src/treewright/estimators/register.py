@@ -15,6 +15,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import AnyArray, Coded
+from treewright.data._table_cells import as_series
 from treewright.data.reduction import row_keys
 from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, course_of, thread_count
@@ -110,6 +111,10 @@ class RegisterLabels:
     def labels(self, start: int = 0, stop: int | None = None) -> AnyArray:
         """Labels of some consecutive rows."""
         return np.asarray(self.classes.astype(object)[self.numbers[start:stop]])
+
+    def column(self, start: int = 0, stop: int | None = None) -> Any:
+        """The same as a column of a table, which takes less time to make."""
+        return as_series("prediction", self.classes.astype(object)).gather(self.numbers[start:stop])
 
     def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Probabilities of some consecutive rows: 1 for a given label, those of others sum to the totals."""

@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
+from collections import UserDict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from treewright.estimators.binoct import BinOCTClassifier
-from treewright.estimators.c2rf import C2RFClassifier
-from treewright.estimators.common.files import model_from_dict
-from treewright.estimators.common.tables import table_notes
-from treewright.estimators.fair import FairOCTClassifier
-from treewright.estimators.labeller_files import is_labeller_file, read_labeller
-from treewright.estimators.laptao import LapTAOClassifier, LapTAORegressor
-from treewright.estimators.oct import OCTClassifier
-from treewright.estimators.oct_h import OCTHClassifier
-from treewright.estimators.octsvm import OCTSVMClassifier, RESVMClassifier
-from treewright.estimators.s2oct import S2OCTClassifier
-from treewright.estimators.ssct import SSCTClassifier
-from treewright.estimators.svm1odt import SVM1ODTClassifier
-from treewright.estimators.tao import TAOClassifier, TAORegressor
-from treewright.estimators.totals import TotalsClassifier
-from treewright.tree.json_files import read_json
+__all__ = ["CATEGORICAL", "LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
-__all__ = ["LABELLERS", "MODELS", "SHORT_NAMES", "load_model"]
 
-SHORT_NAMES: dict[str, type] = {
-    "binoct": BinOCTClassifier,
-    "fair-oct": FairOCTClassifier,
-    "laptao": LapTAOClassifier,
-    "oct": OCTClassifier,
-    "oct-h": OCTHClassifier,
-    "octsvm": OCTSVMClassifier,
-    "resvm": RESVMClassifier,
-    "s2oct": S2OCTClassifier,
-    "ssct": SSCTClassifier,
-    "svm1odt": SVM1ODTClassifier,
-    "tao": TAOClassifier,
+class _Kinds(UserDict[str, Any]):
+    """Classes by name; one that is written as its module and name is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, _, kind = found.partition(":")
+            found = self.data[name] = getattr(import_module(f"treewright.estimators.{module}"), kind)
+        return found
+
+
+_TREES = {
+    "binoct": "binoct:BinOCTClassifier",
+    "fair-oct": "fair:FairOCTClassifier",
+    "laptao": "laptao:LapTAOClassifier",
+    "oct": "oct:OCTClassifier",
+    "oct-h": "oct_h:OCTHClassifier",
+    "octsvm": "octsvm:OCTSVMClassifier",
+    "resvm": "octsvm:RESVMClassifier",
+    "s2oct": "s2oct:S2OCTClassifier",
+    "ssct": "ssct:SSCTClassifier",
+    "svm1odt": "svm1odt:SVM1ODTClassifier",
+    "tao": "tao:TAOClassifier",
 }
+_REGRESSORS = ("laptao:LapTAORegressor", "tao:TAORegressor")
+
+SHORT_NAMES = _Kinds(_TREES)
 """Classifiers with a tree by their names on the command line. A new one joins here and in the public
 names of the package."""
 
-LABELLERS: dict[str, type] = {"c2rf": C2RFClassifier, "totals": TotalsClassifier}
+CATEGORICAL = ("laptao", "oct", "svm1odt", "tao")
+"""Those that take categories and missing values as they are; help and messages name them."""
+
+LABELLERS = _Kinds({"c2rf": "c2rf:C2RFClassifier", "totals": "totals:TotalsClassifier"})
 """Classifiers of the command line that are no tree; their files are a zip."""
 
-MODELS: dict[str, type] = {kind.__name__: kind for kind in (*SHORT_NAMES.values(), LapTAORegressor, TAORegressor)}
+MODELS = _Kinds({place.partition(":")[2]: place for place in (*_TREES.values(), *_REGRESSORS)})
 """Names in model files. Regressors have no short name: the command line predicts classes."""
 
 
@@ -75,6 +78,11 @@ def load_model(path: str | Path) -> Any:
     >>> again.predict([[0.2], [0.9]]).tolist()
     ['no', 'yes']
     """
+    from treewright.estimators.common.files import model_from_dict
+    from treewright.estimators.common.tables import table_notes
+    from treewright.estimators.labeller_files import is_labeller_file, read_labeller
+    from treewright.tree.json_files import read_json
+
     if is_labeller_file(path):
         model: Any
         model, document = read_labeller(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -151,6 +151,7 @@ class Explanation:
     labels: AnyArray
     words: Mapping[int, FeatureWords] | None = None
     likely: FloatArray | None = None
+    _told: list[Any] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, tree: Any, X: AnyArray, words: Mapping[int, FeatureWords] | None = None) -> Explanation:
@@ -173,14 +174,19 @@ class Explanation:
         return self.facts(labels).rules
 
     def facts(self, labels: AnyArray) -> TreeFacts:
-        """The tree to read, with the labels in each leaf."""
+        """The tree to read, with the labels in each leaf; those of the same labels are counted once."""
+        if self._told and self._told[0] is labels:
+            found: TreeFacts = self._told[1]
+            return found
         tree, classes = self.tree.tree_, self.tree.classes_
         numbers = np.full(len(labels), -1)
         for k, label in enumerate(classes.tolist()):
             numbers[labels == label] = k
         counts = _leaf_counts(tree, self.leaves, numbers, len(classes))
         rows = np.bincount(self.leaves, minlength=tree.n_nodes)
-        return counted_tree(self.tree, rows, counts, self.words, self.likely)
+        found = counted_tree(self.tree, rows, counts, self.words, self.likely)
+        self._told[:] = [labels, found]
+        return found
 
 
 def counted_tree(

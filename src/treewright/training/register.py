@@ -69,7 +69,7 @@ def divide_register(
         group, own = totals.group_of[rows] - first, table[rows]
         low, high = totals.low[first:last], totals.high[first:last]
         rank = np.empty(len(rows), dtype=np.int64)
-        rank[np.lexsort((group, content[rows]))] = rng.permutation(len(rows))
+        rank[_by_content(content[rows], group)] = rng.permutation(len(rows))
         labels[rows], prices[first:last] = divide_groups(own, rank, group, low, high)
         (shifts[first:last],) = rake(own, [Margin(group, low, high)])
     if totals.groups == (None,):
@@ -82,6 +82,13 @@ def divide_register(
     by_price: dict[Any, FloatArray] = dict(zip(totals.groups, prices, strict=True))
     by_shift: dict[Any, FloatArray] = dict(zip(totals.groups, shifts, strict=True))
     return RegisterDivision(labels, by_price | {None: price}, by_shift | {None: shift}, shifts)
+
+
+def _by_content(content: np.ndarray, group: IntArray) -> IntArray:
+    """Order of rows by their content, and by group where that is equal, which it hardly ever is."""
+    order = np.argsort(content)
+    several = np.any(content[order[1:]] == content[order[:-1]])
+    return np.lexsort((group, content)) if several else order
 
 
 def _chunks(size: IntArray) -> Iterator[tuple[int, int]]:

@@ -47,9 +47,8 @@ class WrittenSplit:
     unit: FloatArray
     kinds: IntArray
 
-    def holds(self, X: FloatArray, digits: int) -> BoolArray:
-        """Where the rule holds that is written with so many significant digits; on which side NaN is does not count."""
-        terms = (X[:, self.features] - self.origin) / self.unit
+    def holds(self, terms: FloatArray, digits: int) -> BoolArray:
+        """Where the rule holds that is written with so many significant digits, given the terms of its sum."""
         factors = [float(np.sign(c)) * float(format_number(abs(c), digits)) for c in self.coefficients.tolist()]
         at, sums = float(format_number(self.threshold, digits, keep_fraction=True)), terms @ np.array(factors)
         return np.asarray(sums <= at if self.up_to else sums >= at)
@@ -135,21 +134,24 @@ def telling_digits(
             continue
         here = order[start[first[node]] : start[last[node]]]
         left = np.arange(len(here)) < start[last[tree.left[node]]] - start[first[node]]
-        known = np.isfinite(X[np.ix_(here, used)]).all(axis=1)
+        rows = X[np.ix_(here, used)]
+        known = np.isfinite(rows).all(axis=1)
+        if not known.all():  # on which side rows are that lack a value does not count
+            rows, left = rows[known], left[known]
         split, enough = written_split(tree, node, used, words), precision
         if len(used) == 1:
             enough = plain.get(int(used[0]), precision)
-        digits = _enough(split, X[here[known]], left[known], enough)
+        digits = _enough(split, (rows - split.origin) / split.unit, left, enough)
         if digits > enough:
             found[node] = digits
     return found
 
 
-def _enough(split: WrittenSplit, rows: FloatArray, left: BoolArray, start: int) -> int:
+def _enough(split: WrittenSplit, terms: FloatArray, left: BoolArray, start: int) -> int:
     """The fewest digits with which no row changes sides or, where rounding lets none do that, the fewest rows."""
-    best, fewest = start, len(rows) + 1
+    best, fewest = start, len(terms) + 1
     for digits in range(start, MAX_PRECISION + 1):
-        wrong = int(np.count_nonzero(split.holds(rows, digits) != left))
+        wrong = int(np.count_nonzero(split.holds(terms, digits) != left))
         if wrong < fewest:
             best, fewest = digits, wrong
         if not wrong:

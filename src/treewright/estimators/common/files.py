@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,7 +117,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
     }
 
 
-def model_from_dict(document: dict[str, Any], known: dict[str, type], where: str = "the model") -> Any:
+def model_from_dict(document: dict[str, Any], known: Mapping[str, type], where: str = "the model") -> Any:
     """Make a fitted estimator from what :func:`model_to_dict` gave.
 
     Parameters
