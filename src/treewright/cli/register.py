@@ -16,6 +16,7 @@ from treewright.cli.files import TableModel, leaf_sums
 from treewright.cli.reading import FitRows
 from treewright.data._checks import AnyArray
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
+from treewright.data.table_words import feature_words
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
 from treewright.report import Explanation
@@ -155,7 +156,7 @@ def _routed_parts(
     wanted = {*encoder.columns, args.target, *([] if args.id is None else [args.id])}
     columns = [name for name in rows.table.columns if name in wanted]
     narrow = None if tree is None else _narrowed(tree, place)
-    words = {new: words[old] for new, old in enumerate(place.tolist()) if old in words}
+    words = feature_words(encoder)
     for part in rows.table.batches(columns, 4 * rows.part_rows):
         if narrow is None:
             nothing = np.zeros(part.n_rows, dtype=np.int64)
