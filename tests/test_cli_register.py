@@ -9,7 +9,9 @@ import pytest
 from treewright.cli import labelling, main, reading
 from treewright.cli import register as cli_register
 from treewright.data import _table_files, _table_large
-from treewright.data.table import FileTable, open_table, read_table
+from treewright.data.table import FileTable, Table, TableEncoder, open_table, read_table
+from treewright.data.table_words import feature_words
+from treewright.tree import Tree, route, telling_digits
 
 N = 60
 
@@ -169,3 +171,26 @@ def test_what_is_wrong_is_told_with_its_row(folder, monkeypatch, capsys):
     assert fit(folder, "parquet", "--model", "totals") == 2
     said = f"column 'area' is empty in row {row + 1}; each row without a label needs a group"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_digits_of_a_tree_that_sees_some_of_the_columns():
+    """The rule "age <= 30.12346 or age is missing" needs its digits whether other columns are read or not."""
+    columns = {"region": np.array(["a", "b", "c", "a"] * 5, dtype=object), "age": np.arange(20.0) + 20.123457}
+    columns["age"][10] = 30.12345
+    table = Table(columns | {"age": np.where(np.arange(20) % 7 == 0, None, columns["age"]).astype(object)})
+    encoder = TableEncoder.fit(table, ["region", "age"], fill_gaps=True)
+    X, words = encoder.transform(table)[0], feature_words(encoder)
+    weights = np.zeros(X.shape[1])
+    weights[-2:] = 1.0, -50.0
+    tree = Tree.stump(weights, 30.1234585, np.eye(2))
+    whole = telling_digits(tree, X, route(tree, X), words)
+    assert whole  # with four digits the row of 30.12345 would be elsewhere
+
+    class Fitted:
+        trees_ = [tree]
+
+    narrow, place = cli_register._seen_by(Fitted(), encoder)
+    assert place.tolist() == [2, 3] and feature_words(narrow)[1].filled == (0, words[3].filled[1])
+    small, rows = cli_register._narrowed(Fitted(), place).tree_, narrow.transform(table)[0]
+    assert telling_digits(small, rows, route(small, rows), feature_words(narrow)) == whole

@@ -89,17 +89,20 @@ def test_totals_of_all_rows_are_told_to_be_less():
 
 
 def test_sums_with_flags_and_dates_are_explained():
-    words = {0: FlagWords("area is rural", "area is urban"), 1: DateWords("born", times=False)}
-    X = np.array([[0.0, 5.0], [1.0, 6.0]])
+    words = {j: FlagWords(f"{name} is yes", f"{name} is no") for j, name in enumerate("abcdefg")}
+    words[7] = DateWords("born", times=False)
+    X = np.array([[0.0] * 7 + [5.0, 0.0], [1.0] * 7 + [6.0, 0.0]])
 
-    def notes(weights):
-        model = tree_model(Tree.stump(weights, 1.0, [[1.0, 0.0], [0.0, 1.0]]), ["no", "yes"], ["area=rural", "born"])
+    def notes(**weights):
+        row = [float(weights.get(name, 0.0)) for name in (*"abcdefg", "born", "age")]
+        model = tree_model(Tree.stump(row, 1.0, [[1.0, 0.0], [0.0, 1.0]]), ["no", "yes"], [*"abcdefg", "born", "age"])
         return Explanation(model, model.apply(X), model.predict(X), words).facts(np.array(["no", "yes"])).notes
 
-    flag, date = notes([1.0, -1.0])
-    assert flag == 'In a sum, "(area is rural)" counts 1 where that holds and 0 elsewhere.'
+    (flag,) = notes(**dict.fromkeys("abcdefg", 1))  # more cases than are told one by one
+    assert flag == 'In a sum, "(a is yes)" counts 1 where that holds and 0 elsewhere.'
+    (date,) = notes(born=1, age=1, a=1)
     assert date.startswith('"(years from 2000-01-01 to born)"')
-    assert notes([1.0, 0.0]) == notes([0.0, 1.0]) == []
+    assert notes(a=1) == notes(born=1) == notes(a=1, born=1) == notes(a=1, b=2) == notes(a=1, b=1, age=1) == []
 
 
 def test_the_picture_has_no_splits_that_send_all_rows_one_way():

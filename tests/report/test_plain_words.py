@@ -78,15 +78,17 @@ def test_numbers_keep_their_signs(encoded):
     assert split_pieces(tree, names, words=feature_words(encoder))[0] == ["age <= 20.5"]
 
 
-def test_a_flag_in_a_sum_is_in_brackets():
+def test_a_flag_beside_a_number_is_a_case():
     tree = Tree.stump([0.5, -1.0], 3.0, [[1.0, 0.0], [0.0, 1.0]])
     words = {0: FlagWords("race is White", "race is not White")}
-    assert split_pieces(tree, ["race=White", "age"], words=words)[0] == ["0.5*(race is White)", "- age <= 3"]
+    assert split_pieces(tree, ["race=White", "age"], words=words)[0] == ["age >= -3", "(-2.5 where race is White)"]
 
 
-def test_a_threshold_that_does_not_part_a_flag_stays_a_number():
+def test_a_threshold_that_does_not_part_a_flag_is_no_condition():
     tree = Tree.stump([1.0], 1.5, [[1.0, 0.0], [0.0, 1.0]])
-    assert split_pieces(tree, ["f"], words={0: FlagWords("is", "is not")})[0] == ["f <= 1.5"]
+    words = {0: FlagWords("is", "is not")}
+    assert split_pieces(tree, ["f"], words=words)[0] == ["always"]
+    assert export_text(tree, ["f"], class_names=["no", "yes"], words=words) == "no  (1 point: 100% no)"
 
 
 @pytest.mark.parametrize("at", [1e12, -1e12, np.inf])

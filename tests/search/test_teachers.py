@@ -10,13 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
-from treewright.search.teachers import auto, members, ranks
+from treewright.search.teachers import auto, gaussian, members, ranks
 from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.gaussian import SharedGaussian
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.search.teachers.members import _some as some_of
@@ -276,6 +278,36 @@ def test_there_are_turned_trees_where_there_are_no_totals_and_several_features()
     narrow = replace(free, X=free.X[:, :1], hidden=free.hidden[:, :1])
     names = [member.name for member in auto_teacher(narrow, 0, Budget()).record.members]
     assert names == ["extra trees", "random forest", "logistic regression"]
+
+
+def test_normal_distributions_are_there_for_who_asks_and_knows_no_totals():
+    lesson, _ = blobs([30, 20], [6, 6])
+    names = [member.name for member in auto_teacher(lesson, 0, Budget(), gaussians=True).record.members]
+    assert names == ["extra trees", "random forest", "kernel machine"]
+    free = auto_teacher(replace(lesson, totals=None), 0, Budget(), gaussians=True)
+    assert [member.name for member in free.record.members][-2:] == ["discriminant analysis", "naive Bayes"]
+    assert np.allclose(free.asked(free.lesson.hidden), free.scores)
+
+
+def test_discriminant_analysis_is_that_of_scikit_learn_with_rows_as_often_as_they_weigh(monkeypatch):
+    """Without shrinkage: its share is found from the points as they are, and scikit-learn's class by class."""
+    monkeypatch.setattr(gaussian, "ledoit_wolf_shrinkage", lambda X, assume_centered: 0.0)
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)), rng.choice([0, 1, 3], 60), rng.integers(1, 4, 60)
+    asked = rng.normal(size=(40, 4))
+    expected = LinearDiscriminantAnalysis(solver="lsqr").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    found = SharedGaussian(X, y, weight.astype(float))
+    assert found.classes_.tolist() == [0, 1, 3]
+    assert np.allclose(found.predict_proba(asked), expected.predict_proba(asked), atol=1e-6)
+
+
+def test_discriminant_analysis_of_fewer_points_than_features():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 5)
+    X = rng.normal(size=(10, 40)) + 2.0 * y[:, None]
+    X[:, 0] = 1.0  # a feature that does not vary
+    found = SharedGaussian(X, y, np.ones(10)).predict_proba(rng.normal(size=(50, 40)) + 2.0)
+    assert np.isfinite(found).all() and np.allclose(found.sum(axis=1), 1.0) and np.mean(found[:, 1] > 0.5) > 0.9
 
 
 def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():

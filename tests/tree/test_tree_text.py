@@ -432,10 +432,15 @@ WORDS = {0: FlagWords("area is rural", "area is urban"), 2: DateWords("born", ti
 @pytest.mark.parametrize(
     ("weights", "threshold", "condition"),
     [
-        ([4.0, 0.5, 0.0], 3.0, "age + 8*(area is rural) <= 6"),
-        ([4.0, -0.5, 0.0], 3.0, "8*(area is rural) - age <= 6"),
-        ([-4.0, -0.5, 0.0], 3.0, "age + 8*(area is rural) >= -6"),
-        ([2.0, 0.0, 1 / 365.25], 7305 / 365.25 + 3, "(years from 1990-01-01 to born) + 2*(area is rural) <= 3"),
+        ([4.0, 0.5, 0.0], 3.0, "age <= 6 (-2 where area is rural)"),
+        ([4.0, -0.5, 0.0], 3.0, "age >= -6 (2 where area is rural)"),
+        ([-4.0, -0.5, 0.0], 3.0, "age >= -6 (-14 where area is rural)"),
+        ([2.0, 0.0, 1.0], 7305.0, "born is 1990-01-01 or earlier (1989-12-30 where area is rural)"),
+        (
+            [2.0, 0.5, 2 / 365.25],
+            2 * 7305 / 365.25 + 1,
+            "age + 4*(years from 1990-01-01 to born) <= 2 (-2 where area is rural)",
+        ),
         ([0.0, 0.5, 2 / 365.25], 2 * 7305 / 365.25 + 1, "age + 4*(years from 1990-01-01 to born) <= 2"),
         ([1.0, 1e-17, 0.0], 0.5, "1e-17*age + (area is rural) <= 0.5"),
         ([2.0, 0.0, 0.0], 1.0, "area is urban"),
@@ -454,8 +459,9 @@ def test_sums_with_dates_are_those_of_the_tree():
         tree = Tree.stump(weights, weights @ [0.5, 40.0, 7305.0] + at, [[1.0], [1.0]])
         points = np.column_stack([rng.integers(0, 2, 50), rng.integers(0, 90, 50), 7305 + rng.integers(-999, 999, 50)])
         text = " ".join(split_pieces(tree, ["f", "age", "born"], precision=17, words=WORDS)[0])
-        code = text.replace("(area is rural)", "F").replace("(years from 1990-01-01 to born)", "D")
-        values = {"F": points[:, 0], "age": points[:, 1], "D": (points[:, 2] - 7305) / 365.25}
+        code = re.sub(r"= (\S+) \((\S+) where area is rural\)", r"= where(F, \2, \1)", text)
+        code = code.replace("(years from 1990-01-01 to born)", "D")
+        values = {"where": np.where, "F": points[:, 0], "age": points[:, 1], "D": (points[:, 2] - 7305) / 365.25}
         assert np.array_equal(eval(code, {}, values), side(tree, points, 0)), text
 
 

@@ -16,6 +16,7 @@ from treewright.cli.files import TableModel, leaf_sums
 from treewright.cli.reading import FitRows
 from treewright.data._checks import AnyArray
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
+from treewright.data.table_words import feature_words
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
 from treewright.report import Explanation
@@ -162,7 +163,7 @@ def _routed_parts(
     assert isinstance(rows.encoder, TableEncoder)
     encoder, place = _seen_by(tree, rows.encoder)
     narrow = None if tree is None else _narrowed(tree, place)
-    words = {new: words[old] for new, old in enumerate(place.tolist()) if old in words}
+    words = feature_words(encoder)
     kept = {args.target, *([] if args.id is None else [args.id])}
     wanted = kept if narrow is None or rows.encoded is not None else kept.union(encoder.columns)
     for part in rows.table.batches([name for name in rows.table.columns if name in wanted], _WRITTEN_ROWS):

@@ -29,7 +29,7 @@ def feature_words(encoder: TableEncoder | MixedEncoder) -> dict[int, FeatureWord
     >>> from treewright.data.table import Table
     >>> table = Table({"age": [31.0, 45.0, 50.0], "race": ["White", "Black", "Other"], "area": ["a", "b", "a"]})
     >>> for feature, words in feature_words(TableEncoder.fit(table, ["age", "race", "area"])).items():
-    ...     print(feature, *words, sep="; ")
+    ...     print(feature, words.yes, words.no, sep="; ")
     1; race is Other; race is not Other
     2; race is White; race is not White
     3; area is b; area is a
@@ -41,7 +41,8 @@ def feature_words(encoder: TableEncoder | MixedEncoder) -> dict[int, FeatureWord
     for name, code in encoder.codes.items():
         found += _level_words(name, code) if code.kind == "text" else [_number_words(name, code)]
         if code.gaps:
-            found.append(FlagWords(f"{name} is missing", f"{name} is known"))
+            filled = None if code.fill is None else (len(found) - 1, code.fill)
+            found.append(FlagWords(f"{name} is missing", f"{name} is known", name, filled))
     return {j: words for j, words in enumerate(found) if words is not None}
 
 
@@ -63,4 +64,4 @@ def _level_words(name: str, code: ColumnCode) -> list[FeatureWords]:
     # of two levels the other one is the better word, unless missing values are there too
     pair = len(shown) == 1 and code.base is not None and not code.gaps
     others = [f"{name} is {code.base}" if pair else f"{name} is not {level}" for level in shown]
-    return [FlagWords(f"{name} is {level}", other) for level, other in zip(shown, others, strict=True)]
+    return [FlagWords(f"{name} is {level}", other, name) for level, other in zip(shown, others, strict=True)]

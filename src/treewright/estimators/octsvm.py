@@ -26,7 +26,7 @@ from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
-from treewright.tree.sums import telling_digits
+from treewright.tree.telling import telling_digits
 from treewright.tree.text import export_text, path_texts
 from treewright.tree.words import FeatureWords
 

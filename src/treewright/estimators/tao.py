@@ -164,7 +164,7 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     Such a row weighs by how much the probability of its class exceeds that of the next one, at least 0.05: what another
     label would add to the errors that the teacher expects. A row with a label of its own weighs three times as much as
     one that he is sure of. With ``alpha="auto"`` a split is priced in rows that weigh what his weigh on average. Where
-    rows are few (less than 5000), a teacher who is no array is asked for more of them, imagined between a row and a
+    rows are few (less than 10,000), a teacher who is no array is asked for more of them, imagined between a row and a
     neighbour, and the search sees these too. The objective is that of the rows, their labels and weights; `trace_`
     counts imagined rows as well.
     :class:`LapTAOClassifier` joins teacher and graph.

@@ -27,6 +27,7 @@ _ENDS = 64
 """Most leaves that are drawn; of larger trees the upper part is."""
 _LINES = 7
 """Most lines of a condition."""
+_SIGNS = ("<=", "<", ">", ">=")
 _SIZE, _STEP, _PAD = 13.0, 17.0, 9.0
 _END, _SPACE = 266.0, 10.0
 """Width of a leaf, and room between leaves."""
@@ -89,9 +90,10 @@ def _wrapped(pieces: Sequence[str], width: float) -> list[str]:
             start = _fitted(longer, width)
         lines.append(start)
     if len(lines) > _LINES:
-        # whatever is cut, the threshold stays: it is at the end
-        sign = max(pieces[-1].rfind(f" {sign} ") for sign in ("<=", "<", ">", ">="))
-        end = [_fitted(pieces[-1][sign + 1 :], width)] if sign >= 0 else []
+        # whatever is cut, the threshold stays: it is at the end, but for what it is in other cases
+        compared = [piece for piece in pieces if any(f" {sign} " in piece for sign in _SIGNS)]
+        sign = max(compared[0].rfind(f" {sign} ") for sign in _SIGNS) if compared else -1
+        end = [_fitted(compared[0][sign + 1 :], width)] if sign >= 0 else []
         lines = lines[: _LINES - len(end)]
         while " " in lines[-1] and text_width(f"{lines[-1]} …") > width:
             lines[-1] = lines[-1].rpartition(" ")[0]
@@ -165,7 +167,7 @@ def _children(place: _Layout, node: int) -> list[tuple[int, bool]]:
 
 def _layout(facts: TreeFacts) -> _Layout:
     tree = facts.tree
-    root, left, right = read_children(tree)
+    root, left, right = read_children(tree, facts.words)
     depth, n_leaves, rows = [-1] * tree.n_nodes, [1] * tree.n_nodes, [0.0] * tree.n_nodes
     depth[root] = 0
     for node in range(tree.n_nodes):  # children are numbered after their parent

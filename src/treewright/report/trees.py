@@ -13,9 +13,10 @@ from treewright.data._checks import AnyArray
 from treewright.names import printable
 from treewright.report.words import count_words
 from treewright.tree import Tree
+from treewright.tree.conditions import unlike_words
 from treewright.tree.structure import LEAF
 from treewright.tree.text import split_pieces
-from treewright.tree.words import DateWords, FeatureWords, FlagWords
+from treewright.tree.words import FeatureWords
 
 __all__ = ["Explanation", "LeafFacts", "TreeFacts", "counted_tree", "fitted_trees", "leaf_texts", "sum_notes"]
 
@@ -69,6 +70,8 @@ class TreeFacts:
         The tree as text.
     notes : list of str
         How to read sums in its conditions, in sentences.
+    words : mapping of int to FeatureWords, or None
+        Words of features that are flags or dates.
     """
 
     title: str
@@ -79,6 +82,7 @@ class TreeFacts:
     counted: str
     rules: str
     notes: list[str]
+    words: Mapping[int, FeatureWords] | None = None
 
 
 def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool) -> dict[int, str]:
@@ -118,15 +122,12 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
 
 def sum_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
     """How to read flags and dates in sums, if there are any."""
-    sums = tree.weights[np.count_nonzero(tree.weights, axis=1) > 1]
-    used = [words[j] for j in np.flatnonzero(sums.any(axis=0)).tolist() if j in words] if words else []
-    flag = next((one.term for one in used if isinstance(one, FlagWords)), None)
-    date = next((one.term for one in used if isinstance(one, DateWords)), None)
+    flag, date = unlike_words(tree, words)
     notes = []
     if flag is not None:
-        notes.append(f'In a sum, "{printable(flag)}" counts 1 where that holds and 0 elsewhere.')
+        notes.append(f'In a sum, "{printable(flag.term)}" counts 1 where that holds and 0 elsewhere.')
     if date is not None:
-        notes.append(f'"{printable(date)}" has decimals, and is below 0 for earlier dates.')
+        notes.append(f'"{printable(date.term)}" has decimals, and is below 0 for earlier dates.')
     return notes
 
 
@@ -220,7 +221,7 @@ def counted_tree(
     conditions, notes = split_pieces(tree, **model._naming(words)), sum_notes(tree, words)
     rules = model.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=words)
     what = "labels of these rows" if likely is None else "probabilities of these rows"
-    return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes)
+    return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes, words)
 
 
 def fitted_trees(
@@ -254,7 +255,7 @@ def fitted_trees(
             facts[leaf] = LeafFacts(classes[tree.labels[leaf]], None, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
         pieces, notes = split_pieces(tree, **naming), sum_notes(tree, words)
-        found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes))
+        found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes, words))
     return found
 
 
@@ -272,7 +273,7 @@ def _with_rows(
     }
     rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
     conditions, notes = split_pieces(tree, **estimator._naming(words)), sum_notes(tree, words)
-    return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes)
+    return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes, words)
 
 
 def _leaf_counts(tree: Tree, leaves: AnyArray, numbers: AnyArray, n_classes: int) -> IntArray:

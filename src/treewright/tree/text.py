@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray, IntArray
+from treewright.arrays import BoolArray
 from treewright.names import printable
-from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number, threshold_digits
-from treewright.tree.structure import BEYOND, LEAF, Tree
-from treewright.tree.sums import divide, written_split
+from treewright.tree.conditions import ConditionWriter, constant_side, names_in_lines
+from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number
+from treewright.tree.structure import LEAF, Tree
 from treewright.tree.words import FeatureWords
 
 __all__ = ["export_text", "path_texts", "format_number", "read_children", "split_pieces"]
@@ -39,9 +37,9 @@ def export_text(
 
     A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
     split on several is divided by its largest absolute weight, of numbers if there are flags and dates beside them;
-    what is added comes before what is subtracted, numbers before dates and flags. A split that sends every point one
-    way is left out, with all that no point can reach. A linear leaf is written as its formula, without the features
-    that have no slope, one line an output.
+    what is added comes before what is subtracted, numbers before dates. Flags are told by cases, or as logic if there
+    is nothing else. A split that sends every point one way is left out, with all that no point can reach. A linear leaf
+    is written as its formula, without the features that have no slope, one line an output.
 
     Parameters
     ----------
@@ -70,7 +68,8 @@ def export_text(
     words : mapping of int to FeatureWords, or None
         Words for features that are flags or dates, by their numbers: "race is not White" instead of
         ``race=White <= 0.5``. If given, even empty, levels of categories are in words too: "race is Black or White".
-        In a sum a flag counts 1 where it holds, and a date in years.
+        A split of numbers and flags has a threshold for each case: "age <= 48.5 (98.5 where race is White)". In a sum a
+        date counts in years, and a flag, where flags alone are too many for words, 1 where it holds.
     number_leaves : bool, default=False
         Whether leaves without a text of their own begin with their node numbers: "leaf 3: no".
     digits : mapping of int to int, or None
@@ -147,10 +146,11 @@ def split_pieces(
     return [[] if child == LEAF else writer.pieces(node) for node, child in enumerate(tree.left.tolist())]
 
 
-def read_children(tree: Tree) -> tuple[int, list[int], list[int]]:
+def read_children(tree: Tree, words: Mapping[int, FeatureWords] | None = None) -> tuple[int, list[int], list[int]]:
     """Root and children of a tree without the splits that send every point one way.
 
-    Such splits have no feature: a program may need them to keep its shape, a reader does not. Nodes keep their numbers.
+    Such splits have no feature, or flags alone that make no difference whichever holds: a program may need them to keep
+    its shape, a reader does not. Nodes keep their numbers.
 
     Examples
     --------
@@ -164,13 +164,10 @@ def read_children(tree: Tree) -> tuple[int, list[int], list[int]]:
         if left[node] == LEAF:
             continue
         left[node], right[node] = reached[left[node]], reached[right[node]]
-        if _is_constant(tree, node):
-            reached[node] = left[node] if tree.threshold[node] >= 0 else right[node]
+        constant = constant_side(tree, node, words)
+        if constant is not None:
+            reached[node] = left[node] if constant else right[node]
     return reached[0], left, right
-
-
-def _is_constant(tree: Tree, node: int) -> bool:
-    return bool(tree.left[node] != LEAF and tree.category[node] < 0 and not tree.weights[node].any())
 
 
 def path_texts(
@@ -206,20 +203,27 @@ def path_texts(
     tree = tree.numerical()
     shown = np.zeros(tree.n_features, dtype=bool)
     writer = _Writer(tree, feature_names, None, None, precision, shown, 0, words=words)
-    texts, todo = [""] * tree.n_nodes, [0]
+    ways: list[list[tuple[str, bool]]] = [[] for _ in range(tree.n_nodes)]
+    todo = [0]
     while todo:
         node = todo.pop()
         if tree.left[node] == LEAF:
             continue
-        left, right = writer.sides(node)
-        for child, text in ((int(tree.left[node]), left), (int(tree.right[node]), right)):
-            parts = ("never",) if "never" in (texts[node], text) else tuple(filter(None, (texts[node], text)))
-            texts[child] = " and ".join(parts)
+        children = int(tree.left[node]), int(tree.right[node])
+        for child, text, either in zip(children, writer.sides(node), writer.alternatives(node), strict=True):
+            ways[child] = [*ways[node], (text, either)] if text else ways[node]
             todo.append(child)
-    return texts
+    return [_way_text(way) for way in ways]
 
 
-class _Writer:
+def _way_text(way: Sequence[tuple[str, bool]]) -> str:
+    """Conditions joined by "and"; those that are alternatives are in brackets."""
+    if any(text == "never" for text, _ in way):
+        return "never"
+    return " and ".join(f"({text})" if either and len(way) > 1 else text for text, either in way)
+
+
+class _Writer(ConditionWriter):
     def __init__(
         self,
         tree: Tree,
@@ -233,15 +237,8 @@ class _Writer:
         words: Mapping[int, FeatureWords] | None = None,
         digits: Mapping[int, int] | None = None,
     ) -> None:
-        self._tree = tree
-        self._words = words
-        self._told_digits = digits or {}
-        self._features = _names(feature_names, "feature_names", tree.n_features, "features", "x{}")
-        self._classes = _names(class_names, "class_names", tree.n_outputs, "classes", "class {}")
-        self._levels = self._level_names(category_names or {}, feature_names)
-        self._precision = precision
-        self._digits = threshold_digits(tree, precision)
-        self._show_missing = show_missing
+        super().__init__(tree, feature_names, category_names, precision, show_missing, words, digits)
+        self._classes = names_in_lines(class_names, "class_names", tree.n_outputs, "classes", "class {}")
         self._width = width
         self._leaf_texts = leaf_texts or {}
         self.number_leaves = False
@@ -252,7 +249,7 @@ class _Writer:
     def lines(self, max_depth: int | None) -> list[str]:
         """All lines, parents first and left before right. By a stack: trees may be deeper than recursion."""
         tree = self._tree
-        root, lefts, rights = read_children(tree)
+        root, lefts, rights = read_children(tree, self._words)
         sizes = _subtree_sizes(lefts, rights) if max_depth is not None else None
         found: list[str] = []
         todo: list[tuple[int, int]] = [(root, 0)]  # node and its level; -1 stands for "else"
@@ -270,124 +267,8 @@ class _Writer:
                 todo += [(rights[node], level + 1), (-1, level), (lefts[node], level + 1)]
         return found
 
-    # ------------------------------------------------------------------ conditions
-
     def _condition(self, node: int, indent: str) -> list[str]:
         return _wrap(self.pieces(node), f"{indent}if ", f"{indent}   ", self._width, end=":")
-
-    def pieces(self, node: int) -> list[str]:
-        """The condition of a split, in pieces between which lines may be broken."""
-        used = np.flatnonzero(self._tree.weights[node])
-        if _is_constant(self._tree, node):
-            return ["always" if self._tree.threshold[node] >= 0 else "never"]
-        if _parts_gaps(self._tree, node, used):
-            known = "known" if self._tree.threshold[node] > 0 else "missing"
-            return [f"{self._features[int(used[0])]} is {known}"]
-        if self._tree.category[node] >= 0:
-            pieces = self._category_pieces(node)
-        elif len(used) == 1:
-            pieces = [self._axis_text(node, int(used[0]))]
-        else:
-            pieces = self._oblique_pieces(node, used)
-        matters = used if self._tree.category[node] < 0 else self._tree.category[node : node + 1]
-        if np.any(self._show_missing[matters]) and self._tree.missing_left[node]:
-            if self._tree.category[node] >= 0 and not self._tree.left_categories[node].any():
-                pieces = [f"{self._features[self._tree.category[node]]} is missing"]
-            else:
-                pieces.append("or missing")
-        return pieces
-
-    def sides(self, node: int) -> tuple[str, str]:
-        """The condition of a hyperplane, and its contrary, each in a line; of a constant one nothing, and "never"."""
-        used = np.flatnonzero(self._tree.weights[node])
-        if not len(used):
-            return ("", "never") if self._tree.threshold[node] >= 0 else ("never", "")
-        told = self._told(node, int(used[0])) if len(used) == 1 else None
-        if told is not None:
-            return told
-        text = self._axis_text(node, int(used[0])) if len(used) == 1 else " ".join(self._oblique_pieces(node, used))
-        for sign, contrary in ((" <= ", " > "), (" >= ", " < ")):
-            if sign in text:
-                start, _, end = text.rpartition(sign)
-                return text, start + contrary + end
-        raise AssertionError(f"no comparison in {text!r}")
-
-    def _told(self, node: int, feature: int) -> tuple[str, str] | None:
-        """The condition of one feature in words, and its contrary; None where there are no words for it."""
-        own = self._words.get(feature) if self._words else None
-        weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
-        told = None if own is None else own.sides(divide(threshold, weight), up_to=weight > 0)
-        return None if told is None else (printable(told[0]), printable(told[1]))
-
-    def _axis_text(self, node: int, feature: int) -> str:
-        weight, threshold = float(self._tree.weights[node, feature]), float(self._tree.threshold[node])
-        name = self._features[feature]
-        at = divide(threshold, weight)
-        if not math.isfinite(at):  # only as a fraction of extremes
-            return f"{weight!r}*{name} <= {threshold!r}"
-        told = self._told(node, feature)
-        if told is not None:
-            return told[0]
-        sign = "<=" if weight > 0 else ">="
-        digits = max(self._digits[feature], self._node_digits(node))
-        return f"{name} {sign} {format_number(at, digits, keep_fraction=True)}"
-
-    def _oblique_pieces(self, node: int, used: IntArray) -> list[str]:
-        """A sum and what it is compared with: "age + 3*(area is rural) <= 40" is read more easily than fractions."""
-        split, digits = written_split(self._tree, node, used, self._words), self._node_digits(node)
-        shown = split.coefficients
-        # What is added comes first: "0.14*income - education" is read more easily than "-education + 0.14*income".
-        order = sorted(range(len(used)), key=lambda i: (shown[i] < 0, -split.kinds[i], -abs(shown[i]), used[i]))
-        pieces = [self._term(int(used[i]), float(shown[i]), digits, first=place == 0) for place, i in enumerate(order)]
-        pieces[-1] += f" {'<=' if split.up_to else '>='} {format_number(split.threshold, digits, keep_fraction=True)}"
-        return pieces
-
-    def _node_digits(self, node: int) -> int:
-        return max(self._precision, self._told_digits.get(node, 0))
-
-    def _term(self, feature: int, coefficient: float, digits: int, first: bool = False) -> str:
-        """Summand of a formula: a feature and its factor, with the sign between it and what comes before."""
-        sign = "-" if coefficient < 0 else "+"
-        number = format_number(abs(coefficient), digits)
-        name = self._features[feature]
-        if self._words and feature in self._words:
-            name = printable(self._words[feature].term)
-        term = name if number == "1" else f"{number}*{name}"
-        if first:
-            return f"-{term}" if sign == "-" else term
-        return f"{sign} {term}"
-
-    def _category_pieces(self, node: int) -> list[str]:
-        feature = int(self._tree.category[node])
-        codes = np.flatnonzero(self._tree.left_categories[node]).tolist()
-        names = self._levels.get(feature)
-        if names is not None and codes and codes[-1] >= len(names):
-            raise ValueError(
-                f"category_names has {len(names)} levels for feature {self._features[feature]!r}, "
-                f"the tree has a split with code {codes[-1]}"
-            )
-        levels = [str(code) if names is None else names[code] for code in codes]
-        if self._words is not None and levels:
-            last = [f"or {levels[-1]}"] if len(levels) > 1 else levels
-            pieces = [*(f"{level}," for level in levels[:-2]), *levels[-2:-1], *last]
-            return [f"{self._features[feature]} is {pieces[0]}", *pieces[1:]]
-        pieces = [f"{level}," for level in levels[:-1]] + levels[-1:]
-        pieces = pieces or [""]
-        pieces[0] = f"{self._features[feature]} in {{{pieces[0]}"
-        pieces[-1] += "}"
-        return pieces
-
-    def _level_names(
-        self, given: Mapping[int | str, Sequence[object]], feature_names: Sequence[str] | None
-    ) -> dict[int, list[str]]:
-        known = {name: j for j, name in enumerate(feature_names if feature_names is not None else self._features)}
-        found = {}
-        for key, names in given.items():
-            feature = known.get(key, -1) if isinstance(key, str) else index(key)
-            if not 0 <= feature < self._tree.n_features:
-                raise ValueError(f"category_names names feature {key!r}, which the tree does not have")
-            found[feature] = [_level(name) for name in names]
-        return found
 
     # ------------------------------------------------------------------ leaves
 
@@ -413,7 +294,7 @@ class _Writer:
             pairs = [self._words[j].scale if self._words and j in self._words else (0.0, 1.0) for j in used.tolist()]
             origin, unit = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
             terms = [
-                self._term(int(j), float(slopes[j] * of), self._precision) for j, of in zip(used, unit, strict=True)
+                self.term(int(j), float(slopes[j] * of), self._precision) for j, of in zip(used, unit, strict=True)
             ]
             pieces = [format_number(float(values[output] + slopes[used] @ origin), self._precision), *terms]
             found += _wrap(pieces, indent + name, " " * len(indent + name), self._width)
@@ -439,32 +320,6 @@ def _percent(share: float) -> str:
     if rounded >= 100 and share < 1:
         return ">99%"
     return "<1%" if rounded == 0 else f"{rounded}%"
-
-
-def _names(given: Sequence[object] | None, parameter: str, n: int, what: str, default: str) -> list[str]:
-    """One line of text for each feature or class, no two alike."""
-    if given is None:
-        return [default.format(j) for j in range(n)]
-    if isinstance(given, str) or len(given) != n:
-        count = "is one string" if isinstance(given, str) else f"has {len(given)} names"
-        raise ValueError(f"{parameter} {count}, the tree has {n} {what}")
-    names = [printable(name) for name in given]
-    times = Counter(names)
-    return [f"{name} ({default.format(j)})" if times[name] > 1 else name for j, name in enumerate(names)]
-
-
-def _level(name: object) -> str:
-    """Name of a level, in quotes where it would not be clear where it ends."""
-    text = printable(name)
-    return repr(text) if not text or text != text.strip() or any(c in text for c in ",{}'\"") else text
-
-
-def _parts_gaps(tree: Tree, node: int, used: IntArray) -> bool:
-    """Whether a split parts the points that lack a value from all others."""
-    if len(used) != 1 or tree.category[node] >= 0:
-        return False
-    threshold, beyond = float(tree.threshold[node]), BEYOND * abs(float(tree.weights[node, used[0]]))
-    return 0.99 * beyond <= abs(threshold) <= 1.01 * beyond and bool(tree.missing_left[node]) == (threshold < 0)
 
 
 def _subtree_sizes(left: list[int], right: list[int]) -> list[int]:

@@ -50,6 +50,10 @@ class FlagWords(NamedTuple):
     """Of 1."""
     no: str
     """Of 0."""
+    column: str = ""
+    """Column that has this flag for one of its levels: at most one of them holds. Empty for a flag of its own."""
+    filled: tuple[int, float] | None = None
+    """Of a flag that says where the value of a number or date is missing: its feature, and what stands there then."""
 
     def condition(self, threshold: float, up_to: bool) -> str | None:
         """Words for values up to a threshold, or from it on; None where it does not part 0 from 1."""
@@ -101,22 +105,33 @@ class DateWords(NamedTuple):
 
     def sides(self, threshold: float, up_to: bool) -> tuple[str, str] | None:
         """The same words, and those for all other dates."""
+        shown = self.bounds(threshold, up_to)
+        if shown is None:
+            return None
+        near, far = ("earlier", "later") if up_to else ("later", "earlier")
+        contrary = f"{far} than {shown[1]}" if self.times else f"{shown[1]} or {far}"
+        return f"{self.name} is {shown[0]} or {near}", f"{self.name} is {contrary}"
+
+    def bounds(self, threshold: float, up_to: bool) -> tuple[str, str] | None:
+        """The dates in these words; None where there are no such dates.
+
+        Examples
+        --------
+        >>> DateWords("born", times=False).bounds(19.5, up_to=True)
+        ('1970-01-20', '1970-01-21')
+        """
         if not math.isfinite(threshold):
             return None
         if self.times:  # of whole seconds: the last one of those before, or the first one of those after
             seconds = threshold * _DAY
             whole = math.floor(seconds + _SPLIT) if up_to else math.ceil(seconds - _SPLIT)
             shown = date_text(whole / _DAY, times=True)
-            near, far = ("earlier", "later") if up_to else ("later", "earlier")
-            return (
-                None if shown is None else (f"{self.name} is {shown} or {near}", f"{self.name} is {far} than {shown}")
-            )
+            return None if shown is None else (shown, shown)
         last = math.floor(threshold) if up_to else math.ceil(threshold) - 1
         early, late = date_text(last, times=False), date_text(last + 1, times=False)
         if early is None or late is None:
             return None
-        words = f"{self.name} is {early} or earlier", f"{self.name} is {late} or later"
-        return words if up_to else words[::-1]
+        return (early, late) if up_to else (late, early)
 
     @property
     def term(self) -> str:

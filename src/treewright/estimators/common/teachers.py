@@ -30,12 +30,12 @@ class TaughtModel(_Taught, TreeModel):
     Parameters
     ----------
     teacher : None, "auto", classifier, regressor or array-like
-        Whom the tree learns from. "auto" blends extra trees, some that see principal components too, a random forest
-        and logistic regression by what they say of labels left out. An estimator of scikit-learn is fitted on the
-        labelled rows, features scaled to [0, 1]; it gets a sparse X or missing values where its tags say that it takes
-        them, else numbers with means in the place of gaps and a column for each level of a category. An array has a
-        label for each row, or a row of probabilities in the order of ``classes_``; what it has for labelled rows does
-        not matter.
+        Whom the tree learns from. "auto" blends extra trees, some that see principal components too, a random forest,
+        logistic regression, discriminant analysis and naive Bayes by what they say of labels left out. An estimator of
+        scikit-learn is fitted on the labelled rows, features scaled to [0, 1]; it gets a sparse X or missing values
+        where its tags say that it takes them, else numbers with means in the place of gaps and a column for each level
+        of a category. An array has a label for each row, or a row of probabilities in the order of ``classes_``; what
+        it has for labelled rows does not matter.
 
     Attributes
     ----------

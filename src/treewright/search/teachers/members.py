@@ -16,10 +16,12 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.search.teachers.gaussian import SharedGaussian
 
 __all__ = ["MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
 
@@ -31,6 +33,10 @@ _LINEAR_CELLS = 3_000_000
 """Points times features times classes that a logistic regression is fitted on."""
 _ITERATION_SECONDS = 1e-8
 """What an iteration of it takes for each of these."""
+_GAUSSIAN_POINTS, _GAUSSIAN_FEATURES = 20_000, 500
+"""Points that normal distributions are fitted on, and features up to which one covariance is."""
+_SMOOTHING = 0.01
+"""Share of the largest variance that naive Bayes adds to all of them."""
 _FOREST_POINTS = 20_000
 """Points that a forest is fitted on."""
 _BATCH = 10
@@ -97,6 +103,21 @@ def linear(task: Task, budget: Budget) -> Fitted:
     return Fitted(model)
 
 
+def discriminant(task: Task, budget: Budget) -> Fitted | None:
+    """Normal distributions with one covariance; None where there are too many features for it."""
+    if task.X.shape[1] > _GAUSSIAN_FEATURES:
+        return None
+    chosen = _some(task, _GAUSSIAN_POINTS)
+    return Fitted(SharedGaussian(task.X[chosen], task.y[chosen], task.weight[chosen]))
+
+
+def naive_bayes(task: Task, budget: Budget) -> Fitted:
+    """Normal distributions of independent features."""
+    chosen = _some(task, _GAUSSIAN_POINTS)
+    model = GaussianNB(var_smoothing=_SMOOTHING)
+    return Fitted(model.fit(task.X[chosen], task.y[chosen], sample_weight=task.weight[chosen]))
+
+
 def kernel(task: Task, budget: Budget) -> Fitted | None:
     """A support vector machine with a Gaussian kernel; None where there are too many points for it."""
     if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y))):
@@ -127,6 +148,8 @@ MEMBERS: dict[str, Callable[[Task, Budget], Fitted | None]] = {
     "kernel machine": kernel,
     "logistic regression": linear,
     "extra trees with principal components": turned_trees,
+    "discriminant analysis": discriminant,
+    "naive Bayes": naive_bayes,
 }
 """By name."""
 
