@@ -17,7 +17,7 @@ from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.solvers import get_solver
 from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
-from treewright.training.prices import folds_of, strongest_of_the_best
+from treewright.training.prices import folds_of, in_the_race, strongest_of_the_best
 from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, train_rounds
 from treewright.tree import Tree, predict_labels
 
@@ -67,16 +67,21 @@ def test_folds_have_all_classes_and_ties_go_to_the_stronger_price():
     fold = folds_of(y, 4, rng)
     assert np.abs(np.bincount(fold, minlength=4) - len(y) / 4).max() < 1
     assert all(np.bincount(fold[y == k], minlength=4).min() >= (y == k).sum() // 4 for k in range(3))
-    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]]), 2, 0.0) == 1
+    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])) == 1
 
 
-def test_a_stronger_price_may_be_worse_by_a_part_of_the_standard_error():
+def test_prices_that_are_clearly_worse_leave_the_race():
     # Differences to the best: 2, 0, 2, 0 in two partitions of two folds; mean 1, variance 4/3, of the mean 5/4 of that.
     errors = np.array([[9.0, 9.0, 9.0, 9.0], [3.0, 1.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, np.inf, 1.0, np.inf]])
     just = 1.0 / np.sqrt(4 / 3 * 5 / 4)
-    assert strongest_of_the_best(errors, 2, just + 1e-6) == 1
-    assert strongest_of_the_best(errors, 2, just - 1e-6) == strongest_of_the_best(errors, 2, 0.0) == 2
-    assert strongest_of_the_best(errors[:, :1], 2, 5.0) == 2  # a single fold says nothing of chance
+    assert strongest_of_the_best(errors) == 2
+    assert in_the_race(errors, 2, just + 1e-6).tolist() == [False, True, True, False]
+    assert (
+        in_the_race(errors, 2, just - 1e-6).tolist()
+        == in_the_race(errors, 2, 0.0).tolist()
+        == [False, False, True, False]
+    )
+    assert in_the_race(errors[:3, :1], 2, 0.1).all()  # a single fold says nothing of chance
 
 
 def test_points_are_parted_anew_while_there_is_time(monkeypatch):

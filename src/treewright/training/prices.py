@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from joblib import Parallel, delayed
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import SVM1ODT
 from treewright.search import Incumbent
 from treewright.search.svm1odt.attempts import search_svm1odt, start_trees
 from treewright.tree import Tree, predict_labels
 
-__all__ = ["fold_errors", "folds_of", "strongest_of_the_best"]
+__all__ = ["fold_errors", "folds_of", "in_the_race", "strongest_of_the_best"]
 
 
 def folds_of(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
@@ -101,12 +101,12 @@ def fold_errors(
     return np.array(known).T if len(known) == len(jobs) else None
 
 
-def strongest_of_the_best(errors: FloatArray, n_folds: int, leeway: float) -> int:
-    """The first row, which is the strongest price, that is not clearly worse than the one with the least sum.
+def in_the_race(errors: FloatArray, n_folds: int, leeway: float = 2.0) -> BoolArray:
+    """Which prices are not clearly worse than the one with the least sum of errors, and worth another partition.
 
     Prices are compared fold by fold. As partitions have the same points, and folds of a partition most training points,
     in common, the variance of a mean of m differences of variance s^2 is taken to be (1 / m + 1 / (n_folds - 1)) s^2
-    (Nadeau and Bengio 2003). Rounding makes no difference.
+    (Nadeau and Bengio 2003).
 
     Parameters
     ----------
@@ -119,14 +119,26 @@ def strongest_of_the_best(errors: FloatArray, n_folds: int, leeway: float) -> in
 
     Examples
     --------
-    >>> errors = np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]])
-    >>> strongest_of_the_best(errors, 2, 0.0), strongest_of_the_best(errors, 2, 1.0)
-    (1, 0)
+    >>> errors = np.array([[9.0, 8.0], [2.0, 3.0], [3.0, 1.0], [1.0, np.inf]])
+    >>> in_the_race(errors, 2).tolist()
+    [False, True, True, False]
+    """
+    known = np.flatnonzero(np.isfinite(errors.sum(axis=1)))
+    m, kept = errors.shape[1], np.zeros(len(errors), dtype=bool)
+    worse = errors[known] - errors[strongest_of_the_best(errors)]
+    spread = worse.std(axis=1, ddof=1) if m > 1 else np.full(len(known), np.inf)  # one fold says nothing of chance
+    allowed = leeway * np.sqrt(1.0 / m + 1.0 / (n_folds - 1)) * spread
+    kept[known] = worse.mean(axis=1) <= allowed + 1e-9
+    return kept
+
+
+def strongest_of_the_best(errors: FloatArray) -> int:
+    """The first row, which is the strongest price, of the least sum of errors; rounding makes no difference.
+
+    Examples
+    --------
+    >>> strongest_of_the_best(np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]]))
+    1
     """
     total = errors.sum(axis=1)
-    known = np.flatnonzero(np.isfinite(total))
-    m, best = errors.shape[1], known[np.argmin(total[known])]
-    worse = errors[known] - errors[best]
-    spread = worse.std(axis=1, ddof=1) if m > 1 else np.zeros(len(known))
-    allowed = leeway * np.sqrt(1.0 / m + 1.0 / (n_folds - 1)) * spread
-    return int(known[np.argmax(worse.mean(axis=1) <= allowed + 1e-9 * (1.0 + total[best]))])
+    return int(np.argmax(total <= total.min() + 1e-9 * (1.0 + total.min())))

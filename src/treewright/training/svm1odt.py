@@ -19,7 +19,7 @@ from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.training.conduct import Conduct
 from treewright.training.layers import train_layers
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
-from treewright.training.prices import fold_errors, folds_of, strongest_of_the_best
+from treewright.training.prices import fold_errors, folds_of, in_the_race, strongest_of_the_best
 from treewright.training.record import FitRecord
 from treewright.training.tao import TAOSettings, train_tao
 from treewright.tree import Tree, predict_labels, settled
@@ -45,9 +45,6 @@ _DEFAULT = 0.25
 _FOLDS, _PARTITIONS, _PATIENCE, _ENOUGH, _MANY = 4, 4, 4, 2000, 5000
 """Folds of the choice, most partitions into folds, and rounds of its searches; of tables from so many points (the
 large ones) two folds of one partition are enough, and of larger ones than so many some points are drawn."""
-
-_LEEWAY = 0.5
-"""Standard errors by which a stronger price may be worse than the best one where tables are not large."""
 
 _MARGIN, _LEAST_MARGIN = 0.05, 2e-4
 """Widest and finest margin that is chosen."""
@@ -151,13 +148,12 @@ def chosen_settings(
     folding = _Folding(inside, n_classes, solving, rng)
     time = budget.share(_CHOICE_SHARES[int(folding.large)])
     if len(margins) > 1:
-        finest = folding.best_of([replace(settings, epsilon=m).priced(_DEFAULT) for m in margins], time.share(0.5), 0.0)
+        finest = folding.best_of([replace(settings, epsilon=m).priced(_DEFAULT) for m in margins], time.share(0.5))
         plain = plain if finest is None else finest
         settings = replace(settings, epsilon=plain.epsilon)
     if settings.alpha_2 != "auto":
         return plain
-    leeway = 0.0 if folding.large else _LEEWAY
-    return folding.best_of([settings.priced(norm) for norm in _PATH], time, leeway) or plain
+    return folding.best_of([settings.priced(norm) for norm in _PATH], time) or plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,18 +170,20 @@ class _Folding:
         """Whether there are so many points that chance is no concern, and time is."""
         return len(self.points) >= _ENOUGH
 
-    def best_of(self, path: list[SVM1ODTSettings], time: Budget, leeway: float) -> SVM1ODTSettings | None:
-        """The first settings that are worse than the best ones by no more than a leeway; None without time for any.
+    def best_of(self, path: list[SVM1ODTSettings], time: Budget) -> SVM1ODTSettings | None:
+        """The settings with the least errors, the first of several; None without time for any.
 
-        Points are parted anew as long as there is time for all folds of another partition.
+        Points are parted anew as long as there is time for all folds of another partition. Settings that are clearly
+        worse than the best ones are left out then, so that more partitions tell the others apart.
         """
-        points, solving, found = self.points, self.solving, list[FloatArray]()
+        points, solving = self.points, self.solving
         assert points.y is not None
         models = [partial(_on_some, points, self.n_classes, settings) for settings in path]
+        found, racing = np.empty((len(path), 0)), np.arange(len(path))
         for _ in range(1 if self.large else _PARTITIONS):
             before = time.remaining
             errors = fold_errors(
-                models,
+                [models[k] for k in racing.tolist()],
                 svm1odt_model(points, self.n_classes, path[0]),
                 folds_of(points.y, _FOLDS, self.rng),
                 time,
@@ -194,10 +192,15 @@ class _Folding:
                 _PATIENCE,
                 held_out=2 if self.large else _FOLDS,
             )
-            found += [] if errors is None else [errors]
-            if errors is None or time.over or time.remaining < before - time.remaining:
+            if errors is None:
                 break
-        return path[strongest_of_the_best(np.hstack(found), _FOLDS, leeway)] if found else None
+            part = np.full((len(path), errors.shape[1]), np.inf)
+            part[racing] = errors
+            found = np.hstack([found, part])
+            racing = np.flatnonzero(in_the_race(found, _FOLDS))
+            if len(racing) == 1 or time.over or time.remaining < before - time.remaining:
+                break
+        return path[strongest_of_the_best(found)] if found.size else None
 
 
 def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:

@@ -68,9 +68,12 @@ _SHALLOW = 0.25
 _NEW, _SPARSE = 0.6, 0.7
 """Share of the rounds of crossing that begin with a new tree, and of these trees that are made from a sparse root."""
 
-_SETTLED, _KEPT, _CROSSINGS, _WARM = 16, 20, 120, (-2.5, -0.3)
-"""Trees that are fitted to places at a time; the best of them that are kept to go on from; changes of places that are
-tried in a round; powers of ten of the losses that are accepted, as a share of what planes cost."""
+_SETTLED, _KEPT, _WARM = 16, 20, (-2.5, -0.3)
+"""Trees that are fitted to places at a time; the best of them that are kept to go on from; powers of ten of the losses
+that are accepted where points change places, as a share of what planes cost."""
+
+_CROSS_VALUES, _FEWEST_CROSSINGS, _MOST_CROSSINGS = 1_000_000, 120, 600
+"""Values of points that a round of such changes looks at, and how many changes these are at least and at most."""
 
 
 def search_svm1odt(
@@ -248,23 +251,25 @@ class _Search:
     def _crossed(self, crossing: Crossing) -> tuple[Tree, float]:
         """Let points change places, in the best tree or in one fitted to places; the best tree, and its objective."""
         rng, model, tree = self.rng, self.model, self.best.solution
+        steps = int(np.clip(_CROSS_VALUES / crossing.table.size, _FEWEST_CROSSINGS, _MOST_CROSSINGS))
         if tree is None or rng.random() < _NEW:
+            blank = completed(Tree.leaf(np.ones(model.n_classes), model.X.shape[1]), model.depth, model.n_classes)
             for _ in range(_SETTLED):
                 if self.budget.over:
                     break
                 root = self._root(crossing)
                 if root is None:
-                    found = crossing.settle(self._fresh(), self._labels(), self.budget)
+                    found, value = crossing.settle(self._fresh(), self._labels(), self.budget)
                 else:
-                    found = crossing.rooted(self._fresh(), root, self.budget)
-                found = model.repair(found)
-                self.pool.append((model.objective(found), found))
+                    found, value = crossing.rooted(blank, root, self.budget)
+                if np.isfinite(value):
+                    self.pool.append((value, found))
             self.pool = sorted(self.pool, key=lambda kept: kept[0])[:_KEPT]
             tree = self.pool.pop(0)[1] if self.pool else tree
         if tree is None:
             return self._fresh(), np.inf
         start = completed(tree, model.depth, model.n_classes)
-        return crossing.cross(start, rng, _CROSSINGS, 10.0 ** rng.uniform(*_WARM), self.budget)
+        return crossing.cross(start, rng, steps, 10.0 ** rng.uniform(*_WARM), self.budget)
 
     def _root(self, crossing: Crossing) -> Root | None:
         """A root for a new tree: by one feature as long as there are such, then sparse, or from below; None for any."""

@@ -8,22 +8,25 @@ ones worth changing (:meth:`Crossing.cross`). Another way begins anywhere: point
 fall short of least, planes are fitted to that, and so on (:meth:`Crossing.settle`), which is where trees without
 errors come from that no way downhill leads to.
 
-Programs have a row for each point and are kept between solves, so this is for some hundreds of points.
+All of it is compiled (:mod:`~.crossing_kernels`), the programs too (:mod:`treewright.splits.plane_kernels`). Each pivot
+of a program looks at all points, so this is for some hundreds of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations.svm1odt import SVM1ODT
-from treewright.solvers import Status
-from treewright.solvers.linear import LinearProgram
 from treewright.tree import Tree, route, side
+
+if TYPE_CHECKING:
+    from treewright.search.svm1odt.crossing_kernels import Kept, Places, State
 
 __all__ = ["Crossing", "Root"]
 
@@ -32,16 +35,13 @@ _MOST_CELLS, _DEEPEST = 120_000, 4
 the deepest trees for which there is a table of points, leaves and nodes."""
 
 _EXACT = 1e-9
-"""By how much a row of a program may be violated."""
+"""By how much a value may be beyond a bound."""
 
 _PRICES, _FITS = (5.0, 50.0), 8
 """What a unit of falling short costs while planes and places are fitted by turns, and how often they are."""
 
-_RELEASES = 0.4
-"""Share of the changes in which a whole node lets go of points."""
-
-_FEW = 8
-"""Points up to which a program is changed one at a time."""
+_STRIDE_CELLS = 200_000
+"""Values of points times steps after which there is a look at the clock."""
 
 _GAPS, _ROOTS = 4, 80
 """Gaps of a feature in which roots are tried, and most roots."""
@@ -49,55 +49,6 @@ _GAPS, _ROOTS = 4, 80
 
 Root = tuple[FloatArray, float]
 """Normal, of the features that planes are made of, and offset of a root."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """A plane, what it costs, and the duals of its rows."""
-
-    value: float
-    normal: FloatArray
-    offset: float
-    dual: FloatArray
-
-
-class _Program:
-    """The plane of a node: columns h+, h-, g, a slack for each point; a row for the value of each point.
-
-    A point on the left has a value and slack of epsilon at least, together, one on the right of minus epsilon at most;
-    any other has a value within [-1, 1].
-    """
-
-    def __init__(self, model: SVM1ODT, table: FloatArray) -> None:
-        (self.n, self.k), self.model = table.shape, model
-        k, H = self.k, model.max_coefficient
-        upper = np.repeat([H, 1.0 + k * H], [2 * k, 1])
-        cost = np.repeat([model.alpha_2, 0.0], [2 * k, 1])
-        self.program = LinearProgram(cost, np.repeat([0.0, -upper[-1]], [2 * k, 1]), upper, tolerance=_EXACT)
-        self.program.add_rows(np.hstack([-table, table, np.ones((self.n, 1))]), -1.0, 1.0)
-        self.program.add_columns(np.zeros(self.n), 0.0, 0.0, rows=np.arange(self.n))
-
-    def put(self, rows: IntArray, sides: IntArray, price: FloatArray, most: float) -> None:
-        """Give points their sides, 1 for left, -1 for right, 0 for neither; what a slack costs and how large it is."""
-        epsilon, columns = self.model.epsilon, 2 * self.k + 1 + rows
-        if len(rows) <= _FEW:
-            for row, to, cost in zip(rows.tolist(), sides.tolist(), price.tolist(), strict=True):
-                low, high = (epsilon if to == 1 else -1.0), (-epsilon if to == -1 else 1.0)
-                slack = (-most if to == -1 else 0.0), (most if to == 1 else 0.0)
-                self.program.change_one(row, low, high, 2 * self.k + 1 + row, to * cost, *slack)
-            return
-        self.program.change_rows(rows, np.where(sides == 1, epsilon, -1.0), np.where(sides == -1, -epsilon, 1.0))
-        self.program.change_bounds(columns, np.where(sides == -1, -most, 0.0), np.where(sides == 1, most, 0.0))
-        self.program.change_costs(columns, sides * price)
-
-    def solve(self, seconds: float) -> _Solved | None:
-        """The best plane; None where there is none, or no time."""
-        found = self.program.solve(seconds)
-        if found.status is not Status.OPTIMAL or found.x is None:
-            return None
-        normal = found.x[: self.k] - found.x[self.k : 2 * self.k]
-        normal = np.where(np.abs(normal) > 1e-9, normal, 0.0)
-        return _Solved(found.objective, normal, float(found.x[2 * self.k]), self.program.duals())
 
 
 class Crossing:
@@ -119,7 +70,6 @@ class Crossing:
         self.table = np.ascontiguousarray(model.rows[:, self.features])
         self.weight, self.price = model.group_weight, model.alpha_1 * model.group_size
         self.paths = _paths(model.depth)
-        self._programs: list[_Program] = []
 
     @staticmethod
     def suits(model: SVM1ODT) -> bool:
@@ -130,16 +80,11 @@ class Crossing:
         return model.depth <= _DEEPEST and cells <= _MOST_CELLS
 
     @property
-    def programs(self) -> list[_Program]:
-        """The program of each branch, made when they are first needed."""
-        if not self._programs:
-            self._programs = [_Program(self.model, self.table) for _ in range(self.paths.shape[1])]
-        return self._programs
-
-    @property
-    def _most(self) -> float:
-        # A little less, so that rounding leaves no point nearer to a plane than the model allows.
-        return self.model.epsilon - self.model.margin - 10 * _EXACT
+    def limits(self) -> tuple[float, float, float, float]:
+        """Margins, price and bound of planes as the programs have them."""
+        model = self.model
+        # A little more, so that rounding leaves no point nearer to a plane than the model allows.
+        return model.epsilon, model.margin + 10 * _EXACT, model.alpha_2, model.max_coefficient
 
     # ------------------------------------------------------------------ from a tree: one point at a time
 
@@ -166,28 +111,15 @@ class Crossing:
         Tree, float
             The best tree on the way, and its objective; infinite where the tree given was not feasible.
         """
-        state = _Places(self, tree, budget)
-        if not np.isfinite(state.value):
+        at = Placed.of(self, tree)
+        if not np.isfinite(at.value):
             return tree, np.inf
-        for step in range(steps):
-            if budget.over:
-                break
-            cold = heat * (1.0 - step / steps) * max(state.planes, 1e-9)
-            limit = state.value - cold * float(np.log(1.0 - rng.random()))
-            if state.loose and rng.random() < _RELEASES:
-                state.release(int(rng.choice(state.loose)), float(rng.random()), rng, limit, budget)
-                continue
-            moves = state.worthwhile(limit)
-            if len(moves):
-                point, leaf = moves[rng.integers(len(moves))].tolist()
-                state.move(point, leaf, limit, budget)
-            elif not state.loose and not len(state.worthwhile(state.value + 3.0 * cold)):
-                break
-        return state.best_tree(), state.best
+        at.walk(rng, steps, heat, budget)
+        return at.best_tree(), at.best
 
     # ------------------------------------------------------------------ from nothing: all points at a time
 
-    def settle(self, start: Tree, labels: IntArray, budget: Budget, keep_root: bool = False) -> Tree:
+    def settle(self, start: Tree, labels: IntArray, budget: Budget, keep_root: bool = False) -> tuple[Tree, float]:
         """Fit planes to places and places to planes by turns, with given labels of the leaves.
 
         Parameters
@@ -200,34 +132,27 @@ class Crossing:
             Ends the work early.
         keep_root : bool
             Whether the root stays as it is, and all begins with places: the first leaf of a point's class on its side.
-        """
-        paths, n_branches, model = self.paths, self.paths.shape[1], self.model
-        normals, offsets = start.weights[:n_branches][:, self.features], start.threshold[:n_branches].copy()
-        values = offsets - self.table @ normals.T
-        lost = self.weight.sum(axis=1)[:, None] - self.weight[:, labels]
-        everyone, before = np.arange(len(self.table)), None
-        short = self._short(values)
-        if keep_root:
-            lost = np.where(paths[:, 0] == np.where(values[:, :1] >= 0, 1, -1), lost, np.inf)
-            short = np.zeros_like(short)
-        for price in _PRICES:
-            for _ in range(_FITS):
-                leaf = np.argmin(lost + price * model.group_size[:, None] * short, axis=1)
-                if budget.over or (before is not None and np.array_equal(leaf, before)):
-                    break
-                before = leaf
-                for b in range(int(keep_root), n_branches):
-                    self.programs[b].put(everyone, paths[leaf, b], price * model.group_size, 2.0)
-                    found = self.programs[b].solve(budget.remaining)
-                    if found is not None:
-                        normals[b], offsets[b] = found.normal, found.offset
-                short = self._short(offsets - self.table @ normals.T)
-        return self.planted(start, dict(enumerate(zip(normals, offsets, strict=True))), labels)
 
-    def _short(self, values: FloatArray) -> FloatArray:
-        """By how much each point falls short of the margins on the way to each leaf, in all."""
-        short = np.maximum(0.0, self.model.epsilon - self.paths * values[:, None, :])
-        return np.asarray(np.einsum("ilb,lb->il", short, np.abs(self.paths)))
+        Returns
+        -------
+        Tree, float
+            The tree with the best planes for where its points are, and its objective; infinite where these planes are
+            not feasible.
+        """
+        from treewright.search.svm1odt.crossing_kernels import settle  # numba takes a while to import
+
+        n_branches, labels = self.paths.shape[1], np.asarray(labels, dtype=np.int64)
+        at = Placed.blank(self, start)
+        at.state.leaf[:] = -1
+        at.state.normals[:] = start.weights[:n_branches][:, self.features]
+        at.state.offsets[:] = start.threshold[:n_branches]
+        for price in _PRICES:
+            if not budget.over:
+                settle(at.places, self.model.group_size, labels, price, _FITS, keep_root, at.state)
+        planes = dict(enumerate(zip(at.state.normals.copy(), at.state.offsets.copy(), strict=True)))
+        settled = self.planted(start, planes, labels)
+        fitted = Placed.of(self, settled)
+        return (fitted.best_tree(), fitted.best) if np.isfinite(fitted.best) else (settled, np.inf)
 
     def roots(self) -> list[Root]:
         """Splits by one feature in its widest gaps, those with the shortest normals first."""
@@ -266,8 +191,8 @@ class Crossing:
             found.append((factor * direction, factor * threshold))
         return found
 
-    def rooted(self, tree: Tree, root: Root, budget: Budget) -> Tree:
-        """A tree with that root, and below it planes that part the heaviest classes of either side."""
+    def rooted(self, tree: Tree, root: Root, budget: Budget) -> tuple[Tree, float]:
+        """A tree with that root, and below it planes that part the heaviest classes of either side; its objective."""
         normal, threshold = root
         weights, thresholds, category = tree.weights.copy(), tree.threshold.copy(), tree.category.copy()
         weights[0], thresholds[0], category[0] = 0.0, threshold, -1
@@ -293,154 +218,81 @@ class Crossing:
         return replace(tree, weights=weights, threshold=threshold, category=category, labels=all_labels)
 
 
-class _Places:
-    """Where all points are, and the best planes for that."""
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where all points are in a tree, and the best planes for that."""
 
-    def __init__(self, within: Crossing, tree: Tree, budget: Budget) -> None:
-        self.within, self.tree = within, tree
+    within: Crossing
+    tree: Tree
+    places: Places
+    state: State
+    kept: Kept
+    own: float
+    """What splits on categories cost."""
+
+    @classmethod
+    def blank(cls, within: Crossing, tree: Tree) -> Placed:
+        """Points that have no places yet, in a complete tree."""
+        from treewright.search.svm1odt.crossing_kernels import Kept, Places, State  # numba takes a while to import
+
         model, paths = within.model, within.paths
-        n_branches = paths.shape[1]
-        self.leaf = route(tree, model.rows) - n_branches
-        self.fixed = tree.category[:n_branches] >= 0
-        self.may = np.ones((len(self.leaf), len(paths)), dtype=bool)
-        for b in np.flatnonzero(self.fixed).tolist():
-            own = np.where(side(tree, model.rows, b), 1, -1)
-            self.may &= (paths[:, b] == 0) | (paths[:, b] == own[:, None])
-        self.counts = np.zeros((len(paths), model.n_classes))
-        np.add.at(self.counts, self.leaf, within.weight)
-        self.own = model.alpha_2 * int(np.count_nonzero(self.fixed))
-        # What a tree would cost at least, of moves that were tried since the last one that was made.
-        self.known = np.full(self.may.shape, -np.inf)
-        self.solved: dict[int, _Solved] = {}
-        everyone = np.arange(len(self.leaf))
-        for b in np.flatnonzero(~self.fixed).tolist():
-            within.programs[b].put(everyone, paths[self.leaf, b], within.price, within._most)
-            found = within.programs[b].solve(budget.remaining)
-            if found is None:
-                self.value = self.best = np.inf
-                return
-            self.solved[b] = found
-        self.value = self.best = self._errors(self.counts) + self.own + self.planes
-        self._keep()
+        (n_leaves, n_branches), (n, k) = paths.shape, within.table.shape
+        fixed = (tree.category[:n_branches] >= 0).astype(np.int64)
+        may, left = np.ones((n, n_leaves), dtype=np.int64), np.zeros((n, n_branches), dtype=np.int64)
+        for b in np.flatnonzero(fixed).tolist():
+            left[:, b] = side(tree, model.rows, b)
+            may &= (paths[:, b] == 0) | (paths[:, b] == 2 * left[:, b, None] - 1)
+        places = Places(within.table, within.weight, within.price, within.limits, paths, fixed, left, may)
+        state = State(
+            leaf=np.zeros(n, dtype=np.int64),
+            counts=np.zeros((n_leaves, model.n_classes)),
+            normals=np.zeros((n_branches, k)),
+            offsets=np.zeros(n_branches),
+            duals=np.zeros((n_branches, n)),
+            costs=np.zeros(n_branches),
+            known=np.full((n, n_leaves), -np.inf),
+            total=np.full(2, np.inf),
+        )
+        kept = Kept(np.zeros((n_branches, k)), np.zeros(n_branches), np.zeros(n_leaves, dtype=np.int64))
+        return cls(within, tree, places, state, kept, model.alpha_2 * float(fixed.sum()))
+
+    @classmethod
+    def of(cls, within: Crossing, tree: Tree) -> Placed:
+        """Points where a complete tree has them."""
+        from treewright.search.svm1odt.crossing_kernels import begin
+
+        at = cls.blank(within, tree)
+        at.state.leaf[:] = route(tree, within.model.rows) - within.paths.shape[1]
+        begin(at.places, at.state, at.kept, at.own)
+        return at
 
     @property
-    def planes(self) -> float:
-        """What the planes that may move cost."""
-        return sum(found.value for found in self.solved.values())
+    def value(self) -> float:
+        """Objective of the tree with points where they are."""
+        return float(self.state.total[0])
 
-    @staticmethod
-    def _errors(counts: FloatArray) -> float:
-        return float((counts.sum(axis=1) - counts.max(axis=1)).sum())
-
-    def _keep(self) -> None:
-        self.best, self.kept = self.value, (dict(self.solved), self.counts.argmax(axis=1))
+    @property
+    def best(self) -> float:
+        """The least objective so far."""
+        return float(self.state.total[1])
 
     def best_tree(self) -> Tree:
         """The best tree so far."""
-        solved, labels = self.kept
-        return self.within.planted(self.tree, {b: (s.normal, s.offset) for b, s in solved.items()}, labels)
+        free = np.flatnonzero(self.places.fixed == 0).tolist()
+        planes = {b: (self.kept.normals[b], float(self.kept.offsets[b])) for b in free}
+        return self.within.planted(self.tree, planes, self.kept.labels)
 
-    def worthwhile(self, limit: float) -> IntArray:
-        """Points and leaves to move them to, where that may cost less than the limit, as far as duals tell."""
-        paths, epsilon = self.within.paths, self.within.model.epsilon
-        labels = self.counts.argmax(axis=1)
-        hold = np.zeros((len(self.leaf), paths.shape[1]))
-        for b, found in self.solved.items():
-            hold[:, b] = (1.0 + epsilon) * np.maximum(0.0, paths[self.leaf, b] * found.dual)
-        changed = paths[self.leaf][:, None, :] != paths[None, :, :]
-        gain = np.einsum("ilb,ib->il", changed, hold)
-        gain += self.within.weight[:, labels]
-        gain -= gain[np.arange(len(self.leaf)), self.leaf][:, None]
-        least = np.maximum(self.value - gain, self.known)
-        good = self.may & (least < limit - 1e-9) & (gain > 1e-9)
-        good[np.arange(len(self.leaf)), self.leaf] = False
-        return np.argwhere(good)
+    def walk(self, rng: np.random.Generator, steps: int, heat: float, budget: Budget) -> None:
+        """Take steps as :meth:`Crossing.cross` says."""
+        from treewright.search.svm1odt.crossing_kernels import cross
 
-    def move(self, point: int, leaf: int, limit: float, budget: Budget) -> bool:
-        """Move a point to a leaf, if the tree costs less than the limit then."""
-        places = self.leaf.copy()
-        places[point] = leaf
-        if self._placed(places, limit, budget, {}):
-            return True
-        self.known[point, leaf] = limit
-        return False
-
-    @property
-    def loose(self) -> list[int]:
-        """Nodes above the lowest ones whose planes may move."""
-        return [b for b in self.solved if 2 * b + 2 < self.within.paths.shape[1]]
-
-    def release(self, node: int, share: float, rng: np.random.Generator, limit: float, budget: Budget) -> bool:
-        """Let a plane go where it likes among points that are as right on its other side, if that costs less then.
-
-        A share of those points, drawn at random, has no side while the plane is found, and then the one it is on.
-        """
-        within, paths = self.within, self.within.paths
-        inside = np.flatnonzero(paths[self.leaf, node])
-        if not len(inside):
-            return False
-        other = self._elsewhere(inside, node)
-        right = within.weight[:, self.counts.argmax(axis=1)]
-        free = (right[inside, other] >= right[inside, self.leaf[inside]]) & self.may[inside, other]
-        free &= rng.random(len(inside)) < share
-        if not free.any():
-            return False
-        free, other = inside[free], other[free]
-        self._put(node, free, np.zeros(len(free), dtype=np.int64))
-        found = within.programs[node].solve(budget.remaining)
-        leaf = self.leaf.copy()
-        if found is not None:
-            goes = np.where(found.offset - within.table[free] @ found.normal >= 0, 1, -1)
-            leaf[free] = np.where(goes == paths[self.leaf[free], node], self.leaf[free], other)
-        return self._placed(leaf, limit, budget, {node: free})
-
-    def _elsewhere(self, points: IntArray, node: int) -> IntArray:
-        """Leaves that points would reach on the other side of a node."""
-        within, n_branches = self.within, self.within.paths.shape[1]
-        at = np.where(within.paths[self.leaf[points], node] == 1, 2 * node + 2, 2 * node + 1)
-        while at[0] < n_branches:
-            goes_left = np.empty(len(points), dtype=bool)
-            for b in np.unique(at).tolist():
-                part = at == b
-                if b in self.solved:
-                    plane = self.solved[b]
-                    goes_left[part] = plane.offset - within.table[points[part]] @ plane.normal >= 0
-                else:
-                    goes_left[part] = side(self.tree, within.model.rows[points[part]], b)
-            at = np.where(goes_left, 2 * at + 1, 2 * at + 2)
-        return at - n_branches
-
-    def _put(self, node: int, points: IntArray, sides: IntArray) -> None:
-        self.within.programs[node].put(points, sides, self.within.price[points], self.within._most)
-
-    def _placed(self, leaf: IntArray, limit: float, budget: Budget, touched: dict[int, IntArray]) -> bool:
-        """Give all points their leaves, if the tree costs less than the limit then; `touched` sides are put again."""
-        within, paths = self.within, self.within.paths
-        moved = np.flatnonzero(leaf != self.leaf)
-        counts = np.zeros_like(self.counts)
-        np.add.at(counts, leaf, within.weight)
-        value, found = self._errors(counts) + self.own, dict[int, _Solved]()
-        for b in self.solved:
-            points = moved[paths[leaf[moved], b] != paths[self.leaf[moved], b]]
-            points = np.union1d(points, touched[b]) if b in touched else points
-            if not len(points) or not value < limit:
-                value += self.solved[b].value if not len(points) else 0.0
-                continue
-            self._put(b, points, paths[leaf[points], b])
-            touched = touched | {b: points}
-            solved = within.programs[b].solve(budget.remaining)
-            found[b] = solved if solved is not None else self.solved[b]
-            value += np.inf if solved is None else solved.value
-        if not value < limit:
-            for b, points in touched.items():
-                self._put(b, points, paths[self.leaf[points], b])
-            return False
-        self.solved |= found
-        self.known[:] = -np.inf
-        self.counts, self.leaf, self.value = counts, leaf, value
-        if value < self.best - 1e-9:
-            self._keep()
-        return True
+        chance = rng.integers(2**63, size=1).astype(np.uint64)
+        stride = max(1, _STRIDE_CELLS // self.within.table.size)
+        for first in range(0, steps, stride):
+            if budget.over:
+                break
+            last = min(steps, first + stride)
+            cross(self.places, self.state, self.kept, first, last, steps, heat, self.own, chance)
 
 
 def _paths(depth: int) -> IntArray:

@@ -15,14 +15,14 @@ import numpy as np
 from treewright.compiled import njit
 from treewright.splits.margin_kernels import line_minimum, narrowed
 
-__all__ = ["wander"]
+__all__ = ["uniform", "wander"]
 
 _STAGE = 50
 """Steps after which the price of margins rises."""
 
 
 @njit(cache=True, nogil=True)
-def _uniform(state: Any) -> float:
+def uniform(state: Any) -> float:
     """Next number of a stream in [0, 1), by splitmix64: the same on every machine and in every thread."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     mixed = state[0]
@@ -35,7 +35,7 @@ def _uniform(state: Any) -> float:
 @njit(cache=True, nogil=True)
 def _below(state: Any, n: int) -> int:
     """Next whole number below n."""
-    return int(_uniform(state) * n)
+    return int(uniform(state) * n)
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +154,7 @@ def _at_stake(
         right = _loss_from(F, i, 2 * b + 2, labels, y[i], weight[i], price[i], epsilon)
         factor = 1.0
         if noise > 0:
-            factor += noise * (2.0 * _uniform(state) - 1.0)
+            factor += noise * (2.0 * uniform(state) - 1.0)
         table[0, m] = F[i, b]
         table[1, m] = rate[i]
         table[2, m] = factor * (left - right)
@@ -282,9 +282,9 @@ def wander(
             continue
         for leaf in range(n_leaves):
             old_labels[leaf] = labels[leaf]
-        if 2 * b + 1 >= n_branches and _uniform(state) < 0.2:  # try another label
+        if 2 * b + 1 >= n_branches and uniform(state) < 0.2:  # try another label
             labels[2 * b + 1 + _below(state, 2) - n_branches] = y[_below(state, n)]
-        noise = cool if _uniform(state) < 0.8 else 0.0
+        noise = cool if uniform(state) < 0.8 else 0.0
         m = _at_stake(F, y, weight, soft, labels, epsilon, b, noise, state, rate, table)
         v = 0.0
         if m > 0:
@@ -302,7 +302,7 @@ def wander(
         _move(normals, offsets, b, j, v)
         _fit_labels(F, y, weight, counts, labels)
         then = _total(F, y, weight, soft, labels, epsilon, margin) + alpha * _norms(normals, b)[0]
-        if then <= now - heat * cool * np.log(1.0 - _uniform(state)):
+        if then <= now - heat * cool * np.log(1.0 - uniform(state)):
             now = then
             if share == 1.0 and now < best and (best == np.inf or now < best - 1e-9 * max(1.0, best)):
                 best = now
