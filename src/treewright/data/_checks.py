@@ -235,8 +235,8 @@ def refuse_durations(frame: Any, name: str) -> None:
     found = _columns_of_dates(frame, _has_durations)
     if found is not None:
         raise InvalidInputError(
-            f"{name} has times or durations{_in_columns(found)}; only numbers, text and dates can be used. Make numbers "
-            "of them that mean something (the hour of the day, the length in hours)"
+            f"{name} has times or durations{_in_columns(found)}; only numbers, text and dates can be used. Make "
+            "numbers of them that mean something (the hour of the day, the length in hours)"
         )
 
 
