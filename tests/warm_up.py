@@ -36,11 +36,14 @@ def trees() -> None:
 def margins() -> None:
     """Trees of support vector machines, selected rows, mixed tables, graphs of sparse rows."""
     tw.SVM1ODTClassifier(max_depth=1, selection="hull", time_limit=1, random_state=0).fit(X, y)
+    # Few rows, so that the search gets to its end, and compiles all of it, on a machine that is busy too.
+    tw.SVM1ODTClassifier(max_depth=1, epsilon=0.1, time_limit=10, random_state=0).fit(X[:12], y[:12])
     tw.OCTSVMClassifier(max_depth=1, time_limit=1, random_state=0).fit(X, y)
     tw.RESVMClassifier(time_limit=1, random_state=0).fit(X, y)
     mixed = np.where(X > 0.9, np.nan, np.floor(3 * X))
     tw.TAOClassifier(max_depth=2, categorical_features=[0], random_state=0).fit(mixed, y)
     tw.LapTAOClassifier(max_depth=2, random_state=0).fit(sparse.csr_array(X), FEW)
+    tw.TotalsClassifier(random_state=0).fit(X, FEW, totals={0: 10, 1: 10})
 
 
 LOTS: dict[str, Callable[[], None]] = {"trees": trees, "margins": margins}

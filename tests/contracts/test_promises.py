@@ -21,7 +21,7 @@ every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 SEEDS = [0, 1, 2]
 some_solves = pytest.mark.parametrize(
-    ("solver", "seed"), [(solver, seed) for k, solver in enumerate(SOLVERS) for seed in SEEDS[k : k + 2]]
+    ("solver", "seed"), [("highs", 0), *((solver, seed) for solver, seed in zip(SOLVERS, [2, 1, 2], strict=True))]
 )
 """Solvers differ in which optimum they end with, so that each is to be seen, but not all on the same instances."""
 

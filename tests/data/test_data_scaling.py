@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from treewright.data import Scaling, s2oct_scaling, standard_scaling, unit_scaling
+from treewright.data import Scaling, s2oct_scaling, unit_scaling
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, predict_values, route
 
-SCALINGS = [unit_scaling, s2oct_scaling, standard_scaling]
+SCALINGS = [unit_scaling, s2oct_scaling]
 LARGEST = np.finfo(np.float64).max
 
 
@@ -31,11 +31,6 @@ def test_unit_of_sparse_points_keeps_zeros():
     assert np.array_equal(scaling.scale, unit_scaling(X).scale)
     with pytest.raises(InvalidInputError, match="cannot be shifted"):
         unit_scaling(X).apply(sparse.csr_array(X))
-
-
-def test_standard():
-    X = np.array([[1.0, 5.0], [3.0, 5.0], [1.0, 5.0], [3.0, 5.0]])
-    assert standard_scaling(X).apply(X).tolist() == [[-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]]
 
 
 def test_s2oct_centres_by_the_middle_of_the_range():
@@ -159,10 +154,6 @@ def test_scaled_ranges(X):
     assert np.all((unit >= 0) & (unit <= 1))
     assert np.all(unit[:, varied].max(axis=0, initial=1) >= 1 - 1e-15) and np.all(unit.min(axis=0) == 0)
     assert np.all(np.abs(box.apply(X)) <= 100 * (1 + 1e-15) + rounding_of_shift(X, box))
-    standard = standard_scaling(X).apply(X)[:, varied]
-    spread = np.ptp(X, axis=0)[varied] / np.abs(X).max(axis=0)[varied]  # cancellation when small
-    assert np.all(np.abs(standard.mean(axis=0)) <= 1e-13 / spread)
-    assert np.all(np.abs(standard.std(axis=0) - 1) <= 1e-13 / spread)
 
 
 @pytest.mark.parametrize("make", SCALINGS)
@@ -172,7 +163,7 @@ def test_extreme_ranges_stay_finite(make, X):
     scaled = scaling.apply(X)
     assert np.all(np.isfinite(scaled))
     assert np.all(np.isfinite(scaling.invert_points(scaled)))
-    bound = {unit_scaling: 1, s2oct_scaling: 100, standard_scaling: np.sqrt(len(X))}[make]
+    bound = {unit_scaling: 1, s2oct_scaling: 100}[make]
     assert np.all(np.abs(scaled) <= bound * (1 + 1e-12) + rounding_of_shift(X, scaling))
     assert np.all(scaled[:, np.all(np.equal(X, X[0]), axis=0)] == 0)
     used = scaling.scale > 0
@@ -276,7 +267,7 @@ def test_slopes_that_floating_point_cannot_hold_are_left_out():
 
 def test_a_range_too_small_to_invert_counts_as_constant():
     X = np.array([[0.0, 0.0], [5e-324, 1.0]])
-    assert unit_scaling(X).scale[0] == standard_scaling(X).scale[0] == 0
+    assert unit_scaling(X).scale[0] == 0
 
 
 def test_new_points_far_away_stay_finite():

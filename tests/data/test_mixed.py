@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
 
-from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, standard_scaling, unit_scaling
+from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, unit_scaling
 from treewright.data.mixed import Features, check_finite
 from treewright.data.problem import make_problem
 from treewright.data.reduction import distinct_rows, labelled_sample, sorted_distinct_rows
@@ -176,7 +176,7 @@ def test_infinite_values_are_named():
 # ---------------------------------------------------------------------- scaling and merging
 
 
-@pytest.mark.parametrize("make", [unit_scaling, s2oct_scaling, standard_scaling])
+@pytest.mark.parametrize("make", [unit_scaling, s2oct_scaling])
 def test_scalings_do_not_see_gaps(make):
     rng = np.random.default_rng(0)
     X = rng.normal(50, 200, (40, 3))
@@ -190,7 +190,7 @@ def test_scalings_do_not_see_gaps(make):
         np.testing.assert_allclose(scaled[there, j], make(alone).apply(alone)[:, 0], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [unit_scaling, s2oct_scaling, standard_scaling])
+@pytest.mark.parametrize("make", [unit_scaling, s2oct_scaling])
 def test_a_constant_feature_with_gaps_can_still_be_split(make):
     X = np.array([[7.0, 1.0], [np.nan, 2.0], [7.0, 3.0]])
     scaling = make(X)

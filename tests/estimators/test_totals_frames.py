@@ -108,6 +108,20 @@ def test_columns_that_cannot_be_used_are_named():
         TotalsClassifier().fit(twice, Y, totals=TOTALS)
 
 
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("value", [datetime.timedelta(hours=3), datetime.time(8, 30)])
+def test_times_and_durations_are_refused_and_not_taken_for_text(kind, value):
+    """Dates become days; a duration of few values would be a category in silence."""
+    columns = {"born": BORN, "job": [str(job) for job in JOB], "took": [value] * N}
+    frame = pl.DataFrame(columns) if kind == "polars" else pd.DataFrame(columns)
+    with pytest.raises(InvalidInputError, match="X has times or durations in column 'took'; .*length in hours"):
+        TotalsClassifier().fit(frame, Y, totals=TOTALS)
+    other = frame.drop("took") if kind == "polars" else frame.drop(columns="took")
+    model = quietly(TotalsClassifier(random_state=0).fit, other, Y, totals=TOTALS)
+    with pytest.raises(InvalidInputError, match="in column 'took'"):
+        model.predict(frame)
+
+
 def test_objects_that_are_numbers_are_numbers(by_hand):
     frame = pandas_frame().astype({"age": "Int64"}).astype({"age": object})
     model = quietly(TotalsClassifier(random_state=0).fit, frame, Y, totals=TOTALS)

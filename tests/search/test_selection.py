@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from treewright.budget import Budget
-from treewright.data import Choose, Sample, reduced
 from treewright.exceptions import InvalidInputError
 from treewright.search.selection.balanced import balanced_block, balanced_points, balanced_program
 from treewright.search.selection.choice import ChoiceSettings, choose_rows
@@ -396,7 +395,7 @@ def test_used_rows_may_be_right_where_rows_between_them_are_wrong():
     assert cost > held.weight @ (predict_labels(one_leaf, X[held.rows]) != y[held.rows])
 
 
-# ---------------------------------------------------------------- parameters, reduction
+# ---------------------------------------------------------------- parameters
 
 
 @pytest.mark.parametrize(
@@ -407,14 +406,3 @@ def test_used_rows_may_be_right_where_rows_between_them_are_wrong():
 def test_bad_settings_are_refused(bad):
     with pytest.raises(InvalidInputError):
         ChoiceSettings(**bad)
-
-
-def test_chosen_rows_are_a_step_of_the_reduction():
-    X, y = blobs(40, 12)
-    found = round_rows(X, y, grid_tree())
-    reduction = reduced(Sample.of(X, y), Choose(found.rows, found.weight))
-    np.testing.assert_array_equal(reduction.points.X, X[found.rows])
-    np.testing.assert_array_equal(reduction.points.weight, found.weight)
-    np.testing.assert_array_equal(reduction.kept, found.rows)
-    back = reduction.invert(np.arange(len(found.rows)), left_out=-1)
-    np.testing.assert_array_equal(np.flatnonzero(back < 0), found.inside)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.exceptions import InvalidInputError
-from treewright.splits.categories import best_labels_subset, best_mean_subset, best_subset
+from treewright.splits.categories import best_subset
 
 
 def table(seed, whole=True):
@@ -48,77 +48,12 @@ def test_the_cheapest_subset_is_the_best_of_all(seed, least, sized):
         assert min(size[s].sum(), size[~s].sum()) >= least
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 10**6), st.integers(0, 6), st.sampled_from([2, 3, 4]))
-def test_the_subset_with_the_best_labels_is_the_best_of_all(seed, least, n_classes):
-    rng, codes, levels, size, draw = table(seed)
-    by_class = draw()[:, None] * np.eye(n_classes)[rng.integers(0, n_classes, len(codes))]
-
-    def error(s):
-        return sum(by_class[side].sum() - by_class[side].sum(axis=0).max() for side in (s, ~s))
-
-    found = best_labels_subset(codes, levels, by_class, least, size)
-    best = min((error(s) for s in all_sides(codes, levels, size, least)), default=np.inf)
-    assert found.cost == best
-    if np.isfinite(best):
-        s = sides_of(found, codes)
-        assert error(s) == best
-        assert min(size[s].sum(), size[~s].sum()) >= least
-
-
-def squared_error(s, targets, weight):
-    total = 0.0
-    for side in (s, ~s):
-        if side.any():
-            away = targets[side] - np.average(targets[side], axis=0, weights=weight[side])
-            total += (weight[side] * away.T**2).sum()
-    return total
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 1e6]))
-def test_the_subset_with_the_best_means_is_the_best_of_all(seed, classes, shift):
-    _, codes, levels, size, draw = table(seed, whole=False)
-    targets, weight = (draw() > 0.5).astype(float) if classes else draw(), draw() + 0.1
-    found = best_mean_subset(codes, levels, targets + shift, weight)
-    best = min(squared_error(s, targets, weight) for s in all_sides(codes, levels, size, 0))
-    assert found.cost == pytest.approx(best, abs=1e-9 if shift == 0 else 1e-7)
-    assert squared_error(sides_of(found, codes), targets, weight) == pytest.approx(best, abs=1e-7)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_means_of_several_outputs_and_sizes_are_honest(seed):
-    rng, codes, levels, size, draw = table(seed, whole=False)
-    targets, weight = np.column_stack([draw(), draw()]), draw() + 0.1
-    for least in (0, 2):
-        found = best_mean_subset(codes, levels, targets, weight, least, size)
-        wanted = [squared_error(s, targets, weight) for s in all_sides(codes, levels, size, least)]
-        if not wanted:
-            assert found.cost == np.inf
-        elif np.isfinite(found.cost):
-            s = sides_of(found, codes)
-            assert found.cost == pytest.approx(squared_error(s, targets, weight))
-            assert found.cost >= min(wanted) - 1e-9
-            assert min(size[s].sum(), size[~s].sum()) >= least
-
-
-def test_outputs_on_one_line_are_parted_as_one_output():
-    rng = np.random.default_rng(3)
-    codes, target = rng.integers(0, 6, 60), rng.normal(size=60)
-    one = best_mean_subset(codes, 6, target, np.ones(60))
-    two = best_mean_subset(codes, 6, np.column_stack([3 * target, -4 * target]), np.ones(60))
-    assert two.cost == pytest.approx(25 * one.cost)
-    assert np.array_equal(one.left, two.left) or np.array_equal(one.left, ~two.left)
-
-
 def test_missing_values_go_to_the_side_that_is_better_for_them():
     codes = np.array([0, 0, 1, 1, -1, -1])
     for wish in (True, False):
         goes_left = np.array([True, True, False, False, wish, wish])
         found = best_subset(codes, 2, (~goes_left).astype(float), goes_left.astype(float))
         assert found.left.tolist() == [True, False] and found.missing_left is wish and found.cost == 0.0
-    means = best_mean_subset(codes, 2, np.array([0.0, 0.0, 1.0, 1.0, 0.1, 0.1]), np.ones(6))
-    assert means.missing_left == means.left[0] != means.left[1]
 
 
 def test_what_no_point_has_goes_with_the_heavier_side():

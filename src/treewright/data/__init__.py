@@ -4,7 +4,6 @@ from treewright.data.mixed import Features
 from treewright.data.point_totals import PointTotals
 from treewright.data.problem import Problem, make_problem
 from treewright.data.reduction import (
-    Choose,
     Compact,
     Merge,
     Reduction,
@@ -16,11 +15,10 @@ from treewright.data.reduction import (
     reduced,
 )
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, standard_scaling, target_spread, unit_scaling, weight_unit
+from treewright.data.scaling import Scaling, s2oct_scaling, target_spread, unit_scaling, weight_unit
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 
 __all__ = [
-    "Choose",
     "ClassTotals",
     "Compact",
     "Features",
@@ -44,7 +42,6 @@ __all__ = [
     "reduced",
     "s2oct_scaling",
     "simple_random_sample",
-    "standard_scaling",
     "target_spread",
     "unit_scaling",
     "weight_unit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from itertools import repeat
@@ -31,6 +31,7 @@ __all__ = [
     "numbered_groups",
     "plain",
     "refuse_dates",
+    "refuse_durations",
     "show",
     "uniform",
 ]
@@ -211,25 +212,46 @@ def refuse_dates(values: Any, name: str) -> None:
     ...
     treewright.exceptions.InvalidInputError: X has dates, times or durations in column 0; ...
     """
-    found = _columns_of_dates(values)
-    if found is None:
-        return
-    where = "" if not found else f" in column{'s' if len(found) > 1 else ''} {listing(found)}"
-    raise InvalidInputError(
-        f"{name} has dates, times or durations{where}; only numbers can be compared and scaled. Make numbers of them "
-        "that mean something (days since a date, the year, the month, the length in hours), and fill in or leave out "
-        "missing ones"
-    )
+    found = _columns_of_dates(values, _has_dates)
+    if found is not None:
+        raise InvalidInputError(
+            f"{name} has dates, times or durations{_in_columns(found)}; only numbers can be compared and scaled. Make "
+            "numbers of them that mean something (days since a date, the year, the month, the length in hours), and "
+            "fill in or leave out missing ones"
+        )
 
 
-def _columns_of_dates(values: Any) -> list[object] | None:
+def refuse_durations(frame: Any, name: str) -> None:
+    """Refuse times of the day and durations in a frame whose dates can be used: they would be taken for text.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> refuse_durations(pl.DataFrame({"since": [timedelta(days=3)]}), "X")
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: X has times or durations in column 'since'; ...
+    """
+    found = _columns_of_dates(frame, _has_durations)
+    if found is not None:
+        raise InvalidInputError(
+            f"{name} has times or durations{_in_columns(found)}; only numbers, text and dates can be used. Make "
+            "numbers of them that mean something (the hour of the day, the length in hours)"
+        )
+
+
+def _in_columns(found: list[object]) -> str:
+    return "" if not found else f" in column{'s' if len(found) > 1 else ''} {listing(found)}"
+
+
+def _columns_of_dates(values: Any, has_dates: Callable[[Any, Any], bool]) -> list[object] | None:
     """Names or numbers of the columns with dates, an empty list for those of one column alone; None without any."""
     if sparse.issparse(values):
         return None
     if hasattr(values, "columns") and hasattr(values, "dtypes"):  # pandas or polars frame
         by_place = values.iloc if hasattr(values, "iloc") else values
         dtypes = enumerate(zip(values.columns, values.dtypes, strict=True))
-        return [name for j, (name, dtype) in dtypes if _has_dates(dtype, by_place[:, j])] or None
+        return [name for j, (name, dtype) in dtypes if has_dates(dtype, by_place[:, j])] or None
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths, which others refuse
@@ -237,8 +259,8 @@ def _columns_of_dates(values: Any) -> list[object] | None:
     if array.dtype.kind not in "mMO":
         return None
     if array.ndim != 2:
-        return [] if _has_dates(array.dtype, array.reshape(-1)) else None
-    return [j for j in range(array.shape[1]) if _has_dates(array.dtype, array[:, j])] or None
+        return [] if has_dates(array.dtype, array.reshape(-1)) else None
+    return [j for j in range(array.shape[1]) if has_dates(array.dtype, array[:, j])] or None
 
 
 def _has_dates(dtype: Any, column: Any) -> bool:
@@ -247,8 +269,21 @@ def _has_dates(dtype: Any, column: Any) -> bool:
             return bool(dtype.is_temporal())
     elif dtype.kind != "O":
         return dtype.kind in "mM"
+    return _any_cell(_is_date, column)
+
+
+def _has_durations(dtype: Any, column: Any) -> bool:
+    if hasattr(dtype, "is_temporal"):  # polars
+        if str(dtype) != "Object":
+            return bool(dtype.is_temporal()) and not str(dtype).startswith("Date")
+    elif dtype.kind != "O":
+        return bool(dtype.kind == "m")
+    return _any_cell(lambda value: isinstance(value, (time, timedelta, np.timedelta64)), column)
+
+
+def _any_cell(says: Callable[[object], bool], column: Any) -> bool:
     cells = np.asarray(column, dtype=object)
-    return bool(np.any(np.frompyfunc(_is_date, 1, 1)(cells))) if len(cells) else False
+    return bool(np.any(np.frompyfunc(says, 1, 1)(cells))) if len(cells) else False
 
 
 def _is_date(value: object) -> bool:

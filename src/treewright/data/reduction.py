@@ -38,7 +38,6 @@ from treewright.tree import Tree
 
 __all__ = [
     "EXACT_CELLS",
-    "Choose",
     "Compact",
     "Merge",
     "Reduction",
@@ -203,36 +202,6 @@ class Weighted:
     def apply(self, sample: Sample) -> Reduction:
         """Take the step."""
         return _chosen(sample, np.flatnonzero(sample.weight > 0))
-
-
-@dataclass(frozen=True, eq=False)
-class Choose:
-    """Keep the rows that somebody chose, in the order of their numbers, and leave out the rest.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-        Their numbers, each once.
-    weight : ndarray or None
-        Their new weights, in the order of `rows`; None for those they have.
-
-    Examples
-    --------
-    >>> reduction = reduced(Sample.of(np.array([[1.0], [2.0], [3.0]])), Choose(np.array([2, 0]), np.array([5.0, 1.0])))
-    >>> reduction.points.X.ravel().tolist(), reduction.points.weight.tolist(), reduction.place.tolist()
-    ([1.0, 3.0], [1.0, 5.0], [0, -1, 1])
-    """
-
-    rows: IntArray
-    weight: FloatArray | None = None
-
-    def apply(self, sample: Sample) -> Reduction:
-        """Take the step."""
-        order = np.argsort(self.rows, kind="stable")
-        reduction = _chosen(sample, self.rows[order])
-        if self.weight is None:
-            return reduction
-        return replace(reduction, points=replace(reduction.points, weight=self.weight[order]))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["Scaling", "s2oct_scaling", "standard_scaling", "target_spread", "unit_scaling", "weight_unit"]
+__all__ = ["Scaling", "s2oct_scaling", "target_spread", "unit_scaling", "weight_unit"]
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
@@ -245,36 +245,6 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
     large = half > S2OCT_BOX
     scale = np.where(large, S2OCT_BOX / np.where(large, half, 1.0), np.where((half > 0) | gaps, 1.0, 0.0))
     return Scaling(scale=scale, shift=middle)
-
-
-def standard_scaling(X: ArrayLike) -> Scaling:
-    """Scale each feature to mean 0 and standard deviation 1; a constant feature becomes 0.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_features)
-        Finite values, or NaN.
-
-    Returns
-    -------
-    Scaling
-        The scaling, with the standard deviation of the rows as they are (divisor n).
-
-    Examples
-    --------
-    >>> standard_scaling([[1.0], [3.0]]).apply([[1.0], [2.0], [3.0]]).ravel().tolist()
-    [-1.0, 0.0, 1.0]
-    """
-    points = np.asarray(X, dtype=np.float64)
-    low, middle, half, gaps = _extent(points)
-    varied = half >= _SMALLEST
-    # Moments of values in [-1, 1], so that neither squares nor sums overflow.
-    with np.errstate(under="ignore"):
-        z = np.where(varied, (points - middle) / np.where(varied, half, 1.0), 0.0)
-        mean, deviation = (np.nanmean, np.nanstd) if gaps.any() else (np.mean, np.std)
-        centre, spread = middle + half * mean(z, axis=0), half * deviation(z, axis=0)
-    scale = np.where(varied, _inverse(spread), np.where(gaps, 1.0, 0.0))
-    return Scaling(scale=scale, shift=np.where(varied, centre, low))
 
 
 def target_spread(Y: FloatArray, weight: FloatArray) -> float:

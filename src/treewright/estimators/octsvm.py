@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -197,39 +196,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         values = np.exp(2.0 * np.clip(self._values(rows), -2.0, 2.0))
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
-    def apply(self, X: ArrayLike) -> IntArray:
-        """Return the leaf that each row reaches, as a node number of ``tree_``; of two classes only.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to route.
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
-            Leaves.
-        """
-        self._need_one_tree()
-        return super().apply(X)
-
-    def decision_path(self, X: ArrayLike) -> sparse.csr_array:
-        """Return the nodes that each row visits; of two classes only.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to route.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_nodes)
-            1 where the row visits the node.
-        """
-        self._need_one_tree()
-        return super().decision_path(X)
-
-    def _need_one_tree(self) -> None:
+    def _need_routes(self) -> None:
         check_is_fitted(self)
         if len(self.trees_) > 1:
             raise InvalidInputError(

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.data import distinct_rows
 from treewright.program import Program
 from treewright.solvers import Capability
 from treewright.tree import Tree, leaf_counts
@@ -71,6 +72,26 @@ class TreeFormulation(Formulation[Tree], Protocol):
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to."""
         ...
+
+
+class DistinctPoints:
+    """Mixin of the models that can part all points that differ: a group is points equal in all features."""
+
+    X: FloatArray
+
+    @cached_property
+    def _groups(self) -> tuple[IntArray, IntArray]:
+        return distinct_rows(self.X)
+
+    @cached_property
+    def group(self) -> IntArray:
+        """Group of each point: points of a group are equal in all features, missing values included."""
+        return self._groups[1]
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """Features of each group."""
+        return self.X[self._groups[0]]
 
 
 @dataclass(frozen=True)

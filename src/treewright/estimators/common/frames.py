@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.utils.validation import validate_data
 
 from treewright.arrays import FloatArray
-from treewright.data._checks import listing, missing_mask
+from treewright.data._checks import listing, missing_mask, refuse_durations
 from treewright.data.mixed import has_other_than_numbers
 from treewright.data.rows import is_frame
 from treewright.data.table import Surprises, TableEncoder
@@ -41,6 +41,7 @@ def encoded_rows(model: Any, given: Given) -> Given:
     """Make numbers of the rows of a fit, and note how: the model keeps that as plain data, which files can have."""
     if given.y is None:
         raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
+    refuse_durations(given.X, "X")
     other, table = copy(model), frame_table(frame_columns(given.X))
     validate_data(other, given.X, reset=True, skip_check_array=True)
     encoder = TableEncoder.fit(table, table.columns, fill_gaps=True)
@@ -59,6 +60,7 @@ def new_encoded_rows(model: Any, X: Any) -> FloatArray:
             f"the model was fitted to a frame with text, dates or gaps; give a frame with its columns: "
             f"{listing(encoder.columns)}"
         )
+    refuse_durations(X, "X")
     table = frame_table(frame_columns(X))
     validate_data(model, X, reset=False, skip_check_array=True)
     return encoder.transform(table)[0]

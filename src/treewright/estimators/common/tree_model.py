@@ -45,7 +45,7 @@ class TreeModel(NewRows, BaseEstimator):
         ndarray of int, shape (n_samples,)
             Leaves.
         """
-        self._need_tree()
+        self._need_routes()
         return route(self.tree_, self._check_rows(X))
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_array:
@@ -61,7 +61,7 @@ class TreeModel(NewRows, BaseEstimator):
         csr_array of shape (n_samples, n_nodes)
             1 where the row visits the node.
         """
-        self._need_tree()
+        self._need_routes()
         return decision_path(self.tree_, self._check_rows(X))
 
     def export_text(
@@ -161,6 +161,10 @@ class TreeModel(NewRows, BaseEstimator):
     def _need_tree(self) -> None:
         """Refuse what only one fitted tree can do; estimators whose fits may be something else say so."""
         check_is_fitted(self)
+
+    def _need_routes(self) -> None:
+        """Refuse to route rows where it is not clear through which tree."""
+        self._need_tree()
 
     def _named_tree(self, n_features: int) -> Tree | None:
         """Return the tree that ``warm_start`` names, in the units of the data, if it names one."""

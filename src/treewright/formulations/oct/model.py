@@ -25,9 +25,8 @@ from typing import ClassVar
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.base import LabelledPoints
+from treewright.formulations.base import DistinctPoints, LabelledPoints
 from treewright.formulations.fragments import add_group_errors, add_leaf_labels, add_routing_rows, add_used_leaves
 from treewright.formulations.oct.repair import repaired
 from treewright.program import Program, ProgramBuilder
@@ -40,7 +39,7 @@ __all__ = ["OCT"]
 
 
 @dataclass(frozen=True)
-class OCT(LabelledPoints):
+class OCT(DistinctPoints, LabelledPoints):
     """OCT on points of any kind.
 
     Parameters
@@ -95,15 +94,6 @@ class OCT(LabelledPoints):
     def columns(self) -> OrdinalColumns:
         """All splits there are, as cuts of ordinal columns."""
         return OrdinalColumns.of(self.X, self.y, self.weight, self.n_classes, self.n_levels)
-
-    @cached_property
-    def _groups(self) -> tuple[IntArray, IntArray]:
-        return distinct_rows(self.X)
-
-    @cached_property
-    def group(self) -> IntArray:
-        """Group of each point: points of a group are equal in all features, missing values included."""
-        return self._groups[1]
 
     @cached_property
     def baseline(self) -> float:

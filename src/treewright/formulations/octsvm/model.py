@@ -43,8 +43,8 @@ from typing import Literal
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError, UnsoundModelWarning, warn_user
+from treewright.formulations.base import DistinctPoints
 from treewright.formulations.octsvm import paper, program
 from treewright.formulations.octsvm.loss import Norm, lengths, node_loss
 from treewright.formulations.octsvm.repair import comparable, pruned, repaired
@@ -58,7 +58,7 @@ __all__ = ["OCTSVM", "RESVM"]
 
 
 @dataclass(frozen=True)
-class OCTSVM:
+class OCTSVM(DistinctPoints):
     """OCTSVM on given data.
 
     Parameters
@@ -183,20 +183,6 @@ class OCTSVM:
     def sign(self) -> FloatArray:
         """Labels -1 and +1."""
         return np.asarray(2.0 * self.y - 1.0)
-
-    @cached_property
-    def _groups(self) -> tuple[IntArray, IntArray]:
-        return distinct_rows(self.X)
-
-    @property
-    def group(self) -> IntArray:
-        """Group of each point: points of a group are equal in all features."""
-        return self._groups[1]
-
-    @cached_property
-    def rows(self) -> FloatArray:
-        """Features of each group."""
-        return self.X[self._groups[0]]
 
     @cached_property
     def group_weight(self) -> FloatArray:

@@ -44,7 +44,7 @@ import numpy as np
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import distinct_rows
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.base import LabelledPoints
+from treewright.formulations.base import DistinctPoints, LabelledPoints
 from treewright.formulations.svm1odt import paper, program
 from treewright.formulations.svm1odt.cuts import CUTS, Cut, classes_without_leaf
 from treewright.formulations.svm1odt.heap import HeapTree, mirrored
@@ -59,7 +59,7 @@ __all__ = ["SVM1ODT"]
 
 
 @dataclass(frozen=True)
-class SVM1ODT(LabelledPoints):
+class SVM1ODT(DistinctPoints, LabelledPoints):
     """SVM1-ODT on given data.
 
     Numerical features are in [0, 1], categorical ones codes 0, 1, 2, ...; both are NaN where a value is missing.
@@ -232,16 +232,6 @@ class SVM1ODT(LabelledPoints):
     @cached_property
     def _groups(self) -> tuple[IntArray, IntArray]:
         return distinct_rows(np.where(np.isnan(self.X), np.inf, self.X))
-
-    @cached_property
-    def group(self) -> IntArray:
-        """Group of each point: points of a group are equal in all features, missing values included."""
-        return self._groups[1]
-
-    @cached_property
-    def rows(self) -> FloatArray:
-        """Features of each group."""
-        return self.X[self._groups[0]]
 
     @cached_property
     def patterns(self) -> tuple[BoolArray, IntArray, IntArray]:

@@ -53,12 +53,8 @@ def axis_trees(survey: Survey, taught: IntArray, budget: Budget) -> AxisTrees | 
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that the teacher gives.
-    budget : Budget
-        Ends the work early.
+    survey, taught, budget
+        See :mod:`treewright.search.s2oct`.
 
     Returns
     -------

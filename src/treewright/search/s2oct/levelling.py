@@ -57,16 +57,10 @@ class Levelling:
 
     Attributes
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that unlabelled points should have.
+    survey, taught, rng, budget
+        See :mod:`treewright.search.s2oct`.
     worth : ndarray of shape (n_labelled + n_unlabelled,)
         How much each point counts, labelled ones first.
-    rng : numpy Generator
-        Draws directions.
-    budget : Budget
-        Ends the work early.
     most : int or None
         Most features of a split, None for any number.
     """

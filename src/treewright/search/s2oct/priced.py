@@ -34,14 +34,8 @@ def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) ->
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that the teacher gives.
-    seed : int
-        Seed of samples.
-    budget : Budget
-        Ends the work early; the first tree comes all the same.
+    survey, taught, seed, budget
+        See :mod:`treewright.search.s2oct`; the first tree comes whatever the budget.
     """
     model, totals, rng = survey.model, survey.totals, np.random.default_rng(seed)
     known, hidden = survey.sample(rng), np.arange(len(taught))

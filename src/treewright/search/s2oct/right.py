@@ -39,16 +39,8 @@ def right_planes(
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    planes : Planes
-        Hyperplanes, stretched.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that unlabelled points should keep or get.
-    rng : numpy Generator
-        Of the moves.
-    budget : Budget
-        Ends the work early.
+    survey, planes, taught, rng, budget
+        See :mod:`treewright.search.s2oct`.
     support : ndarray of bool, shape (n_branches, n_features), or None
         Features that each node may use; None for all, or for those it has where the model restricts them.
     """
@@ -88,14 +80,8 @@ def mended(
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    planes : Planes
-        Hyperplanes, stretched; each labelled point stays on the way to its nearest leaf of its own class.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that unlabelled points should keep or get.
-    budget : Budget
-        Ends the work early.
+    survey, planes, taught, budget
+        See :mod:`treewright.search.s2oct`. Each labelled point stays on the way to its nearest leaf of its own class.
     support : ndarray of bool, shape (n_branches, n_features), or None
         Features that each node may use; None for all.
     """

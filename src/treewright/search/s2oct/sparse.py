@@ -72,14 +72,8 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that the teacher gives.
-    seed : int
-        Seed of samples and starts.
-    budget : Budget
-        Ends the path early.
+    survey, taught, seed, budget
+        See :mod:`treewright.search.s2oct`.
     """
     found = list[SizedTree]()
     # A lower price often changes nothing: then the tree that came of it stands for both.

@@ -38,20 +38,14 @@ def grown(
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    guided : ndarray of int, shape (n_unlabelled,)
-        Labels that the guide gives.
+    survey, guided, rng, budget
+        See :mod:`treewright.search.s2oct`.
     guidance : float
         Weight of all guided points, relative to all labelled ones.
     depth : int
         Depth of the tree, at most that of the model.
     random_root : bool
         Whether to begin with a split at random.
-    rng : numpy Generator
-        Draws the guided points and the random split.
-    budget : Budget
-        Ends the growing early.
     """
     n_guided = min(_GUIDED, len(survey.hidden)) if guidance > 0 else 0
     chosen = np.sort(rng.choice(len(survey.hidden), n_guided, replace=False))
@@ -153,16 +147,8 @@ def separated(survey: Survey, planes: Planes, guided: IntArray, rng: np.random.G
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    planes : Planes
-        Where points go; each labelled point stays on the way to its nearest leaf of its own class.
-    guided : ndarray of int, shape (n_unlabelled,)
-        Labels that unlabelled points should get.
-    rng : numpy Generator
-        Draws the points that are in a program, where there are many.
-    budget : Budget
-        Ends the work early.
+    survey, planes, guided, rng, budget
+        See :mod:`treewright.search.s2oct`. Each labelled point stays on the way to its nearest leaf of its own class.
     """
     for _ in range(_PASSES):
         error, leaf = planes_errors(planes, survey.X, survey.y)

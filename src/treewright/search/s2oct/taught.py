@@ -63,14 +63,10 @@ class School:
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that the teacher gives.
+    survey, taught, seed
+        See :mod:`treewright.search.s2oct`.
     manner : Manner
         How they are taught.
-    seed : int
-        Seed of samples and starts.
     """
 
     survey: Survey
@@ -157,16 +153,10 @@ def taught_tree(survey: Survey, taught: IntArray, manner: Manner, seed: int, bud
 
     Parameters
     ----------
-    survey : Survey
-        The points.
-    taught : ndarray of int, shape (n_unlabelled,)
-        Labels that the teacher gives.
+    survey, taught, seed, budget
+        See :mod:`treewright.search.s2oct`.
     manner : Manner
         How they are taught.
-    seed : int
-        Seed of samples and starts.
-    budget : Budget
-        Ends the work early.
     """
     return School(survey, taught, manner, seed).tree(budget.share(_FITTING))
 

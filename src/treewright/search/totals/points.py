@@ -13,6 +13,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import PointTotals
 from treewright.data.point_totals import tight_intervals
+from treewright.search.totals.mending import mended
 from treewright.search.totals.transport import divide_groups
 
 __all__ = ["divide_points"]
@@ -22,9 +23,6 @@ _EXACT_GROUPS = 300
 
 _SWEEPS = 12
 """Rounds over the classes in which such prices are sought."""
-
-_MENDED_CELLS = 30_000_000
-"""Changes of points that are looked at in mending; a second or so."""
 
 
 def divide_points(scores: FloatArray, totals: PointTotals) -> IntArray:
@@ -64,7 +62,7 @@ def divide_points(scores: FloatArray, totals: PointTotals) -> IntArray:
         cell = point[row] * totals.n_classes + of_row
         votes = np.bincount(cell, minlength=scores.size).reshape(scores.shape)
         labels = np.where(votes == votes.max(axis=1, keepdims=True), scores, -np.inf).argmax(axis=1)
-    return _mended(scores, labels, totals)
+    return mended(scores, labels, totals)
 
 
 def _possible(totals: PointTotals) -> tuple[IntArray, IntArray]:
@@ -135,62 +133,3 @@ def _prices(
     above = ordered[first + np.minimum(wanted, np.maximum(rows - 1, 0))]
     right = (possible >= low) & (sure <= high)
     return np.where(right, 0.0, (below + above) / 2)
-
-
-def _mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArray:
-    """Change single points, in each round one a group at most, until none comes nearer to the totals."""
-    labels, looked_at = labels.copy(), 0
-    while looked_at < _MENDED_CELLS:
-        points, classes, saved = _savings(labels, totals)
-        looked_at += saved.size
-        useful = saved > 0
-        if not useful.any():
-            break
-        loss = scores[points, labels[points]][:, None] - scores[np.ix_(points, classes)]
-        loss = np.where(useful, loss / np.maximum(saved, 1), np.inf)
-        best = loss.argmin(axis=1)
-        least = loss[np.arange(len(points)), best]
-        chosen = _apart(points[np.isfinite(least)], least[np.isfinite(least)], totals)
-        where = np.searchsorted(points, chosen)
-        labels[chosen] = classes[best[where]]
-    return labels
-
-
-def _savings(labels: IntArray, totals: PointTotals) -> tuple[IntArray, IntArray, IntArray]:
-    """Points and classes whose change may come nearer to the totals, and by how many rows each does."""
-    counts, low, high = totals.counts(labels), totals.low, totals.high
-    excess, lack = totals.excess(counts), totals.lack(counts)
-    above, below = excess.sum(axis=1), lack.sum(axis=1)
-    missed = np.maximum(above, below)
-    # A change helps only if it takes from a class in excess, or from any with rows to spare where rows are lacking
-    # more; and likewise for the class it goes to.
-    gives = (excess > 0) | ((below > above)[:, None] & (counts > low))
-    takes = (lack > 0) | ((above > below)[:, None] & (counts < high))
-    point, group, times = totals.parts
-    points = np.unique(point[(gives & (missed > 0)[:, None])[group, labels[point]]])
-    classes = np.flatnonzero((takes & (missed > 0)[:, None]).any(axis=0))
-    if not len(points) or not len(classes):
-        return points[:0], classes, np.zeros((0, len(classes)), dtype=np.int64)
-    mine = np.isin(point, points)
-    point, g, t = point[mine], group[mine], times[mine]
-    a = labels[point]
-    less, more = counts[g, a] - t, counts[g][:, classes] + t[:, None]
-    new_above = (above[g] - excess[g, a] + np.maximum(less - high[g, a], 0))[:, None]
-    new_above = new_above - excess[g][:, classes] + np.maximum(more - high[g][:, classes], 0)
-    new_below = (below[g] - lack[g, a] + np.maximum(low[g, a] - less, 0))[:, None]
-    new_below = new_below - lack[g][:, classes] + np.maximum(low[g][:, classes] - more, 0)
-    saved = missed[g][:, None] - np.maximum(new_above, new_below)
-    saved[classes == a[:, None]] = 0
-    return points, classes, np.add.reduceat(saved, np.flatnonzero(np.diff(point, prepend=-1)), axis=0)
-
-
-def _apart(points: IntArray, cost: FloatArray, totals: PointTotals) -> IntArray:
-    """Points of which no two have a group in common: those that are the cheapest in all their groups."""
-    rank = np.empty(totals.n_points, dtype=np.int64)
-    rank[points] = np.argsort(np.argsort(cost, kind="stable"))
-    point, group, _ = totals.of(points).parts
-    mine = rank[points[point]]
-    first = np.full(totals.n_groups, len(points))
-    np.minimum.at(first, group, mine)
-    late = np.bincount(point[mine > first[group]], minlength=len(points))
-    return points[late == 0]
