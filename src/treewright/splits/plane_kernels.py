@@ -11,8 +11,8 @@ the right for what it is above minus epsilon, and no value is beyond 1 or, on it
 Every variable, a value of a point or an entry of the normal, has three kinks and a slope between each two of them. One
 that is not in the basis is at a kink. One that is has the slope of a piece between two of them; it leaves the basis, or
 changes its piece, if its value is not there. At first the normal is 0, and all pieces are level. The method needs a
-table of points times features alone, where that of a solver has a column for each slack. Programs of some hundred
-points take a tenth of a millisecond. Searches solve many thousands of them, and check what they keep.
+table of points times features alone, where that of a solver has a column for each slack. Programs of a hundred
+points take a few tenths of a millisecond. Searches solve many thousands of them, and check what they keep.
 """
 
 from __future__ import annotations
