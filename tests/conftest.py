@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from treewright.search import axis
 from treewright.search.oct_h import attempts as oct_h
@@ -20,6 +21,10 @@ from treewright.training import ensemble, octsvm, optimize
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Examples of a property where its test does not say how many: each run draws others.
+settings.register_profile("suite", max_examples=40, deadline=None)
+settings.load_profile("suite")
 
 
 def pytest_configure(config):

@@ -160,10 +160,18 @@ def many(n: int, p: int, n_classes: int, labelled: int, n_groups: int = 1) -> di
     return data | {"groups": groups, "totals": {g: dict(enumerate(count[g].tolist())) for g in present}}
 
 
+def repeated(data: dict[str, Any]) -> dict[str, Any]:
+    """The same rows with those of the first half once more in the second, which are of other groups."""
+    half = len(data["X"]) // 2
+    data["X"][half:] = data["X"][:half]
+    return data
+
+
 BROKEN_LIMITS = {
     "rows": (1.0, many(20_000, 6, 3, labelled=100), {}),
     "classes": (0.5, many(1500, 4, 150, labelled=450), {"max_depth": 8}),
     "groups": (0.5, many(12_000, 4, 2, labelled=100, n_groups=6000), {}),
+    "repeated rows": (0.05, repeated(many(50_000, 10, 8, labelled=300, n_groups=7)), {}),
     "features": (0.5, many(60, 10_000, 2, labelled=30), {}),
 }
 

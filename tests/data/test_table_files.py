@@ -111,7 +111,7 @@ def test_bad_text(tmp_path, monkeypatch, content, says, chunk):
 cell = st.text(st.sampled_from('ab1.,;"\n\r \tä'), max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.text(st.sampled_from('a1,"\n\r '), max_size=24), st.integers(3, 12))
 def test_any_text_is_read_as_csv_reads_it_or_refused(tmp_path_factory, tail, chunk):
     content = "h,k\n" + tail

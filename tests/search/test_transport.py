@@ -52,7 +52,7 @@ def check_prices(scores, labels, prices, count, low, high):
     assert np.array_equal(prices == -np.inf, high == 0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(2, 4), kinds, st.integers(0, 3))
 def test_best_of_all_labels(seed, n, k, kind, widest):
     scores, rank, low, high = instance(seed, n, k, kind, widest)

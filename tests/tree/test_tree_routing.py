@@ -24,7 +24,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(trees(), seeds, st.sampled_from([0.0, 0.3]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_route_agrees_with_a_router_in_plain_python(tree, seed, missing):
     X = random_points(np.random.default_rng(seed), 20, tree.n_features, missing)
     assert route(tree, X).tolist() == [slow_path(tree, x)[-1] for x in X.tolist()]
@@ -185,7 +185,7 @@ def test_predictions_are_those_of_the_leaf():
 
 
 @given(trees(), seeds, st.sampled_from([0.0, 0.3]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_values_agree_with_plain_python_dense_and_sparse(tree, seed, missing):
     X = random_points(np.random.default_rng(seed), 20, tree.n_features, missing)
     expected = np.array([slow_values(tree, x) for x in X.tolist()])

@@ -13,6 +13,9 @@ __all__ = ["mended"]
 _MOST_CELLS = 30_000_000
 """Changes of points that are looked at; a fraction of a second."""
 
+_MOST_KEPT = 4_000_000
+"""Changes of single rows, by group and both classes, whose savings are kept; where there are more, none is."""
+
 
 def mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArray:
     """Change single points, in each round one a group at most, until none comes nearer to the totals.
@@ -38,7 +41,9 @@ def mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArra
     changed = np.array(labels, dtype=np.int64)
     table = np.ascontiguousarray(scores, dtype=np.float64)
     groups, first = size.indices.astype(np.int64), size.indptr.astype(np.int64)
-    _mend(table, changed, first, groups, size.data, totals.low, totals.high, _MOST_CELLS)
+    kept = totals.n_groups if totals.low.size * totals.n_classes <= _MOST_KEPT else 0
+    of_one = np.zeros((kept, totals.n_classes, totals.n_classes), dtype=np.int64)
+    _mend(table, changed, first, groups, size.data, totals.low, totals.high, of_one, _MOST_CELLS)
     return changed
 
 
@@ -51,18 +56,27 @@ def _mend(
     times: IntArray,
     low: IntArray,
     high: IntArray,
+    of_one: IntArray,
     most: int,
 ) -> None:
-    """Mend `labels` in place; the rows of point i are ``times[first[i] : first[i + 1]]``, each of a `group`."""
+    """Mend `labels` in place; the rows of point i are ``times[first[i] : first[i + 1]]``, each of a `group`.
+
+    Most changes are of a single row of a group. `of_one`, if it has room, keeps what these save; it is brought up to
+    date where counts have changed.
+    """
     n, (n_groups, n_classes) = len(labels), low.shape
     counts = np.zeros((n_groups, n_classes), dtype=np.int64)
     for i in range(n):
         for part in range(first[i], first[i + 1]):
             counts[group[part], labels[i]] += times[part]
     new, cost = np.empty(n, dtype=np.int64), np.empty(n)
-    looked_at = 0
+    looked_at, stale = 0, np.ones(n_groups, dtype=np.bool_)
     while looked_at < most:
         above, below, gives, classes = _wrong(counts, low, high)
+        for g in range(len(of_one)):
+            if stale[g]:
+                _fill(of_one[g], counts[g], low[g], high[g], above[g], below[g])
+        stale[:] = False
         cheapest = np.full(n_groups, -1, dtype=np.int64)
         found = False
         for i in range(n):
@@ -74,7 +88,13 @@ def _mend(
                 continue
             looked_at += len(classes)
             for k in classes:
-                saved = _saved(i, k, labels[i], first, group, times, counts, low, high, above, below)
+                saved = 0
+                for part in range(first[i], first[i + 1]):
+                    g, t = group[part], times[part]
+                    if t == 1 and len(of_one):
+                        saved += of_one[g, labels[i], k]
+                    else:
+                        saved += _saved(t, labels[i], k, counts[g], low[g], high[g], above[g], below[g])
                 if saved > 0:
                     loss = (scores[i, labels[i]] - scores[i, k]) / saved
                     if new[i] < 0 or loss < cost[i]:
@@ -92,6 +112,7 @@ def _mend(
                 for part in range(first[i], first[i + 1]):
                     counts[group[part], labels[i]] -= times[part]
                     counts[group[part], new[i]] += times[part]
+                    stale[group[part]] = True
                 labels[i] = new[i]
 
 
@@ -118,32 +139,27 @@ def _wrong(counts: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, I
 
 
 @njit(cache=True)
-def _saved(
-    i: int,
-    k: int,
-    label: int,
-    first: IntArray,
-    group: IntArray,
-    times: IntArray,
-    counts: IntArray,
-    low: IntArray,
-    high: IntArray,
-    above: IntArray,
-    below: IntArray,
-) -> int:
-    """By how many rows point i comes nearer to the totals if its `label` becomes k; below 0 where it goes away."""
-    saved = 0
+def _fill(table: IntArray, counts: IntArray, low: IntArray, high: IntArray, above: int, below: int) -> None:
+    """What a row of one group saves that changes class, for each class it has and each it may get."""
+    for label in range(len(counts)):
+        for k in range(len(counts)):
+            table[label, k] = _saved(1, label, k, counts, low, high, above, below)
+
+
+@njit(cache=True)
+def _saved(t: int, label: int, k: int, counts: IntArray, low: IntArray, high: IntArray, above: int, below: int) -> int:
+    """By how many rows a group comes nearer to its totals if t rows change from `label` to k; below 0 if it goes away.
+
+    `counts`, `low` and `high` are those of the group, `above` and `below` its rows in excess and those it lacks.
+    """
     if k == label:
-        return saved
-    for part in range(first[i], first[i + 1]):
-        g, t = group[part], times[part]
-        less, more = counts[g, label] - t, counts[g, k] + t
-        new_above = above[g] - max(less + t - high[g, label], 0) + max(less - high[g, label], 0)
-        new_above += max(more - high[g, k], 0) - max(more - t - high[g, k], 0)
-        new_below = below[g] - max(low[g, label] - less - t, 0) + max(low[g, label] - less, 0)
-        new_below += max(low[g, k] - more, 0) - max(low[g, k] - more + t, 0)
-        saved += max(above[g], below[g]) - max(new_above, new_below)
-    return saved
+        return 0
+    less, more = counts[label] - t, counts[k] + t
+    new_above = above - max(less + t - high[label], 0) + max(less - high[label], 0)
+    new_above += max(more - high[k], 0) - max(more - t - high[k], 0)
+    new_below = below - max(low[label] - less - t, 0) + max(low[label] - less, 0)
+    new_below += max(low[k] - more, 0) - max(low[k] - more + t, 0)
+    return max(above, below) - max(new_above, new_below)
 
 
 @njit(cache=True)
