@@ -363,7 +363,7 @@ class OCTSVMClassifier(RelabelingModel):
     >>> X = rng.random((100, 2))
     >>> truth = (np.abs(X[:, 0] - 0.5) < 0.22).astype(int)
     >>> y = np.where(np.arange(100) < 15, 1 - truth, truth)  # fifteen wrong labels
-    >>> model = OCTSVMClassifier(max_depth=1, n_estimators=20, time_limit=4, random_state=0)
+    >>> model = OCTSVMClassifier(max_depth=1, n_estimators=20, time_limit=8, random_state=0)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # nothing is proven in so short a time
     ...     model = model.fit(X, y)
