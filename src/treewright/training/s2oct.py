@@ -27,7 +27,7 @@ from treewright.names import counted
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Teach, search_s2oct
 from treewright.search.s2oct.choice import Pool, committee, members
-from treewright.search.s2oct.sparse import SizedTree, all_right, chosen_size, measured, sized_trees, sizes_of
+from treewright.search.s2oct.sparse import KICKS, SizedTree, all_right, chosen_size, measured, sized_trees, sizes_of
 from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, taught_planes
 from treewright.search.teachers.auto import auto_teacher
@@ -227,7 +227,7 @@ def _members(
         if budget.over:
             break
         taught, most = teacher.varied(rng, _CHANCE), _MEMBER_FEATURES[number % len(_MEMBER_FEATURES)]
-        planes = taught_planes(survey, taught, Manner(most, 3.0, 1.0), seed + 1 + number, budget)
+        planes = taught_planes(survey, taught, Manner(most, 3.0, 1.0, kicks=KICKS), seed + 1 + number, budget)
         step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
         if step.missed <= best.missed:
             found.append(step)

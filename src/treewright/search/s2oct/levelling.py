@@ -28,8 +28,8 @@ _ROUNDS, _LAST_ROUNDS = 12, 24
 """Most moves at a price, and at the last one."""
 _SIDEWAYS = 0.02
 """Share of what was taught that moves may give up which leave as many rows amiss."""
-_KICKS, _KICK = 6, 0.5
-"""Moves away from totals that are met, and the price that they have for them."""
+_KICK = 0.5
+"""Price of rows that miss the totals for moves away from totals that are met."""
 _TURNS, _TURN = 16, (0.05, 0.5)
 """Directions near to a node's own that are tried, and how far they are turned."""
 _ADDED = (0.02, 0.2)
@@ -86,16 +86,17 @@ class Levelling:
         """Worth of the points that have the labels they should have."""
         return float(self.worth @ (self._labels(planes) == self.wanted))
 
-    def level(self, planes: Planes) -> Planes:
+    def level(self, planes: Planes, gentle: bool = True, kicks: int = 0) -> Planes:
         """Move thresholds until the totals are met or no move comes nearer to them.
 
-        Rows that miss the totals cost little at first and then more and more: so moves that give up little of what was
-        taught come first. Where the totals are not met in the end, the best of what was passed on the way: most kept,
-        less several times the rows that miss.
+        If that is to be `gentle`, rows that miss the totals cost little at first and then more and more: so moves that
+        give up little of what was taught come first. Else each move comes as near to the totals as it can. Where the
+        totals are not met in the end, the best of what was passed on the way: most kept, less several times the rows
+        that miss. Totals that are met are left again `kicks` times, to keep more.
         """
         best = state = _State(planes, self.missed(planes), self.kept(planes))
-        for price in _PRICES:
-            last = price == _PRICES[-1]
+        for price in _PRICES if gentle else _PRICES[-1:]:
+            last = gentle and price == _PRICES[-1]
             for _ in range(_LAST_ROUNDS if last else _ROUNDS):
                 found = None if state.missed == 0 or self.budget.over else self._best_move(state, price, sideways=last)
                 if found is None:
@@ -103,11 +104,11 @@ class Levelling:
                 state = found
                 if state.missed == 0 or state.score(MISSED) > best.score(MISSED):
                     best = state
-        return self._improved(best).planes if best.missed == 0 else best.planes
+        return self._improved(best, kicks).planes if best.missed == 0 else best.planes
 
-    def _improved(self, best: _State) -> _State:
+    def _improved(self, best: _State, kicks: int) -> _State:
         """Keep more of what was taught and meet the totals still: a move away from them, and others that come back."""
-        for _ in range(_KICKS):
+        for _ in range(kicks):
             if self.budget.over:
                 break
             state = self._best_move(best, _KICK)

@@ -23,12 +23,14 @@ from treewright.search.s2oct.taught import Manner, levelled_planes, taught_tree
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
-__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
+__all__ = ["KICKS", "SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
 
 _OWN = 3.0
 """Weight of a labelled point, of a taught one 1."""
 PATH = ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (5, 1.0), (None, 1.0), (None, 0.2))
 """Features of a split and price of one, from sparse to dense; the first serves where there is no time for others."""
+KICKS = 6
+"""How often a tree leaves totals that it meets, to keep more of what was taught."""
 _NEARLY = 0.04
 """Share of the rows by which a smaller tree may have learned less than the best one."""
 _LOSS = 0.01
@@ -81,7 +83,7 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     for most, price in sizes_of(survey.model):
         if found and budget.over:
             break
-        manner = Manner(most, _OWN, price)
+        manner = Manner(most, _OWN, price, kicks=KICKS)
         tree = taught_tree(survey, taught, manner, seed, budget)
         place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
         if place not in known:

@@ -55,6 +55,10 @@ class Manner:
     """Price of a split on a feature, in taught points."""
     raises: int = 0
     """How often labelled points that are wrong gain weight."""
+    gentle: bool = True
+    """Whether the totals are met by moves that give up little first, and not by the shortest way."""
+    kicks: int = 0
+    """How often totals that are met are left again to keep more of what was taught."""
 
 
 @dataclass(eq=False)
@@ -165,7 +169,8 @@ def levelled_planes(survey: Survey, tree: Tree, taught: IntArray, manner: Manner
     """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched."""
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
-    return Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most).level(planes)
+    levelling = Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most)
+    return levelling.level(planes, manner.gentle, manner.kicks)
 
 
 def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
