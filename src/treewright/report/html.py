@@ -30,6 +30,7 @@ from treewright.report.words import (
     spaced,
     totals_words,
 )
+from treewright.report.words import page_text as _text
 
 __all__ = ["facts_html"]
 
@@ -101,10 +102,6 @@ def facts_html(facts: Facts) -> str:
 
 
 # ---------------------------------------------------------------------- pieces
-
-
-def _text(value: object) -> str:
-    return html.escape(printable(value))
 
 
 def _name(value: object, limit: int = _NAME) -> str:

@@ -6,14 +6,14 @@ import html
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.names import counted, printable, shortened
+from treewright.names import counted, shortened
 from treewright.report.trees import TreeFacts
-from treewright.report.words import spaced
+from treewright.report.words import page_text, spaced
 from treewright.tree.structure import LEAF
 from treewright.tree.text import read_children
 
@@ -29,12 +29,10 @@ _LINES = 7
 """Most lines of a condition."""
 _SIGNS = ("<=", "<", ">", ">=")
 _SIZE, _STEP, _PAD = 13.0, 17.0, 9.0
-_END, _SPACE = 266.0, 10.0
-"""Width of a leaf, and room between leaves."""
-_WIDE, _NARROW, _DEEP = (208.0, 56.0), (170.0, 46.0), 4
-"""Widths of a condition and of the branches behind it; of trees of this depth and deeper the narrower ones."""
-_INNER = _END - 2 * _PAD - 6
-"""Width of what is written in a leaf."""
+_SPACE = 10.0
+"""Room between leaves."""
+_WIDE, _NARROW, _DEEP = (208.0, 56.0, 300.0), (170.0, 46.0, 266.0), 4
+"""Widths of a condition, of branches behind it and of a leaf; of trees of this depth and deeper the narrower ones."""
 _SHARE_LINES = 3
 """Most lines of the shares of a leaf."""
 _FULL = 400
@@ -105,13 +103,8 @@ def _wrapped(pieces: Sequence[str], width: float) -> list[str]:
     return lines
 
 
-def _escaped(text: str) -> str:
-    """A text as part of the page; no-break spaces stay, as between thousands."""
-    return html.escape("\u00a0".join(printable(part) for part in text.split("\u00a0")))
-
-
 def _text(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{_escaped(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{page_text(text)}</text>'
 
 
 # ---------------------------------------------------------------------- the tree
@@ -126,11 +119,17 @@ class _End:
     shares: list[str]
     full: str
     color: str
+    width: float
 
     @property
     def height(self) -> float:
         """Height of its box."""
         return (1 + len(self.amount) + len(self.shares)) * _STEP + 12.0 + 2 * _PAD
+
+    @property
+    def inner(self) -> float:
+        """Width of what is written in it."""
+        return self.width - 2 * _PAD - 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +202,14 @@ def _layout(facts: TreeFacts, n_rows: int | None) -> _Layout:
             rows[node] = rows[left[node]] + rows[right[node]]
     drawn = [node for node in range(tree.n_nodes) if depth[node] >= 0]
     deepest = _drawn_depth([depth[node] for node in drawn], [left[node] == LEAF for node in drawn])
+    column = min(deepest, max(depth))
+    wide, gap, end_width = _NARROW if column >= _DEEP else _WIDE
     order, end, todo = [], {}, [root]
     while todo:
         node = todo.pop()
         order.append(node)
         if left[node] == LEAF or depth[node] == deepest:
-            end[node] = _end_words(facts, node, rows[node], n_leaves[node], n_rows)
+            end[node] = _end_words(facts, node, rows[node], n_leaves[node], n_rows, end_width)
         else:
             todo += [right[node], left[node]]
     y, at = np.zeros(tree.n_nodes), _SPACE / 2
@@ -218,10 +219,8 @@ def _layout(facts: TreeFacts, n_rows: int | None) -> _Layout:
     for node in order[::-1]:
         if node not in end:
             y[node] = (y[left[node]] + y[right[node]]) / 2
-    column = max((depth[node] + 1 for node in order if node not in end), default=0)
-    wide, gap = _NARROW if column >= _DEEP else _WIDE
     x = np.array([column if node in end else depth[node] for node in range(tree.n_nodes)]) * (wide + gap) + 1.0
-    width = column * (wide + gap) + _END + 2.0
+    width = column * (wide + gap) + end_width + 2.0
     return _Layout(order, end, left, right, max(depth), x, y, wide, gap, np.array(rows), np.array(n_leaves), width, at)
 
 
@@ -270,29 +269,32 @@ def _end(facts: TreeFacts, place: _Layout, node: int) -> str:
     lines = [(end.heading, ' font-weight="700"'), *((line, "") for line in end.amount)]
     lines += [(line, ' fill="#45525e"') for line in end.shares]
     texts = "".join(_text(left, first + i * _STEP, line, more) for i, (line, more) in enumerate(lines))
-    bar = "" if leaf is None else _stacked(facts, leaf.shown, left, top + len(lines) * _STEP + _PAD + 2, _INNER)
-    box = f'<rect x="{x:.1f}" y="{top:.1f}" width="{_END:g}" height="{end.height:g}" rx="6" fill="#fff" '
+    bar = "" if leaf is None else _stacked(facts, leaf.shown, left, top + len(lines) * _STEP + _PAD + 2, end.inner)
+    box = f'<rect x="{x:.1f}" y="{top:.1f}" width="{end.width:g}" height="{end.height:g}" rx="6" fill="#fff" '
     stripe = f'<rect x="{x:.1f}" y="{top:.1f}" width="6" height="{end.height:g}" rx="3" fill="{end.color}"/>'
-    title = f"<title>{_escaped(end.full)}</title>"
+    title = f"<title>{page_text(end.full)}</title>"
     return f'<g class="leaf">{title}{box}stroke="{_LINE}"/>{stripe}{texts}{bar}</g>'
 
 
-def _end_words(facts: TreeFacts, node: int, rows: float, n_leaves: int, n_rows: int | None) -> _End:
+def _end_words(facts: TreeFacts, node: int, rows: float, n_leaves: int, n_rows: int | None, width: float) -> _End:
     """What is written for an end: names are shortened where there is no room, figures never."""
     leaf, amount = facts.leaves.get(node), [_amount(facts, rows)]
     if leaf is None:
         heading = f"{n_leaves} more leaves"
-        return _End(heading, amount, ["see the rules below"], heading, _OTHER)
+        return _End(heading, amount, ["see the rules below"], heading, _OTHER, width)
     if n_rows and leaf.rows is not None:
         share = leaf.rows / n_rows
         amount.append("<0.1% of all" if 0 < share < 0.0005 else f"{share:.1%} of all")
-    shares = _share_lines(_share_parts(facts, leaf.shown, _INNER), _INNER, _SHARE_LINES)
     told = " ".join(_share_lines(_share_parts(facts, leaf.shown, math.inf), _FULL * _SIZE / 3, 1))
-    label = shortened(leaf.label, _FULL // 2)
+    label, color = shortened(leaf.label, _FULL // 2), _color_in(facts, facts.classes.index(leaf.label))
     full = f"leaf {node}: {label}; {', '.join(amount)}; {facts.counted}: {told}"
-    name = _fitted(label, _INNER / 1.08 - text_width(f"leaf {node}: "))
-    lines = [", ".join(amount)] if text_width(", ".join(amount)) <= _INNER else amount
-    return _End(f"leaf {node}: {name}", lines, shares, full, _color_in(facts, facts.classes.index(leaf.label)))
+    end = _End(f"leaf {node}: {label}", amount, [], full, color, width)
+    return replace(
+        end,
+        heading=f"leaf {node}: {_fitted(label, end.inner / 1.08 - text_width(f'leaf {node}: '))}",
+        amount=[", ".join(amount)] if text_width(", ".join(amount)) <= end.inner else amount,
+        shares=_share_lines(_share_parts(facts, leaf.shown, end.inner), end.inner, _SHARE_LINES),
+    )
 
 
 def _amount(facts: TreeFacts, rows: float) -> str:
