@@ -6,6 +6,7 @@ from pages import job, tree_model
 
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Table, TableEncoder, open_table, read_table
+from treewright.data.table_words import feature_words
 from treewright.report import facts_html, facts_text, table_making
 from treewright.report.svg import tree_svg
 from treewright.report.trees import Explanation
@@ -103,6 +104,29 @@ def test_sums_with_flags_and_dates_are_explained():
     (date,) = notes(born=1, age=1, a=1)
     assert date.startswith('"(years from 2000-01-01 to born)"')
     assert notes(a=1) == notes(born=1) == notes(a=1, born=1) == notes(a=1, b=2) == notes(a=1, b=1, age=1) == []
+
+
+@pytest.mark.filterwarnings("ignore:missing values")
+def test_what_stands_for_missing_values_is_told_where_the_rules_do_not():
+    columns = {"rent": [400.0, None, 570.0, 900.0], "age": [1.0, 2.0, 3.0, 4.0]}
+    columns["moved"] = ["2020-01-01", "2021-05-06", "2022-01-01", None]
+    encoder = TableEncoder.fit(Table(columns), list(columns), fill_gaps=True)
+    names, words = encoder.feature_names, feature_words(encoder)
+    assert names == ["rent", "rent is missing", "age", "moved", "moved is missing"]
+
+    def notes(threshold, **weights):
+        row = [float(weights.get(name.replace(" ", "_"), 0.0)) for name in names]
+        model = tree_model(Tree.stump(row, threshold, np.eye(2)), ["no", "yes"], names)
+        X = np.zeros((2, len(names)))
+        facts = Explanation(model, model.apply(X), model.predict(X), words).facts(np.array(["no", "yes"]))
+        return facts.notes, " and ".join(facts.conditions[0])
+
+    assert notes(829.5, rent=1)[0] == ['Where "rent" is missing, 570 stands for it.']  # the median of those known
+    assert notes(18_000.5, moved=1)[0] == ['Where "moved" is missing, 2021-05-06 stands for it.']
+    assert len(notes(829.5, rent=1, age=1, moved=1)[0]) == 3  # and how a date counts in a sum
+    told, rule = notes(829.5, rent=1, rent_is_missing=-900)
+    assert told == [] and "or rent is missing" in rule
+    assert notes(2.5, age=1)[0] == notes(0.5, rent_is_missing=1)[0] == []
 
 
 def test_the_picture_has_no_splits_that_send_all_rows_one_way():
