@@ -7,9 +7,9 @@ from pages import job, tree_model
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Table, TableEncoder, open_table, read_table
 from treewright.data.table_words import feature_words
-from treewright.report import facts_html, facts_text, table_making
+from treewright.report import facts_html, facts_text, new_rows_facts, table_making
 from treewright.report.svg import tree_svg
-from treewright.report.trees import Explanation
+from treewright.report.trees import Explanation, counted_tree
 from treewright.tree import Tree
 from treewright.tree.words import DateWords, FlagWords
 
@@ -129,12 +129,16 @@ def test_what_stands_for_missing_values_is_told_where_the_rules_do_not():
     assert notes(2.5, age=1)[0] == notes(0.5, rent_is_missing=1)[0] == []
 
 
-def test_the_picture_has_no_splits_that_send_all_rows_one_way():
+def half_used_tree():
+    """A tree whose root sends every row to the right: leaf 1 is never reached, and not written."""
     heap, threshold = np.zeros((3, 1)), np.array([-1.0, 0.0, 0.5])
     heap[2] = 1.0
     counts = np.array([[0, 0], [1, 0], [0, 0], [0, 0], [0, 0], [3, 1], [0, 2]], dtype=float)
-    tree = Tree.from_heap(np.array([True, False, True]), heap, threshold, counts, counts.argmax(axis=1))
-    model, X = tree_model(tree, ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
+    return Tree.from_heap(np.array([True, False, True]), heap, threshold, counts, counts.argmax(axis=1))
+
+
+def test_the_picture_has_no_splits_that_send_all_rows_one_way():
+    model, X = tree_model(half_used_tree(), ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
     facts = Explanation(model, model.apply(X), model.predict(X)).facts(np.array(["no", "no", "yes"]))
     picture = tree_svg(facts, "t", 3)
     assert "Decision tree with 2 leaves and depth 1" in picture and picture.count('class="leaf"') == 2
@@ -142,3 +146,17 @@ def test_the_picture_has_no_splits_that_send_all_rows_one_way():
     for leaf in np.unique(model.apply(X)):
         assert f"leaf {leaf}:" in picture and f"leaf {leaf}:" in facts.rules
     assert facts.rules.startswith("if u <= 0.5:")
+
+
+def test_changes_are_told_of_leaves_that_are_written():
+    model, X = tree_model(half_used_tree(), ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
+    leaves = model.apply(X)
+    counts = np.zeros((model.tree_.n_nodes, 2), dtype=np.int64)
+    np.add.at(counts, (leaves, model.tree_.labels[leaves]), 1)
+    then = counted_tree(model, counts.sum(axis=1), counts).leaves
+    assert len(then) == 3
+    facts = new_rows_facts(model, counts, tree=model, then=then)
+    assert [leaf[0] for leaf in facts.changes.leaves] == np.unique(leaves).tolist()
+    (unseen,) = set(then) - set(leaves.tolist())
+    text, page = facts_text(facts), facts_html(facts)
+    assert f"leaf {unseen}" not in text and f"leaf {unseen}" not in page
