@@ -1,5 +1,7 @@
 """What reports say of how a fit was made, of leaves in words, and of sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pages import job, tree_model
@@ -160,3 +162,26 @@ def test_changes_are_told_of_leaves_that_are_written():
     (unseen,) = set(then) - set(leaves.tolist())
     text, page = facts_text(facts), facts_html(facts)
     assert f"leaf {unseen}" not in text and f"leaf {unseen}" not in page
+
+
+def test_classes_that_totals_ask_for_and_no_leaf_gives_are_told_beside_the_tree():
+    facts, _, _ = job(["no", "yes"], ["a", "b", "c"], n=60, depth=1)
+    tree = replace(facts.trees[0], leaves={n: replace(leaf, label="no") for n, leaf in facts.trees[0].leaves.items()})
+
+    def told(groups, shown=tree, **more):
+        rows = [row for row in facts.totals if row["group"] in groups]
+        other = replace(facts, trees=[shown], totals=rows, **more)
+        text = facts_text(other)
+        text = text[text.index("A tree that explains") : text.index("What to do next")]
+        page = facts_html(other)
+        page = page[page.index('id="tree"') : page.index('id="next"')].replace("&quot;", '"')
+        found = [line.strip() for line in text.splitlines() if "No leaf is" in line]
+        assert all(line in page for line in found) and page.count("No leaf is") == len(found)
+        return found
+
+    asked = {row["group"]: row["low"] for row in facts.totals if row["class"] == "yes"}
+    assert asked["a"] > 0 < asked["b"] and asked["c"] == 0
+    assert told("a") == [f'No leaf is "yes", which {asked["a"]} rows are by the totals.']
+    both = asked["a"] + asked["b"]  # an interval in the second group, nothing asked in the third
+    assert told("abc") == [f'No leaf is "yes", which at least {both} rows are by the totals.']
+    assert told("c") == told("abc", facts.trees[0]) == told("abc", n_voting=3) == []

@@ -11,7 +11,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.data._table_cells import number_text
-from treewright.names import printable
+from treewright.names import counted, printable
 from treewright.report.words import count_words
 from treewright.tree import Tree
 from treewright.tree.cases import cased_split
@@ -20,7 +20,16 @@ from treewright.tree.structure import LEAF
 from treewright.tree.text import read_nodes, split_pieces
 from treewright.tree.words import DateWords, FeatureWords, FlagWords, date_text
 
-__all__ = ["Explanation", "LeafFacts", "TreeFacts", "counted_tree", "fitted_trees", "leaf_texts", "reading_notes"]
+__all__ = [
+    "Explanation",
+    "LeafFacts",
+    "TreeFacts",
+    "absent_notes",
+    "counted_tree",
+    "fitted_trees",
+    "leaf_texts",
+    "reading_notes",
+]
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,29 @@ def _fill_notes(tree: Tree, words: Mapping[int, FeatureWords]) -> list[str]:
                 shown = (date_text(value, of.times) if isinstance(of, DateWords) else None) or str(number_text(value))
                 found[feature] = f'Where "{printable(flag.column)}" is missing, {shown} stands for it.'
     return [found[feature] for feature in sorted(found)]
+
+
+def absent_notes(facts: TreeFacts, totals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which classes the totals ask for and no leaf that is written gives.
+
+    Examples
+    --------
+    >>> leaves = {1: LeafFacts("no", 3, [2, 1]), 2: LeafFacts("no", 4, [3, 1])}
+    >>> tree = Tree.stump([1.0], 0.5, np.eye(2))
+    >>> facts = TreeFacts("", tree, ["no", "yes"], [], leaves, "", "", [])
+    >>> absent_notes(facts, [{"group": None, "class": "yes", "low": 2, "high": 2, "reached": 2}])
+    ['No leaf is "yes", which 2 rows are by the totals.']
+    """
+    given = {facts.leaves[node].label for node in read_nodes(facts.tree, facts.words) if node in facts.leaves}
+    notes = []
+    for name in facts.classes:
+        asked = [row for row in totals if not row.get("margin", 0) and str(row["class"]) == name]
+        low, high = (sum(row[end] for row in asked) for end in ("low", "high"))
+        if low > 0 and name not in given:
+            least = "" if low == high else "at least "
+            rows = counted(low, "row is", "rows are")
+            notes.append(f'No leaf is "{printable(name)}", which {least}{rows} by the totals.')
+    return notes
 
 
 @dataclass(frozen=True, eq=False)
