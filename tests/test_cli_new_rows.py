@@ -121,3 +121,19 @@ def test_models_that_are_trees_and_whole_numbers(tmp_path, capsys):
     text, n = (tmp_path / "r.txt").read_text(), int(np.sum(x[:20] <= 0.5))
     assert re.search(rf"\n +3 +{np.sum(x <= 0.5)} +\S+ +{n} +\S+\n", text)
     assert "It agrees with" not in text and "leaf 1: 3" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_stands_for_missing_numbers_is_told_beside_every_tree(tmp_path, capsys):
+    x = np.arange(1.0, 42.0)
+    missing = x % 10 == 5
+    middle = np.sort(x[~missing])[(np.count_nonzero(~missing) - 1) // 2]
+    write_table(tmp_path / "d.csv", {"rent": np.where(missing, np.nan, x), "z": np.where(x > 12, "high", "low")})
+    fit = ["fit", str(tmp_path / "d.csv"), "--target", "z", "--model", "binoct", "--max-depth", "1", "--quiet"]
+    reports = ["--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
+    assert main([*fit, "--out", str(tmp_path / "m.json"), "--time-limit", "5", *reports]) == 0
+    assert main(["show", str(tmp_path / "m.json")]) == 0
+    note = f'Where "rent" is missing, {middle:g} stands for it.'
+    assert note in capsys.readouterr().out
+    assert note in (tmp_path / "r.txt").read_text(encoding="utf-8")
+    assert note.replace('"', "&quot;") in (tmp_path / "r.html").read_text(encoding="utf-8")

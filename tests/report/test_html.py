@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from treewright import OCTHClassifier, TotalsClassifier
 from treewright.names import printable
 from treewright.report import facts_html, facts_text, fit_facts, fit_report, labels_report
-from treewright.report.svg import _ENDS, _LINES, _wrapped
+from treewright.report.svg import _ENDS, _LINES, _wrapped, tree_svg
+from treewright.report.trees import LeafFacts
 from treewright.tree import Tree
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
@@ -152,9 +153,49 @@ def test_leaves_have_the_numbers_and_rows_of_the_register(made):
 
 
 def test_thousands_in_pictures_are_parted_by_a_space():
-    page = facts_html(job(["no", "yes"], ["north", "south"], n=1300)[0])
-    assert "1\u00a0300 rows" in page
+    facts = job(["no", "yes"], ["north", "south"], n=8000)[0]
+    page = facts_html(facts)
+    assert "8\u00a0000 rows" in page and facts.n_labelled >= 1000
     assert "xa0" not in page
+
+
+def drawn_leaves(rows, classes, n_rows):
+    """Lines of each leaf of a tree of depth 1, and what is told where it is pointed at."""
+    model = tree_model(complete_tree(1, 1, len(classes)), classes, ["u"])
+    facts = fit_facts(model, classes[:1], classes[:1], leaves=[1]).trees[0]
+    leaves = {
+        node: LeafFacts(leaf.label, sum(counts), counts)
+        for (node, leaf), counts in zip(facts.leaves.items(), rows, strict=True)
+    }
+    picture = tree_svg(replace(facts, leaves=leaves), "t", n_rows)
+    parts = [part.partition("</g>")[0] for part in picture.split('<g class="leaf">')[1:]]
+    return [
+        (re.findall("<text[^>]*>([^<]*)</text>", part), re.findall("<title>(.*)</title>", part)[0]) for part in parts
+    ]
+
+
+def test_counts_of_leaves_are_never_cut():
+    (large, told), (small, _) = drawn_leaves([[2000, 763, 400], [12_345_678, 0, 0]], ["no", "perhaps", "yes"], 31_630)
+    assert large[1] == "3\u00a0163 rows, 10.0% of all" and "; 3\u00a0163 rows, 10.0% of all; " in told
+    assert small[1].startswith("12\u00a0345\u00a0678 rows")
+    # digits stay where names have to be cut, and where the two counts do not fit into one line
+    (large, told), (small, _) = drawn_leaves([[10**17, 10**17, 0], [0, 1, 1]], [LONG, "W" * 300, TURNED], 2 * 10**17)
+    assert large[1:3] == ["200" + "\u00a0000" * 5 + " rows", "100.0% of all"]
+    assert large[0].startswith("leaf 1: W") and "…" in large[0]
+    assert [line.startswith("50.0% ") for line in large[3:]] == [True, True]
+    assert "; 200" + "\u00a0000" * 5 + " rows, 100.0% of all; " in told and len(told) < 500
+    assert not any("xa0" in line for line in [*large, *small, told])
+
+
+def test_all_classes_of_a_leaf_are_told_where_there_is_room():
+    (few, _), (three, _) = drawn_leaves([[9, 1, 0], [696, 204, 100]], ["works", "learns", "unemployed"], 1010)
+    assert few[2:] == ["90.0% works, 10.0% learns"]
+    assert three[2:] == ["69.6% works, 20.4% learns,", "10.0% unemployed"]
+    (three, _), _ = drawn_leaves([[696, 204, 100], [1, 1, 1]], ["employed", "unemployed", "inactive"], 1003)
+    assert three[2:] == ["69.6% employed, 20.4% unemployed,", "10.0% inactive"]
+    names = [f"a class with the number {k}" for k in range(9)]
+    (many, _), _ = drawn_leaves([list(range(19, 10, -1)), [1] * 9], names, 200)
+    assert len(many) == 5 and many[2].startswith("14.1% a class") and many[4].endswith(", …")
 
 
 def test_it_loads_nothing_and_runs_nothing(made, hostile):

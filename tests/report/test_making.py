@@ -1,14 +1,17 @@
 """What reports say of how a fit was made, of leaves in words, and of sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pages import job, tree_model
 
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Table, TableEncoder, open_table, read_table
-from treewright.report import facts_html, facts_text, table_making
+from treewright.data.table_words import feature_words
+from treewright.report import facts_html, facts_text, new_rows_facts, table_making
 from treewright.report.svg import tree_svg
-from treewright.report.trees import Explanation
+from treewright.report.trees import Explanation, counted_tree
 from treewright.tree import Tree
 from treewright.tree.words import DateWords, FlagWords
 
@@ -105,12 +108,39 @@ def test_sums_with_flags_and_dates_are_explained():
     assert notes(a=1) == notes(born=1) == notes(a=1, born=1) == notes(a=1, b=2) == notes(a=1, b=1, age=1) == []
 
 
-def test_the_picture_has_no_splits_that_send_all_rows_one_way():
+@pytest.mark.filterwarnings("ignore:missing values")
+def test_what_stands_for_missing_values_is_told_where_the_rules_do_not():
+    columns = {"rent": [400.0, None, 570.0, 900.0], "age": [1.0, 2.0, 3.0, 4.0]}
+    columns["moved"] = ["2020-01-01", "2021-05-06", "2022-01-01", None]
+    encoder = TableEncoder.fit(Table(columns), list(columns), fill_gaps=True)
+    names, words = encoder.feature_names, feature_words(encoder)
+    assert names == ["rent", "rent is missing", "age", "moved", "moved is missing"]
+
+    def notes(threshold, **weights):
+        row = [float(weights.get(name.replace(" ", "_"), 0.0)) for name in names]
+        model = tree_model(Tree.stump(row, threshold, np.eye(2)), ["no", "yes"], names)
+        X = np.zeros((2, len(names)))
+        facts = Explanation(model, model.apply(X), model.predict(X), words).facts(np.array(["no", "yes"]))
+        return facts.notes, " and ".join(facts.conditions[0])
+
+    assert notes(829.5, rent=1)[0] == ['Where "rent" is missing, 570 stands for it.']  # the median of those known
+    assert notes(18_000.5, moved=1)[0] == ['Where "moved" is missing, 2021-05-06 stands for it.']
+    assert len(notes(829.5, rent=1, age=1, moved=1)[0]) == 3  # and how a date counts in a sum
+    told, rule = notes(829.5, rent=1, rent_is_missing=-900)
+    assert told == [] and "or rent is missing" in rule
+    assert notes(2.5, age=1)[0] == notes(0.5, rent_is_missing=1)[0] == []
+
+
+def half_used_tree():
+    """A tree whose root sends every row to the right: leaf 1 is never reached, and not written."""
     heap, threshold = np.zeros((3, 1)), np.array([-1.0, 0.0, 0.5])
     heap[2] = 1.0
     counts = np.array([[0, 0], [1, 0], [0, 0], [0, 0], [0, 0], [3, 1], [0, 2]], dtype=float)
-    tree = Tree.from_heap(np.array([True, False, True]), heap, threshold, counts, counts.argmax(axis=1))
-    model, X = tree_model(tree, ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
+    return Tree.from_heap(np.array([True, False, True]), heap, threshold, counts, counts.argmax(axis=1))
+
+
+def test_the_picture_has_no_splits_that_send_all_rows_one_way():
+    model, X = tree_model(half_used_tree(), ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
     facts = Explanation(model, model.apply(X), model.predict(X)).facts(np.array(["no", "no", "yes"]))
     picture = tree_svg(facts, "t", 3)
     assert "Decision tree with 2 leaves and depth 1" in picture and picture.count('class="leaf"') == 2
@@ -118,3 +148,40 @@ def test_the_picture_has_no_splits_that_send_all_rows_one_way():
     for leaf in np.unique(model.apply(X)):
         assert f"leaf {leaf}:" in picture and f"leaf {leaf}:" in facts.rules
     assert facts.rules.startswith("if u <= 0.5:")
+
+
+def test_changes_are_told_of_leaves_that_are_written():
+    model, X = tree_model(half_used_tree(), ["no", "yes"], ["u"]), np.array([[0.1], [0.2], [0.9]])
+    leaves = model.apply(X)
+    counts = np.zeros((model.tree_.n_nodes, 2), dtype=np.int64)
+    np.add.at(counts, (leaves, model.tree_.labels[leaves]), 1)
+    then = counted_tree(model, counts.sum(axis=1), counts).leaves
+    assert len(then) == 3
+    facts = new_rows_facts(model, counts, tree=model, then=then)
+    assert [leaf[0] for leaf in facts.changes.leaves] == np.unique(leaves).tolist()
+    (unseen,) = set(then) - set(leaves.tolist())
+    text, page = facts_text(facts), facts_html(facts)
+    assert f"leaf {unseen}" not in text and f"leaf {unseen}" not in page
+
+
+def test_classes_that_totals_ask_for_and_no_leaf_gives_are_told_beside_the_tree():
+    facts, _, _ = job(["no", "yes"], ["a", "b", "c"], n=60, depth=1)
+    tree = replace(facts.trees[0], leaves={n: replace(leaf, label="no") for n, leaf in facts.trees[0].leaves.items()})
+
+    def told(groups, shown=tree, **more):
+        rows = [row for row in facts.totals if row["group"] in groups]
+        other = replace(facts, trees=[shown], totals=rows, **more)
+        text = facts_text(other)
+        text = text[text.index("A tree that explains") : text.index("What to do next")]
+        page = facts_html(other)
+        page = page[page.index('id="tree"') : page.index('id="next"')].replace("&quot;", '"')
+        found = [line.strip() for line in text.splitlines() if "No leaf is" in line]
+        assert all(line in page for line in found) and page.count("No leaf is") == len(found)
+        return found
+
+    asked = {row["group"]: row["low"] for row in facts.totals if row["class"] == "yes"}
+    assert asked["a"] > 0 < asked["b"] and asked["c"] == 0
+    assert told("a") == [f'No leaf is "yes", which {asked["a"]} rows are by the totals.']
+    both = asked["a"] + asked["b"]  # an interval in the second group, nothing asked in the third
+    assert told("abc") == [f'No leaf is "yes", which at least {both} rows are by the totals.']
+    assert told("c") == told("abc", facts.trees[0]) == told("abc", n_voting=3) == []

@@ -26,7 +26,7 @@ from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.files import is_special, replacing
 from treewright.names import counted
 from treewright.report import Facts, facts_html, facts_text
-from treewright.report.trees import LeafFacts, leaf_texts, sum_notes
+from treewright.report.trees import LeafFacts, leaf_texts, reading_notes
 from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.words import FeatureWords
@@ -133,9 +133,9 @@ class TableModel:
 
     @property
     def notes(self) -> list[str]:
-        """How to read sums in the rules."""
+        """How to read the rules."""
         trees = [] if self.tree_model is None else self.tree_model._read_trees()
-        return list(dict.fromkeys(note for _, tree, _ in trees for note in sum_notes(tree, self.words)))
+        return list(dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words)))
 
     @property
     def feature_names(self) -> list[str] | None:

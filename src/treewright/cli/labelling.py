@@ -24,6 +24,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.names import counted, printable
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
+from treewright.report.trees import absent_notes
 from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
@@ -237,7 +238,7 @@ def _lines(
     if explanation is not None:
         lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]
         facts = explanation.facts(labels)
-        lines += [facts.rules, *facts.notes, ""]
+        lines += [facts.rules, *facts.notes, *absent_notes(facts, totals), ""]
     return lines
 
 

@@ -15,7 +15,7 @@ from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
-from treewright.report.trees import Explanation, TreeFacts, fitted_trees
+from treewright.report.trees import Explanation, TreeFacts, absent_notes, fitted_trees
 from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
@@ -163,6 +163,15 @@ class Facts:
     def n_hidden(self) -> int:
         """Rows without a label."""
         return self.n_rows - self.n_labelled
+
+    @property
+    def tree_notes(self) -> list[str]:
+        """How to read the trees, and which classes they lack, in sentences."""
+        one = len(self.trees) == 1 and self.n_voting == 1
+        return [
+            *dict.fromkeys(note for tree in self.trees for note in tree.notes),
+            *(absent_notes(self.trees[0], self.totals) if one else []),
+        ]
 
 
 @dataclass(frozen=True, eq=False)

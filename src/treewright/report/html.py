@@ -30,6 +30,7 @@ from treewright.report.words import (
     spaced,
     totals_words,
 )
+from treewright.report.words import page_text as _text
 
 __all__ = ["facts_html"]
 
@@ -101,10 +102,6 @@ def facts_html(facts: Facts) -> str:
 
 
 # ---------------------------------------------------------------------- pieces
-
-
-def _text(value: object) -> str:
-    return html.escape(printable(value))
 
 
 def _name(value: object, limit: int = _NAME) -> str:
@@ -432,8 +429,7 @@ def _trees(facts: Facts) -> str:
         f"Read from the left: where a condition holds, follow “yes”. Bars in the leaves: "
         f"{_text(facts.trees[0].counted)}, by class.</p>\n"
     )
-    notes = dict.fromkeys(note for tree in facts.trees for note in tree.notes)
-    parts.append("".join(f"<p>{_text(note)}</p>\n" for note in notes))
+    parts.append("".join(f"<p>{_text(note)}</p>\n" for note in facts.tree_notes))
     for number, tree in enumerate(facts.trees):
         if tree.title:
             parts.append(f"<h3>{_name(tree.title, 2 * _NAME)}</h3>\n")

@@ -15,6 +15,7 @@ from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
 from treewright.report.trees import LeafFacts, counted_tree
 from treewright.report.words import group_sizes
+from treewright.tree.text import read_nodes
 from treewright.tree.words import FeatureWords
 
 __all__ = ["new_rows_facts", "surprise_notes"]
@@ -94,7 +95,7 @@ def new_rows_facts(
         model_file=model_file,
         changes=Changes(
             then=_classes_then(model, then, classes),
-            leaves=_leaves(then, counts),
+            leaves=_leaves(then, counts, tree, words),
             notes=[*notes, *_group_notes(model, totals)],
         ),
     )
@@ -111,10 +112,14 @@ def _classes_then(model: Any, then: Mapping[int, LeafFacts] | None, classes: lis
     return [int(sum(leaf.counts[k] for leaf in then.values())) for k in range(len(classes))]
 
 
-def _leaves(then: Mapping[int, LeafFacts] | None, counts: IntArray) -> list[tuple[int, str, int, int]]:
+def _leaves(
+    then: Mapping[int, LeafFacts] | None, counts: IntArray, tree: Any, words: Mapping[int, FeatureWords] | None
+) -> list[tuple[int, str, int, int]]:
+    """Rows at the fit and now in each leaf that is written; to others no row can come."""
     if then is None:
         return []
-    return [(number, leaf.label, leaf.rows or 0, int(counts[number].sum())) for number, leaf in then.items()]
+    written = sorted(then if tree is None else set(then).intersection(read_nodes(tree.tree_, words)))
+    return [(number, then[number].label, then[number].rows or 0, int(counts[number].sum())) for number in written]
 
 
 # ---------------------------------------------------------------------- what changed, in sentences

@@ -6,14 +6,14 @@ import html
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.names import counted, printable, shortened
+from treewright.names import counted, shortened
 from treewright.report.trees import TreeFacts
-from treewright.report.words import spaced
+from treewright.report.words import page_text, spaced
 from treewright.tree.structure import LEAF
 from treewright.tree.text import read_children
 
@@ -29,11 +29,12 @@ _LINES = 7
 """Most lines of a condition."""
 _SIGNS = ("<=", "<", ">", ">=")
 _SIZE, _STEP, _PAD = 13.0, 17.0, 9.0
-_END, _SPACE = 266.0, 10.0
-"""Width of a leaf, and room between leaves."""
-_WIDE, _NARROW, _DEEP = (208.0, 56.0), (170.0, 46.0), 4
-"""Widths of a condition and of the branches behind it; of trees of this depth and deeper the narrower ones."""
-_END_HEIGHT = 3 * _STEP + 12.0 + 2 * _PAD
+_SPACE = 10.0
+"""Room between leaves."""
+_WIDE, _NARROW, _DEEP = (208.0, 56.0, 300.0), (170.0, 46.0, 266.0), 4
+"""Widths of a condition, of branches behind it and of a leaf; of trees of this depth and deeper the narrower ones."""
+_SHARE_LINES = 3
+"""Most lines of the shares of a leaf."""
 _FULL = 400
 """Characters of a text that is shown in full where it is pointed at."""
 
@@ -103,19 +104,40 @@ def _wrapped(pieces: Sequence[str], width: float) -> list[str]:
 
 
 def _text(x: float, y: float, text: str, more: str = "") -> str:
-    shown = "\u00a0".join(printable(part) for part in text.split("\u00a0"))  # as between thousands
-    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{html.escape(shown)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{page_text(text)}</text>'
 
 
 # ---------------------------------------------------------------------- the tree
 
 
+@dataclass(frozen=True)
+class _End:
+    """What is written in a leaf, or for what is below a node and not drawn: in lines, and in full."""
+
+    heading: str
+    amount: list[str]
+    shares: list[str]
+    full: str
+    color: str
+    width: float
+
+    @property
+    def height(self) -> float:
+        """Height of its box."""
+        return (1 + len(self.amount) + len(self.shares)) * _STEP + 12.0 + 2 * _PAD
+
+    @property
+    def inner(self) -> float:
+        """Width of what is written in it."""
+        return self.width - 2 * _PAD - 6
+
+
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Which nodes are drawn, and where: the left edge and the middle of each."""
+    """Which nodes are drawn, and where: the left edge and the middle of each; and what is written in the ends."""
 
     nodes: list[int]
-    end: set[int]
+    end: dict[int, _End]
     left: list[int]
     right: list[int]
     depth: int
@@ -146,11 +168,9 @@ def tree_svg(facts: TreeFacts, ident: str, n_rows: int | None) -> str:
     str
         An ``svg`` element.
     """
-    place = _layout(facts)
+    place = _layout(facts, n_rows)
     edges = [_edge(place, node, child, yes) for node in place.nodes for child, yes in _children(place, node)]
-    boxes = [
-        _end(facts, place, node, n_rows) if node in place.end else _split(facts, place, node) for node in place.nodes
-    ]
+    boxes = [_end(facts, place, node) if node in place.end else _split(facts, place, node) for node in place.nodes]
     n_leaves = int(place.n_leaves[place.nodes[0]])
     name = f"Decision tree with {counted(n_leaves, 'leaf', 'leaves')} and depth {place.depth}"
     return (
@@ -165,7 +185,7 @@ def _children(place: _Layout, node: int) -> list[tuple[int, bool]]:
     return [] if node in place.end else [(place.left[node], True), (place.right[node], False)]
 
 
-def _layout(facts: TreeFacts) -> _Layout:
+def _layout(facts: TreeFacts, n_rows: int | None) -> _Layout:
     tree = facts.tree
     root, left, right = read_children(tree, facts.words)
     depth, n_leaves, rows = [-1] * tree.n_nodes, [1] * tree.n_nodes, [0.0] * tree.n_nodes
@@ -182,25 +202,25 @@ def _layout(facts: TreeFacts) -> _Layout:
             rows[node] = rows[left[node]] + rows[right[node]]
     drawn = [node for node in range(tree.n_nodes) if depth[node] >= 0]
     deepest = _drawn_depth([depth[node] for node in drawn], [left[node] == LEAF for node in drawn])
-    order, end, todo = [], set(), [root]
+    column = min(deepest, max(depth))
+    wide, gap, end_width = _NARROW if column >= _DEEP else _WIDE
+    order, end, todo = [], {}, [root]
     while todo:
         node = todo.pop()
         order.append(node)
         if left[node] == LEAF or depth[node] == deepest:
-            end.add(node)
+            end[node] = _end_words(facts, node, rows[node], n_leaves[node], n_rows, end_width)
         else:
             todo += [right[node], left[node]]
     y, at = np.zeros(tree.n_nodes), _SPACE / 2
     for node in order:
         if node in end:
-            y[node], at = at + _END_HEIGHT / 2, at + _END_HEIGHT + _SPACE
+            y[node], at = at + end[node].height / 2, at + end[node].height + _SPACE
     for node in order[::-1]:
         if node not in end:
             y[node] = (y[left[node]] + y[right[node]]) / 2
-    column = max((depth[node] + 1 for node in order if node not in end), default=0)
-    wide, gap = _NARROW if column >= _DEEP else _WIDE
     x = np.array([column if node in end else depth[node] for node in range(tree.n_nodes)]) * (wide + gap) + 1.0
-    width = column * (wide + gap) + _END + 2.0
+    width = column * (wide + gap) + end_width + 2.0
     return _Layout(order, end, left, right, max(depth), x, y, wide, gap, np.array(rows), np.array(n_leaves), width, at)
 
 
@@ -241,31 +261,40 @@ def _split(facts: TreeFacts, place: _Layout, node: int) -> str:
     return f'<g class="split"><title>{full}</title>{box}stroke="{_LINE}"/>{"".join(texts)}</g>'
 
 
-def _end(facts: TreeFacts, place: _Layout, node: int, n_rows: int | None) -> str:
+def _end(facts: TreeFacts, place: _Layout, node: int) -> str:
     """A leaf, or what is below a node and not drawn."""
-    x, top, inner = float(place.x[node]), float(place.y[node]) - _END_HEIGHT / 2, _END - 2 * _PAD - 6
-    leaf = facts.leaves.get(node)
-    amount = _amount(facts, place.rows[node])
-    if n_rows and leaf is not None and leaf.rows is not None:
-        share = leaf.rows / n_rows
-        amount += ", <0.1% of all" if 0 < share < 0.0005 else f", {share:.1%} of all"
+    end, leaf = place.end[node], facts.leaves.get(node)
+    x, top = float(place.x[node]), float(place.y[node]) - end.height / 2
+    left, first = x + _PAD + 6, top + _PAD + 11
+    lines = [(end.heading, ' font-weight="700"'), *((line, "") for line in end.amount)]
+    lines += [(line, ' fill="#45525e"') for line in end.shares]
+    texts = "".join(_text(left, first + i * _STEP, line, more) for i, (line, more) in enumerate(lines))
+    bar = "" if leaf is None else _stacked(facts, leaf.shown, left, top + len(lines) * _STEP + _PAD + 2, end.inner)
+    box = f'<rect x="{x:.1f}" y="{top:.1f}" width="{end.width:g}" height="{end.height:g}" rx="6" fill="#fff" '
+    stripe = f'<rect x="{x:.1f}" y="{top:.1f}" width="6" height="{end.height:g}" rx="3" fill="{end.color}"/>'
+    title = f"<title>{page_text(end.full)}</title>"
+    return f'<g class="leaf">{title}{box}stroke="{_LINE}"/>{stripe}{texts}{bar}</g>'
+
+
+def _end_words(facts: TreeFacts, node: int, rows: float, n_leaves: int, n_rows: int | None, width: float) -> _End:
+    """What is written for an end: names are shortened where there is no room, figures never."""
+    leaf, amount = facts.leaves.get(node), [_amount(facts, rows)]
     if leaf is None:
-        heading, shares, bar, color = f"{place.n_leaves[node]} more leaves", "see the rules below", "", _OTHER
-        full = heading
-    else:
-        color = _color_in(facts, facts.classes.index(leaf.label))
-        heading, shares = f"leaf {node}: {leaf.label}", _share_words(facts, leaf.shown, inner)
-        bar = _stacked(facts, leaf.shown, x + _PAD + 6, top + 3 * _STEP + _PAD + 2, inner)
-        full = f"{heading}; {amount}; {facts.counted}: {_share_words(facts, leaf.shown)}"
-    texts = [
-        _text(x + _PAD + 6, top + _PAD + 11, _fitted(printable(heading), inner / 1.08), ' font-weight="700"'),
-        _text(x + _PAD + 6, top + _PAD + 11 + _STEP, _fitted(amount, inner)),
-        _text(x + _PAD + 6, top + _PAD + 11 + 2 * _STEP, _fitted(shares, inner), ' fill="#45525e"'),
-    ]
-    box = f'<rect x="{x:.1f}" y="{top:.1f}" width="{_END:g}" height="{_END_HEIGHT:g}" rx="6" fill="#fff" '
-    stripe = f'<rect x="{x:.1f}" y="{top:.1f}" width="6" height="{_END_HEIGHT:g}" rx="3" fill="{color}"/>'
-    title = f"<title>{html.escape(shortened(full, _FULL))}</title>"
-    return f'<g class="leaf">{title}{box}stroke="{_LINE}"/>{stripe}{"".join(texts)}{bar}</g>'
+        heading = f"{n_leaves} more leaves"
+        return _End(heading, amount, ["see the rules below"], heading, _OTHER, width)
+    if n_rows and leaf.rows is not None:
+        share = leaf.rows / n_rows
+        amount.append("<0.1% of all" if 0 < share < 0.0005 else f"{share:.1%} of all")
+    told = " ".join(_share_lines(_share_parts(facts, leaf.shown, math.inf), _FULL * _SIZE / 3, 1))
+    label, color = shortened(leaf.label, _FULL // 2), _color_in(facts, facts.classes.index(leaf.label))
+    full = f"leaf {node}: {label}; {', '.join(amount)}; {facts.counted}: {told}"
+    end = _End(f"leaf {node}: {label}", amount, [], full, color, width)
+    return replace(
+        end,
+        heading=f"leaf {node}: {_fitted(label, end.inner / 1.08 - text_width(f'leaf {node}: '))}",
+        amount=[", ".join(amount)] if text_width(", ".join(amount)) <= end.inner else amount,
+        shares=_share_lines(_share_parts(facts, leaf.shown, end.inner), end.inner, _SHARE_LINES),
+    )
 
 
 def _amount(facts: TreeFacts, rows: float) -> str:
@@ -278,18 +307,37 @@ def _color_in(facts: TreeFacts, k: int) -> str:
     return class_color(k) if not facts.title else (_OTHER if k == 0 else _COLORS[0])
 
 
-def _share_words(facts: TreeFacts, counts: Sequence[float], width: float = math.inf) -> str:
-    """The classes and their shares, the most frequent first, as many as there is room for."""
+def _share_parts(facts: TreeFacts, counts: Sequence[float], width: float) -> list[str]:
+    """The classes and their shares, the most frequent first, each no wider than this with what is behind it."""
     total = sum(counts)
     if not total:
-        return "none with a label"
-    order = sorted((k for k, n in enumerate(counts) if n), key=lambda k: (-counts[k], k))
-    parts = [f"{counts[k] / total:.1%} {shortened(facts.classes[k], 24)}" for k in order]
-    for most in range(len(parts), 0, -1):
-        told = ", ".join(parts[:most]) + (", …" if most < len(parts) else "")
-        if text_width(told) <= width:
+        return ["none with a label"]
+    parts = []
+    for k in sorted((k for k, n in enumerate(counts) if n), key=lambda k: (-counts[k], k)):
+        share = f"{counts[k] / total:.1%} "
+        parts.append(share + _fitted(shortened(facts.classes[k], 24), width - text_width(f"{share}, …")))
+    return parts
+
+
+def _share_lines(parts: Sequence[str], width: float, most: int) -> list[str]:
+    """Parts in lines, as many as there is room for, and at least one.
+
+    Examples
+    --------
+    >>> wide = text_width("60% aa, 30% bb,")
+    >>> _share_lines(["60% aa", "30% bb", "10% cc"], wide, 2), _share_lines(["60% aa", "30% bb", "10% cc"], wide, 1)
+    (['60% aa, 30% bb,', '10% cc'], ['60% aa, …'])
+    """
+    for shown in range(len(parts), 0, -1):
+        told = [f"{part}," for part in parts[: shown - 1]]
+        told.append(parts[shown - 1] if shown == len(parts) else f"{parts[shown - 1]}, …")
+        lines = told[:1]
+        for part in told[1:]:
+            longer = f"{lines[-1]} {part}"
+            lines[-1:] = [longer] if text_width(longer) <= width else [lines[-1], part]
+        if len(lines) <= most:
             break
-    return told
+    return lines
 
 
 def _stacked(facts: TreeFacts, counts: Sequence[float], x: float, y: float, width: float) -> str:

@@ -186,7 +186,7 @@ def _label_sections(facts: Facts) -> list[list[str]]:
                 f"  It agrees with them on {agreed} of {facts.n_hidden} rows without a label "
                 f"({agreed / max(1, facts.n_hidden):.1%}), and with {right} of {facts.n_labelled} given labels.",
                 f"  {LEAF_COLUMN}",
-                *(f"  {note}" for note in facts.trees[0].notes),
+                *(f"  {note}" for note in facts.tree_notes),
                 "",
                 *_indented(facts.trees[0].rules),
             ]
@@ -221,7 +221,7 @@ def _new_sections(facts: Facts) -> list[list[str]]:
     ]
     if facts.trees:
         agreed = [] if facts.agreed is None else [f"  {_agreement(facts)}"]
-        notes = (f"  {note}" for note in facts.trees[0].notes)
+        notes = (f"  {note}" for note in facts.tree_notes)
         rules = _indented(facts.trees[0].rules)
         sections.append([NEW_TREE, *agreed, f"  {LEAF_COLUMN}", *notes, "", *rules])
     return sections
@@ -244,7 +244,7 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
         sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden, *less])
     said = [f"The first of {facts.n_voting} trees, which vote."] if facts.n_voting > 1 else []
     said += [LEAF_COLUMN] if _numbered(facts) else []
-    said += dict.fromkeys(note for tree in facts.trees for note in tree.notes)
+    said += facts.tree_notes
     notes = [*(f"  {line}" for line in said), ""] if said else []
     return [
         *sections,

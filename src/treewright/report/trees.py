@@ -10,15 +10,26 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray
-from treewright.names import printable
+from treewright.data._table_cells import number_text
+from treewright.names import counted, printable
 from treewright.report.words import count_words
 from treewright.tree import Tree
+from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
 from treewright.tree.structure import LEAF
-from treewright.tree.text import split_pieces
-from treewright.tree.words import FeatureWords
+from treewright.tree.text import read_nodes, split_pieces
+from treewright.tree.words import DateWords, FeatureWords, FlagWords, date_text
 
-__all__ = ["Explanation", "LeafFacts", "TreeFacts", "counted_tree", "fitted_trees", "leaf_texts", "sum_notes"]
+__all__ = [
+    "Explanation",
+    "LeafFacts",
+    "TreeFacts",
+    "absent_notes",
+    "counted_tree",
+    "fitted_trees",
+    "leaf_texts",
+    "reading_notes",
+]
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ class TreeFacts:
     rules : str
         The tree as text.
     notes : list of str
-        How to read sums in its conditions, in sentences.
+        How to read its conditions, in sentences.
     words : mapping of int to FeatureWords, or None
         Words of features that are flags or dates.
     """
@@ -120,14 +131,62 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     return texts
 
 
-def sum_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
-    """How to read flags and dates in sums, if there are any."""
+def reading_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
+    """How to read flags and dates in sums, and what stands for missing values, if there are any.
+
+    Examples
+    --------
+    >>> words = {1: FlagWords("rent is missing", "rent is known", "rent", filled=(0, 570.0))}
+    >>> reading_notes(Tree.stump([1.0, 0.0], 829.5, np.eye(2)), words)
+    ['Where "rent" is missing, 570 stands for it.']
+    """
     flag, date = unlike_words(tree, words)
     notes = []
     if flag is not None:
         notes.append(f'In a sum, "{printable(flag.term)}" counts 1 where that holds and 0 elsewhere.')
     if date is not None:
         notes.append(f'"{printable(date.term)}" has decimals, and is below 0 for earlier dates.')
+    return notes + _fill_notes(tree, words or {})
+
+
+def _fill_notes(tree: Tree, words: Mapping[int, FeatureWords]) -> list[str]:
+    """What stands for missing numbers and dates in conditions that do not say themselves where such rows go."""
+    gaps = {j: flag for j, flag in words.items() if isinstance(flag, FlagWords) and flag.filled is not None}
+    found: dict[int, str] = {}
+    for node in read_nodes(tree, words) if gaps else []:
+        used = np.flatnonzero(tree.weights[node])
+        cased = cased_split(tree, node, used, words) if len(used) > 1 else None
+        told = None if cased is None or cased.gap is None else cased.gap[0]
+        for j, flag in gaps.items():
+            assert flag.filled is not None
+            feature, value = flag.filled
+            if j != told and feature in used:
+                of = words.get(feature)
+                shown = (date_text(value, of.times) if isinstance(of, DateWords) else None) or str(number_text(value))
+                found[feature] = f'Where "{printable(flag.column)}" is missing, {shown} stands for it.'
+    return [found[feature] for feature in sorted(found)]
+
+
+def absent_notes(facts: TreeFacts, totals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which classes the totals ask for and no leaf that is written gives.
+
+    Examples
+    --------
+    >>> leaves = {1: LeafFacts("no", 3, [2, 1]), 2: LeafFacts("no", 4, [3, 1])}
+    >>> tree = Tree.stump([1.0], 0.5, np.eye(2))
+    >>> facts = TreeFacts("", tree, ["no", "yes"], [], leaves, "", "", [])
+    >>> absent_notes(facts, [{"group": None, "class": "yes", "low": 2, "high": 2, "reached": 2}])
+    ['No leaf is "yes", which 2 rows are by the totals.']
+    """
+    given = {facts.leaves[node].label for node in read_nodes(facts.tree, facts.words) if node in facts.leaves}
+    notes = []
+    for name in facts.classes:
+        asked = [row for row in totals if not row.get("margin", 0) and str(row["class"]) == name]
+        low, high = (sum(row[end] for row in asked) for end in ("low", "high"))
+        if low > 0 and name not in given:
+            least = "" if low == high else "at least "
+            rows = counted(low, "row is", "rows are")
+            notes.append(f'No leaf is "{printable(name)}", which {least}{rows} by the totals.')
     return notes
 
 
@@ -218,7 +277,7 @@ def counted_tree(
         leaf: LeafFacts(str(classes[tree.labels[leaf]]), int(rows[leaf]), counts[leaf].tolist(), sums.get(leaf))
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
-    conditions, notes = split_pieces(tree, **model._naming(words)), sum_notes(tree, words)
+    conditions, notes = split_pieces(tree, **model._naming(words)), reading_notes(tree, words)
     rules = model.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=words)
     what = "labels of these rows" if likely is None else "probabilities of these rows"
     return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes, words)
@@ -254,7 +313,7 @@ def fitted_trees(
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
             facts[leaf] = LeafFacts(classes[tree.labels[leaf]], None, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
-        pieces, notes = split_pieces(tree, **naming), sum_notes(tree, words)
+        pieces, notes = split_pieces(tree, **naming), reading_notes(tree, words)
         found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes, words))
     return found
 
@@ -272,7 +331,7 @@ def _with_rows(
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
     rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
-    conditions, notes = split_pieces(tree, **estimator._naming(words)), sum_notes(tree, words)
+    conditions, notes = split_pieces(tree, **estimator._naming(words)), reading_notes(tree, words)
     return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes, words)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.estimators.common.files import plain_parameters
-from treewright.names import counted
+from treewright.names import counted, printable
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
@@ -29,6 +30,7 @@ __all__ = [
     "difference_words",
     "group_sizes",
     "office_words",
+    "page_text",
     "parameter_pairs",
     "parameter_words",
     "proof_words",
@@ -150,6 +152,17 @@ def spaced(n: int) -> str:
     ['7', '609']
     """
     return f"{n:,}".replace(",", "\u00a0")
+
+
+def page_text(value: object) -> str:
+    r"""A text as part of a page; no-break spaces stay, as those between thousands.
+
+    Examples
+    --------
+    >>> page_text(f"{spaced(7609)} rows < 1\x1b") == "7\u00a0609 rows &lt; 1\\x1b"
+    True
+    """
+    return html.escape("\u00a0".join(printable(part) for part in str(value).split("\u00a0")))
 
 
 def asked_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] = str) -> str:

@@ -14,7 +14,7 @@ from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number
 from treewright.tree.structure import LEAF, Tree
 from treewright.tree.words import FeatureWords
 
-__all__ = ["export_text", "path_texts", "format_number", "read_children", "split_pieces"]
+__all__ = ["export_text", "path_texts", "format_number", "read_children", "read_nodes", "split_pieces"]
 
 _INDENT = "    "
 
@@ -168,6 +168,23 @@ def read_children(tree: Tree, words: Mapping[int, FeatureWords] | None = None) -
         if constant is not None:
             reached[node] = left[node] if constant else right[node]
     return reached[0], left, right
+
+
+def read_nodes(tree: Tree, words: Mapping[int, FeatureWords] | None = None) -> list[int]:
+    """Nodes that are written, the root first and left branches before right ones: see :func:`read_children`.
+
+    Examples
+    --------
+    >>> read_nodes(Tree.stump(weights=[0.0], threshold=1.0, values=[[4.0, 1.0], [0.0, 0.0]]))
+    [1]
+    """
+    root, left, right = read_children(tree, words)
+    found, todo = [], [root]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        todo += [] if left[node] == LEAF else [right[node], left[node]]
+    return found
 
 
 def path_texts(
