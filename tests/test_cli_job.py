@@ -68,7 +68,7 @@ def job(tmp_path_factory, short_searches_of_module):
     files += ["--report", str(folder / "r.html")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
+        patch.setattr(accuracy, "_LEAST_PARTS", 10)  # however slow the machine is
         code = main(command(folder, *files, "--estimator", "logistic", "--time-limit", "6", "--json"))
     assert code == 0
     return folder, json.loads(out.getvalue())
@@ -576,11 +576,33 @@ def test_a_second_ctrl_c_leaves_the_tree_out_and_keeps_the_labels(tmp_path, caps
 
 
 def test_what_the_estimate_rests_on_is_told():
-    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10)
-    (said,) = labelling._parts_words(estimate, False)
+    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10, 50)
+    (said,) = labelling._parts_words(estimate)
     assert said[1].startswith("all 50 labels left out in turn, in 10 parts; ") and "time" not in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_splits=3), True)
-    assert "in 3 parts" in said[1] and "with more time there are 10 parts" in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5), False)
-    assert said[1].startswith("50 labels left out, in 2 of 5 parts")
-    assert labelling._parts_words(None, True) == []
+    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_known=170, short=True))
+    assert said[1].startswith("50 of 170 labels left out, in 3 of 10 parts; ") and "with more time all are" in said[1]
+    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5, n_known=125))
+    assert said[1].startswith("50 of 125 labels left out, in 2 of 5 parts; ") and "time" not in said[1]
+    assert labelling._parts_words(None) == []
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_slow_machine_leaves_out_fewer_parts_and_not_larger_ones(tmp_path, capsys, monkeypatch):
+    _, _, asked = register(tmp_path)
+    sizes = []
+
+    def found(self, rows, held_out):
+        sizes.append((len(rows), len(held_out)))
+        return real(self, rows, held_out)
+
+    real = accuracy._Task.found
+    monkeypatch.setattr(accuracy._Task, "found", found)
+    files = ["--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
+    assert main(command(tmp_path, *files, "--estimator", "logistic", "--time-limit", "0.001")) == 0
+    n, left_out = int(asked.sum()), sum(size for _, size in sizes)
+    assert len(sizes) == (2 if sizes[0][1] + sizes[1][1] >= 100 else 3)
+    assert all(learned + size == n and size <= n / 10 + 2 for learned, size in sizes)
+    words = f"by {left_out} of {n} labels left out; with more time (--time-limit) all are"
+    assert words in capsys.readouterr().out and words in " ".join((tmp_path / "r.txt").read_text().split())
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"{left_out} of {n} labels were left out" in page and "With more time (--time-limit) all are." in page

@@ -55,11 +55,6 @@ def advice(facts: Facts) -> list[Advice]:
     return [said for part in parts for said in part(facts)]
 
 
-def _option(facts: Facts, name: str) -> str:
-    """A parameter as the reader would set it."""
-    return f"--{name.replace('_', '-')}" if facts.model_file else name
-
-
 def _some(names: Iterable[str]) -> str:
     shown = list(names)
     more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
@@ -114,7 +109,7 @@ def _ending(facts: Facts) -> Iterator[Advice]:
     else:
         yield Advice(
             f"The fit stopped at its time limit after {seconds_words(record)}{gap}. A longer one "
-            f"({_option(facts, 'time_limit')}) may find better ones, or prove that there are none."
+            f"({facts.option('time_limit')}) may find better ones, or prove that there are none."
         )
 
 
@@ -266,7 +261,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     record = facts.tree_record
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
-    option, limit = _option(facts, "time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
+    option, limit = facts.option("time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
     took = seconds_words(record)
     longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
@@ -279,7 +274,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     if share < _AGREES:
         yield Advice(
             f"The tree says otherwise than the labels on {1 - share:.1%} of the rows without one. Count with the "
-            f"labels; read the tree as their gist. A deeper one ({_option(facts, 'max_depth')} {depth + 1}) says more."
+            f"labels; read the tree as their gist. A deeper one ({facts.option('max_depth')} {depth + 1}) says more."
         )
 
 

@@ -164,6 +164,10 @@ class Facts:
         """Rows without a label."""
         return self.n_rows - self.n_labelled
 
+    def option(self, name: str) -> str:
+        """A parameter as the reader would set it."""
+        return f"--{name.replace('_', '-')}" if self.model_file else name
+
 
 @dataclass(frozen=True, eq=False)
 class _Rows:

@@ -26,6 +26,7 @@ from treewright.report.words import (
     asked_words,
     difference_words,
     group_sizes,
+    left_out_words,
     office_words,
     spaced,
     totals_words,
@@ -366,8 +367,10 @@ def _estimated(facts: Facts) -> str:
         "<span>0%</span><span>50%</span><span>100%</span></p></div>\n",
         f"<h3>Why {'not 100%' if estimate.value < 1 else 'that is no proof'}</h3>\n<ul>",
     ]
+    more = f" With more time ({facts.option('time_limit')}) all are." if estimate.short else ""
+    told = left_out_words(estimate, spaced).replace(" left out", " were left out")
     why = [
-        f"{spaced(estimate.n_labels)} labels were left out in turn and found again without them. What was found "
+        f"{told[:1].upper()}{told[1:]} and found again without them.{more} What was found "
         "wrong there is what to expect of the other rows.",
         f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
         f"The accuracy on given labels is another thing: {NOT_TRAINING}",

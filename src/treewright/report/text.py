@@ -278,7 +278,7 @@ def _count_lines(facts: Facts, counts: list[int]) -> list[str]:
 
 
 def _accuracy_lines(facts: Facts) -> list[str]:
-    words = accuracy_words(facts.estimate, facts.no_estimate)
+    words = accuracy_words(facts.estimate, facts.no_estimate, facts.option("time_limit"))
     lines = ["How accurate the labels are likely to be", f"  {printable(words)}"]
     if facts.estimate is None:
         return [*lines, "  The accuracy on given labels is no guess at it:", f"  {NOT_TRAINING}"]
