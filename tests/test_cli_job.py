@@ -186,6 +186,8 @@ def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, agai
     estimate = estimated_accuracy(model, X, read_y(folder), **known)
     accuracy = document["accuracy"]
     assert (accuracy["value"], accuracy["low"], accuracy["high"]) == (estimate.value, estimate.low, estimate.high)
+    assert sum(part["left_out"] for part in accuracy["recall"]) == accuracy["n_labels"] == accuracy["n_known"]
+    assert all(part["share"] == pytest.approx(part["found"] / part["left_out"]) for part in accuracy["recall"])
     report = (folder / "r.txt").read_text()
     assert f"{estimate.value:.1%} of the labels are likely to be right" in report
     assert f"(95% interval: {estimate.low:.1%} to {estimate.high:.1%})" in report

@@ -53,6 +53,8 @@ def test_classes_count_by_their_totals():
     right = (X[:, 0] >= cut) == truth
     recall = {c: right[known & (truth == c)].mean() for c in (0, 1)}
     assert found.recall == pytest.approx(recall)
+    own = {c: right[known & (truth == c)] for c in (0, 1)}
+    assert found.counts == {c: (own[c].sum(), len(own[c])) for c in (0, 1)}
     assert found.value == pytest.approx(sum(totals[c] * recall[c] for c in (0, 1)) / sum(totals.values()))
     assert found.n_labels == known.sum() and found.low < found.value < found.high and found.level == 0.95
     naive, reached = right[known].mean(), right[~known].mean()

@@ -99,7 +99,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "reason": labeller.reason_,
             "seconds": budget.elapsed,
             "totals": totals,
-            "accuracy": None if estimate is None else estimate._asdict() | {"recall": _recall(estimate)},
+            "accuracy": None if estimate is None else _accuracy_document(estimate),
             "no_accuracy": why or None,
             "tree": None if explanation is None else _tree_document(explanation, labels, agreement),
             "rows": len(rows.y),
@@ -255,8 +255,13 @@ def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]
     ]
 
 
-def _recall(estimate: AccuracyEstimate) -> list[dict[str, Any]]:
-    return [{"class": label, "share": share} for label, share in estimate.recall.items()]
+def _accuracy_document(estimate: AccuracyEstimate) -> dict[str, Any]:
+    document = estimate._asdict()
+    counts = document.pop("counts")
+    parts = (dict(zip(("found", "left_out"), counts[label], strict=True)) for label in estimate.recall)
+    shares = estimate.recall.items()
+    recall = [{"class": label, "share": share} | part for (label, share), part in zip(shares, parts, strict=True)]
+    return document | {"recall": recall}
 
 
 def _tree_document(explanation: Explanation, labels: AnyArray, agreement: float | None) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class AccuracyEstimate(NamedTuple):
     """Labels that there are to be left out."""
     short: bool = False
     """Whether some of them were not, for want of time."""
+    counts: dict[Any, tuple[int, int]] = {}
+    """Labels of each class that were found, and that were left out."""
 
 
 @dataclass(frozen=True)
@@ -406,6 +408,10 @@ def _estimate(
         for k, label in enumerate(problem.classes.tolist())
         if np.any(y == k)
     }
-    return AccuracyEstimate(
-        value, max(0.0, float(centre - half)), min(1.0, float(centre + half)), level, len(labelled), recall
-    )
+    counts = {
+        label: (int(np.count_nonzero(right[y == k])), int(np.count_nonzero(y == k)))
+        for k, label in enumerate(problem.classes.tolist())
+        if label in recall
+    }
+    ends = max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    return AccuracyEstimate(value, *ends, level, len(labelled), recall, counts=counts)

@@ -28,6 +28,8 @@ _MOVED = 0.05
 """Share of the rows that come to a leaf, or leave it, from which on the model is one of other rows."""
 _FEW = 10
 """Rows of a group of which nothing is said."""
+_HARDLY, _TOLD = 0.5, 5
+"""Share of the labels of a class, found when left out, below which single ones are no use; labels that tell that."""
 
 
 class Advice(NamedTuple):
@@ -50,7 +52,7 @@ def advice(facts: Facts) -> list[Advice]:
     list of Advice
         Each follows from the facts; names in it are printable and short.
     """
-    of_fits = (_totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    of_fits = (_unreliable, _totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
     parts = of_fits if facts.changes is None else (_new_totals, _changed)
     return [said for part in parts for said in part(facts)]
 
@@ -64,6 +66,32 @@ def _some(names: Iterable[str]) -> str:
 def _named(name: object) -> str:
     """A name of a class or group, told apart from the words around it."""
     return f'"{shortened(name)}"'
+
+
+# ---------------------------------------------------------------------- what not to do
+
+
+def _unreliable(facts: Facts) -> Iterator[Advice]:
+    """Classes that are hardly ever found: their number may be right, their rows are not."""
+    hard = [
+        (found / n, name, found, n)
+        for name, (found, n) in zip(facts.classes, facts.found_again, strict=False)  # none are known, or all
+        if n >= _TOLD and found < _HARDLY * n
+    ]
+    if not hard:
+        return
+    (_, worst, found, n), names = min(hard), {name for _, name, _, _ in hard}
+    if len(hard) == 1:
+        told = f"{_named(worst)}: {found} of {n} were found when left out"
+    else:
+        some = [f"{_named(name)} ({found} of {n} were found when left out)" for _, name, found, n in sorted(hard)]
+        told = ", ".join(some[:_NAMED]) + (f" and {len(some) - _NAMED} more" if len(some) > _NAMED else "")
+    column = f"column share_{shortened(worst)}" if len(hard) == 1 else "columns share_..."
+    column = column if facts.model_file else "transduction_proba_"
+    asked = [row for row in facts.totals if str(row["class"]) in names]
+    sure = bool(asked) and all(row["low"] == row["reached"] == row["high"] for row in asked)
+    words = "Their number is right by the totals; the" if sure else "The"
+    yield Advice(f"Do not rely on single labels {told}. {words} probabilities ({column}) say more than the labels.")
 
 
 # ---------------------------------------------------------------------- what was missed

@@ -380,10 +380,11 @@ def _estimated(facts: Facts) -> str:
     parts += [f"<li>{_text(line)}</li>" for line in why]
     rows = [
         [_name(name), spaced(n), f"{share:.1%}", share_bar(share, class_color(k))]
-        for k, (name, n, share) in enumerate(zip(facts.classes, facts.given, facts.recall, strict=True))
+        for k, (name, n, share) in enumerate(zip(facts.classes, facts.left_out, facts.recall, strict=True))
         if share is not None
     ]
-    table = _table(["class", "labels", "found", ""], rows, "Labels found when they were left out", numeric=(1, 2))
+    heads = ["class", "labels left out", "found", ""]
+    table = _table(heads, rows, "Labels found when they were left out", numeric=(1, 2))
     return "".join(parts) + "</ul>\n" + table
 
 
