@@ -13,6 +13,7 @@ from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
 from treewright.report.words import (
+    ALIKE,
     CLASSES_COUNT,
     INTERRUPTED,
     LEAF_COLUMN,
@@ -373,6 +374,7 @@ def _estimated(facts: Facts) -> str:
         f"{told[:1].upper()}{told[1:]} and found again without them.{more} What was found "
         "wrong there is what to expect of the other rows.",
         f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
+        ALIKE,
         f"The accuracy on given labels is another thing: {NOT_TRAINING}",
     ]
     if facts.totals:

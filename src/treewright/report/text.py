@@ -13,6 +13,7 @@ from treewright.report.advice import advice
 from treewright.report.facts import Facts, fit_facts
 from treewright.report.html import facts_html
 from treewright.report.words import (
+    ALIKE,
     CLASSES_COUNT,
     LEAF_COLUMN,
     NEW_ACCURACY,
@@ -291,6 +292,7 @@ def _accuracy_lines(facts: Facts) -> list[str]:
         *lines,
         *text_table([("class", "labels left out", "found"), *table]),
         f"  {CLASSES_COUNT}",
+        *_wrapped(" ", ALIKE),
         "  The accuracy on given labels is another thing:",
         f"  {NOT_TRAINING}",
     ]

@@ -13,6 +13,7 @@ from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
 __all__ = [
+    "ALIKE",
     "CLASSES_COUNT",
     "INTERRUPTED",
     "LEAF_COLUMN",
@@ -47,6 +48,13 @@ NOT_TRAINING = "labels that the fit has seen are found again nearly always, whic
 
 CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 """How labels left out are weighted."""
+
+ALIKE = (
+    "Within a class (of a group, where totals are by group) rows with a label are taken to be like the others. If, "
+    "say, only the young were asked, the estimate does not know it: totals by group of what the sample depends on, "
+    "such as age, help."
+)
+"""What the estimate of accuracy assumes."""
 
 INTERRUPTED = "leaving labels out was interrupted"
 """Why there is no estimate of accuracy after a Ctrl-C."""
