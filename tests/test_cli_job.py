@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from treewright import C2RFClassifier, S2OCTClassifier, TotalsClassifier, estimated_accuracy, load_model
 from treewright.budget import Budget
-from treewright.cli import labelling, main
+from treewright.cli import labelling, main, reading
 from treewright.cli.files import TableModel
 from treewright.cli.parser import make_parser
 from treewright.cli.reading import ESTIMATORS
@@ -192,6 +192,9 @@ def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, agai
     assert f"{estimate.value:.1%} of the labels are likely to be right" in report
     assert f"(95% interval: {estimate.low:.1%} to {estimate.high:.1%})" in report
     assert "labels that the fit has seen are found again nearly always" in report
+    for text in (report, (folder / "r.html").read_text(encoding="utf-8")):
+        flat = " ".join(text.split())
+        assert "rows with a label are taken to be like the others" in flat and "only the young were asked" in flat
     assert "teacher='auto' (it was: labels)" in report
     assert "training" not in report and "accuracy 100" not in report
     parts = ["Asked and reached", "How accurate", "A tree that explains", "What to do next", "Parameters"]
@@ -608,3 +611,19 @@ def test_a_slow_machine_leaves_out_fewer_parts_and_not_larger_ones(tmp_path, cap
     assert words in capsys.readouterr().out and words in " ".join((tmp_path / "r.txt").read_text().split())
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert f"{left_out} of {n} labels were left out" in page and "With more time (--time-limit) all are." in page
+
+
+def test_ids_that_stand_twice_are_told_of(tmp_path, capsys, monkeypatch):
+    columns, truth, asked = register(tmp_path)
+    labels = np.where(asked, truth, None)
+    fit = command(tmp_path, "--model", "totals", "--estimator", "logistic", "--id", "person")
+    person = np.array([f"p{i}" for i in range(N)], dtype=object)
+    write_table(tmp_path / "register.csv", {**columns, "person": person, "z": labels})
+    assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err
+    person[10:13], person[20] = "p3", "p4"
+    write_table(tmp_path / "register.csv", {**columns, "person": person, "z": labels})
+    assert main(fit) == 0
+    words = "2 values of 'person' stand in more than one row, such as 'p3' (4 rows); each row is labelled by itself"
+    assert words in capsys.readouterr().err
+    monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)  # registers that come in parts are not looked through
+    assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from treewright.cli.files import TableModel
+from treewright.cli.ids import warn_of_repeated_ids
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
 from treewright.data.mixed_table import MixedEncoder
@@ -183,6 +184,8 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     rows = FitRows(estimator, tree, table, encoder, y, used, more, large, untold)
     if not large:
         _ = rows.X  # what cannot be used is refused here
+        if args.id is not None:
+            warn_of_repeated_ids(table, args.id)
     return rows
 
 
