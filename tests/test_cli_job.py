@@ -400,6 +400,13 @@ def test_there_is_no_such_labeller(tmp_path):
 # ---------------------------------------------------------------------- which model
 
 
+def test_totals_alone_take_a_number_of_cores(tmp_path, capsys):
+    """As the whole job does."""
+    register(tmp_path)
+    assert main(command(tmp_path, "--model", "totals", "--estimator", "logistic", "--n-jobs", "1")) == 0
+    assert "totals are met to the row" in capsys.readouterr().out
+
+
 def test_totals_alone_have_no_tree(tmp_path, capsys):
     columns, truth, asked = register(tmp_path)
     files = ["--predictions", str(tmp_path / "p.csv"), "--report", str(tmp_path / "r.txt")]

@@ -259,8 +259,8 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     if model in LABELLERS:
         given["estimator"] = _wrapped(args, model)
-        if "time_limit" not in accepted:
-            given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
+        for of_job in {"time_limit", "n_jobs"} - set(accepted):  # parts of labels left out, cores that score rows
+            given.pop(of_job, None)
     for setting in args.settings:
         name, equals, text = setting.partition("=")
         name = name.strip().replace("-", "_")
