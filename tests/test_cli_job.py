@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from treewright import C2RFClassifier, S2OCTClassifier, TotalsClassifier, estimated_accuracy, load_model
 from treewright.budget import Budget
-from treewright.cli import labelling, main
+from treewright.cli import labelling, main, reading
 from treewright.cli.files import TableModel
 from treewright.cli.parser import make_parser
 from treewright.cli.reading import ESTIMATORS
@@ -68,7 +68,7 @@ def job(tmp_path_factory, short_searches_of_module):
     files += ["--report", str(folder / "r.html")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
+        patch.setattr(accuracy, "_LEAST_PARTS", 10)  # however slow the machine is
         code = main(command(folder, *files, "--estimator", "logistic", "--time-limit", "6", "--json"))
     assert code == 0
     return folder, json.loads(out.getvalue())
@@ -186,10 +186,15 @@ def test_the_report_says_how_accurate_and_not_on_labels_that_were_seen(job, agai
     estimate = estimated_accuracy(model, X, read_y(folder), **known)
     accuracy = document["accuracy"]
     assert (accuracy["value"], accuracy["low"], accuracy["high"]) == (estimate.value, estimate.low, estimate.high)
+    assert sum(part["left_out"] for part in accuracy["recall"]) == accuracy["n_labels"] == accuracy["n_known"]
+    assert all(part["share"] == pytest.approx(part["found"] / part["left_out"]) for part in accuracy["recall"])
     report = (folder / "r.txt").read_text()
     assert f"{estimate.value:.1%} of the labels are likely to be right" in report
     assert f"(95% interval: {estimate.low:.1%} to {estimate.high:.1%})" in report
     assert "labels that the fit has seen are found again nearly always" in report
+    for text in (report, (folder / "r.html").read_text(encoding="utf-8")):
+        flat = " ".join(text.split())
+        assert "rows with a label are taken to be like the others" in flat and "only the young were asked" in flat
     assert "teacher='auto' (it was: labels)" in report
     assert "training" not in report and "accuracy 100" not in report
     parts = ["Asked and reached", "How accurate", "A tree that explains", "What to do next", "Parameters"]
@@ -395,6 +400,13 @@ def test_there_is_no_such_labeller(tmp_path):
 # ---------------------------------------------------------------------- which model
 
 
+def test_totals_alone_take_a_number_of_cores(tmp_path, capsys):
+    """As the whole job does."""
+    register(tmp_path)
+    assert main(command(tmp_path, "--model", "totals", "--estimator", "logistic", "--n-jobs", "1")) == 0
+    assert "totals are met to the row" in capsys.readouterr().out
+
+
 def test_totals_alone_have_no_tree(tmp_path, capsys):
     columns, truth, asked = register(tmp_path)
     files = ["--predictions", str(tmp_path / "p.csv"), "--report", str(tmp_path / "r.txt")]
@@ -576,11 +588,49 @@ def test_a_second_ctrl_c_leaves_the_tree_out_and_keeps_the_labels(tmp_path, caps
 
 
 def test_what_the_estimate_rests_on_is_told():
-    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10)
-    (said,) = labelling._parts_words(estimate, False)
+    estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10, 50)
+    (said,) = labelling._parts_words(estimate)
     assert said[1].startswith("all 50 labels left out in turn, in 10 parts; ") and "time" not in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_splits=3), True)
-    assert "in 3 parts" in said[1] and "with more time there are 10 parts" in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5), False)
-    assert said[1].startswith("50 labels left out, in 2 of 5 parts")
-    assert labelling._parts_words(None, True) == []
+    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_known=170, short=True))
+    assert said[1].startswith("50 of 170 labels left out, in 3 of 10 parts; ") and "with more time all are" in said[1]
+    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5, n_known=125))
+    assert said[1].startswith("50 of 125 labels left out, in 2 of 5 parts; ") and "time" not in said[1]
+    assert labelling._parts_words(None) == []
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_slow_machine_leaves_out_fewer_parts_and_not_larger_ones(tmp_path, capsys, monkeypatch):
+    _, _, asked = register(tmp_path)
+    sizes = []
+
+    def found(self, rows, held_out):
+        sizes.append((len(rows), len(held_out)))
+        return real(self, rows, held_out)
+
+    real = accuracy._Task.found
+    monkeypatch.setattr(accuracy._Task, "found", found)
+    files = ["--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
+    assert main(command(tmp_path, *files, "--estimator", "logistic", "--time-limit", "0.001")) == 0
+    n, left_out = int(asked.sum()), sum(size for _, size in sizes)
+    assert len(sizes) == (2 if sizes[0][1] + sizes[1][1] >= 100 else 3)
+    assert all(learned + size == n and size <= n / 10 + 2 for learned, size in sizes)
+    words = f"by {left_out} of {n} labels left out; with more time (--time-limit) all are"
+    assert words in capsys.readouterr().out and words in " ".join((tmp_path / "r.txt").read_text().split())
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"{left_out} of {n} labels were left out" in page and "With more time (--time-limit) all are." in page
+
+
+def test_ids_that_stand_twice_are_told_of(tmp_path, capsys, monkeypatch):
+    columns, truth, asked = register(tmp_path)
+    labels = np.where(asked, truth, None)
+    fit = command(tmp_path, "--model", "totals", "--estimator", "logistic", "--id", "person")
+    person = np.array([f"p{i}" for i in range(N)], dtype=object)
+    write_table(tmp_path / "register.csv", {**columns, "person": person, "z": labels})
+    assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err
+    person[10:13], person[20] = "p3", "p4"
+    write_table(tmp_path / "register.csv", {**columns, "person": person, "z": labels})
+    assert main(fit) == 0
+    words = "2 values of 'person' stand in more than one row, such as 'p3' (4 rows); each row is labelled by itself"
+    assert words in capsys.readouterr().err
+    monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)  # registers that come in parts are not looked through
+    assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err

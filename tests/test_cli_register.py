@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from treewright.cli import labelling, main, reading
+from treewright.cli import main, reading
 from treewright.cli import register as cli_register
 from treewright.data import _table_files, _table_large
 from treewright.data.table import FileTable, Table, TableEncoder, open_table, read_table
 from treewright.data.table_words import feature_words
+from treewright.estimators import accuracy
 from treewright.tree import Tree, route, telling_digits
 
 N = 60
@@ -58,7 +59,7 @@ def folder(tmp_path):
 
 def in_parts(monkeypatch, part_rows, in_file):
     """Registers of more than ten rows come in parts, and stay in their file or not."""
-    monkeypatch.setattr(labelling, "_FEWEST_FOLDS", labelling._FOLDS)  # however slow the machine is
+    monkeypatch.setattr(accuracy, "_LEAST_PARTS", 10)  # however slow the machine is
     monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)
     monkeypatch.setattr(reading, "_PART_ROWS", part_rows)
     for module in (_table_files, _table_large):

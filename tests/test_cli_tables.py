@@ -129,7 +129,7 @@ def test_all_that_is_wrong_is_said_at_once(register, capsys):
     assert fit(register, "--weight", "agee") == 2
     assert "there is no column 'agee'; did you mean 'age'?" in capsys.readouterr().err
     assert fit(register, "--drop", "size", "--weight", "mass") == 2
-    assert "there is no column 'mass'; There are 'id', 'age'" in capsys.readouterr().err
+    assert "there is no column 'mass'; there are 'id', 'age'" in capsys.readouterr().err
     names = [f"p{i}" for i in range(60)]
     write_table(register, {"id": names, "name": names, "street": names[::-1], "w": names, "employed": ["a", "b"] * 30})
     assert fit(register, "--weight", "w") == 2

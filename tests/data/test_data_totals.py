@@ -127,7 +127,7 @@ def test_arrays_are_frozen():
 @pytest.mark.parametrize(
     "asked, words",
     [
-        ({"z": 1}, "class 'z', which is not among the classes; There are 'a', 'b', 'c'"),
+        ({"z": 1}, "class 'z', which is not among the classes; there are 'a', 'b', 'c'"),
         ({"a": 11}, "11 rows of class 'a' are asked, but there are only 10 unlabelled rows"),
         ({"a": 10**30}, "only 10 unlabelled rows"),
         ({"a": (11, 12)}, "at least 11 rows of class 'a'"),
@@ -168,7 +168,7 @@ def test_impossible_totals(asked, words):
     "asked, words",
     [
         ({"a": 1, "b": 1}, "group 'a', which no row has.*'n', 's'.*these are classes: leave groups out"),
-        ({"n": 1, "s": 0, "west": 2}, "group 'west', which no row has; There are 'n', 's'"),
+        ({"n": 1, "s": 0, "west": 2}, "group 'west', which no row has; there are 'n', 's'"),
         ({"n": 1, "s": 0, "west": {"a": 0.4}}, "group 'west', which no row has"),
         ({"N": 1, "s": 0}, "group 'N', which no row has; did you mean 'n'"),
         ({"n": 1, "s": 0, "west": {"z": 0}}, "of group 'west' name class 'z'"),

@@ -37,7 +37,7 @@ def counts(totals):
         ("High", "class 'High', which no label is; did you mean 'high'"),
         ("high ", "did you mean 'high'"),
         ("lwo", "did you mean 'low'"),
-        ("other", "There are 'high', 'low'.*allow_new_classes=True"),
+        ("other", "; there are 'high', 'low'.*allow_new_classes=True"),
     ],
 )
 def test_a_class_that_no_label_is(named, words):
@@ -55,6 +55,11 @@ def test_a_group_that_no_row_has():
         problem(y, totals={"South": {"a": 1}}, groups=groups)
     with pytest.raises(InfeasibleTotalsError, match="group '7', which no row has; did you mean 7"):
         problem(y, totals={"7": {"a": 1}}, groups=[7, 7, 7, 7])
+    for typed in ("Sued", "Sud", "süd "):
+        with pytest.raises(
+            InfeasibleTotalsError, match=f"'{typed}', which no row has; did you mean 'Süd'\\? There are"
+        ):
+            problem(y, totals={typed: {"a": 1}}, groups=["Nord", "Nord", "Süd", "Süd"])
     # labelled rows have these groups, of which no unlabelled row can be asked
     assert problem(y, totals={"south": 1, "east": {"a": 0.5}}, groups=groups).totals.groups == ("south",)
     with pytest.raises(InfeasibleTotalsError, match="1 row of class 'a' in group 'east', which no unlabelled row has"):

@@ -53,6 +53,8 @@ def test_classes_count_by_their_totals():
     right = (X[:, 0] >= cut) == truth
     recall = {c: right[known & (truth == c)].mean() for c in (0, 1)}
     assert found.recall == pytest.approx(recall)
+    own = {c: right[known & (truth == c)] for c in (0, 1)}
+    assert found.counts == {c: (own[c].sum(), len(own[c])) for c in (0, 1)}
     assert found.value == pytest.approx(sum(totals[c] * recall[c] for c in (0, 1)) / sum(totals.values()))
     assert found.n_labels == known.sum() and found.low < found.value < found.high and found.level == 0.95
     naive, reached = right[known].mean(), right[~known].mean()
@@ -241,3 +243,58 @@ def test_rows_of_few_kinds_make_no_estimate_too_low(monkeypatch):
     assert sum(one.low <= true <= one.high for one, true in zip(found, truths, strict=True)) >= 5
     assert abs(np.mean([one.value for one in found]) - np.mean(truths)) < 0.03
     assert not any(one.low <= true <= one.high for one, true in zip(apart, truths, strict=True))
+
+
+# ---------------------------------------------------------------------- little time
+
+
+def test_little_time_leaves_out_fewer_labels_and_none_learns_from_fewer():
+    """What was left out is as without a limit; the interval is that of these labels alone."""
+    X, truth, known, y, _ = biased(3, n=9000)
+    given = {"totals": totals_of(truth, known)}
+    n, told = int(known.sum()), []
+    short = estimated_accuracy(
+        TotalsClassifier(FirstColumn()), X, y, **given, time_limit=0.0, progress=lambda part, of: told.append(of)
+    )
+    assert told == [10, 10] and (short.n_fits, short.n_splits, short.n_known, short.short) == (2, 10, n, True)
+    assert 100 <= short.n_labels <= n / 5 + 2
+    all_ = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, **given, time_limit=600.0)
+    assert (all_.n_fits, all_.n_labels, all_.n_known, all_.short) == (10, n, n, False)
+    # a fifth of the labels: an interval more than twice as wide (1 / sqrt(5), less what one label more and less do)
+    assert 1.9 < (short.high - short.low) / (all_.high - all_.low) < 2.6
+    some = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, **given, max_labels=short.n_labels)
+    assert some._replace(short=True) == short._replace(short=True) and not some.short
+
+
+def test_three_parts_of_few_labels_at_least():
+    X, truth, known, y, _ = biased(4, n=600)
+    found = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, totals=totals_of(truth, known), time_limit=0.0)
+    assert known.sum() / 5 < 90 and found.n_fits == 3 and found.n_labels >= 3 * (known.sum() // 10)
+
+
+def test_the_estimate_does_not_depend_on_the_time():
+    """A model that learns from few labels: means over samples with and without time are the same but for chance."""
+    ends = {0.0: [], 600.0: []}
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 400)
+        X = rng.normal(size=(400, 12)) + 0.5 * truth[:, None]
+        y = np.where(np.arange(400) < 60, truth, -1)
+        for limit, values in ends.items():
+            model = TotalsClassifier(LogisticRegression(C=100.0))
+            totals = {1: int(truth[60:].sum())}
+            values.append(estimated_accuracy(model, X, y, totals=totals, time_limit=limit).value)
+    difference = np.subtract(ends[0.0], ends[600.0])
+    assert abs(difference.mean()) < 2.5 * difference.std(ddof=1) / np.sqrt(len(difference))
+
+
+def test_rare_classes_are_left_out_first():
+    """Three labels of a class in three of ten parts: two parts are enough for one of them."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 2000, p=[0.5, 0.4, 0.1])
+    known = np.concatenate([np.flatnonzero(truth == k)[:m] for k, m in enumerate((300, 300, 3))])
+    X, y = rng.normal(size=(2000, 2)) + truth[:, None], np.full(2000, -1)
+    y[known] = truth[known]
+    for seed in range(10):
+        found = estimated_accuracy(TotalsClassifier(GaussianNB()), X, y, time_limit=0.0, random_state=seed)
+        assert found.n_fits == 2 and set(found.recall) == {0, 1, 2}

@@ -191,6 +191,13 @@ def test_new_totals_that_are_refused():
         model.transduce(X, totals={1: 101})
     with pytest.raises(InfeasibleTotalsError, match="group 'North', which no row has; did you mean 'north'"):
         model.transduce(X, totals={"North": {1: 1}}, groups=region)
+    by_group = TotalsClassifier(LogisticRegression()).fit(
+        X, y, totals={g: {1: 3} for g in np.unique(region)}, groups=region
+    )
+    words = r"groups is the text 'region'; hand over the column itself, such as X\['region'\]"
+    for fitted in (model, by_group):
+        with pytest.raises(InvalidInputError, match=words):
+            fitted.transduce(X, totals={"north": {1: 1}}, groups="region")
 
 
 # ---------------------------------------------------------------------- several margins

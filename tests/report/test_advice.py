@@ -139,6 +139,27 @@ def test_where_labels_help_most(facts):
     assert not any("four times" in text for text in said(narrow))
 
 
+def test_classes_that_are_hardly_found_come_first(facts):
+    rare = replace(facts, found_again=[(90, 100), (2, 40)])
+    text = said(rare)[0]
+    assert text == only(rare, "single labels") and text.startswith(
+        'Do not rely on single labels "yes": 2 of 40 were found when left out. '
+    )
+    assert text.endswith(" probabilities (column share_yes) say more than the labels.")
+    exact = [row | {"low": row["reached"], "high": row["reached"]} for row in facts.totals]
+    met = said(replace(rare, totals=exact))[0]
+    assert "Their number is right by the totals; the" in met
+    group = exact[0]["group"]
+    off = [row | ({"low": 0, "high": 10**6} if row["group"] == group else {}) for row in exact]
+    assert "Their number" not in said(replace(rare, totals=off))[0]
+    assert "Their number" not in " ".join(said(replace(rare, totals=[])))
+    for counts in ([(90, 100), (20, 40)], [(90, 100), (0, 4)]):  # half of them; few, which tell little
+        assert not any("single labels" in text for text in said(replace(facts, found_again=counts)))
+    both = said(replace(facts, found_again=[(30, 100), (2, 40)]))[0]
+    assert '"yes" (2 of 40 were found when left out), "no" (30 of 100 were found when left out). ' in both
+    assert "transduction_proba_" in said(replace(rare, model_file=""))[0]
+
+
 def test_a_class_without_labels(facts):
     assert 'No row is labelled "yes"' in only(replace(facts, given=[5, 0], recall=[1.0, None]), "half right")
 

@@ -25,14 +25,14 @@ from treewright.names import counted, printable
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
-from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, totals_words
+from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, left_out_words, totals_words
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
 
 _TIME_LIMIT = 60.0
 """Seconds of the whole job, unless others are asked for."""
 _FOLDS, _FEWEST_FOLDS = 10, 3
-"""Parts in which labels are left out; fewer where time is short, but never none."""
+"""Parts in which labels are left out; fewer of very many labels, but never because time is short."""
 _SCORED = 20_000
 """Unlabelled rows that fits without some of the labels are given."""
 _LEFT_OUT = 2000
@@ -51,8 +51,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     labels, totals = found.labels(), labeller.totals_
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
-    folds, short = _folds(rows, found.learned, budget)
-    estimate, why = _estimate(rows, found.learned, folds, told)
+    estimate, why = _estimate(rows, found.learned, told)
     seconds = _tree_seconds(rows, args, budget)
     hurried = why == INTERRUPTED
     lost = not _explain(rows, found, min(seconds, _LEAST_TREE) if hurried else seconds, hurried, told)
@@ -85,7 +84,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             group_name=args.groups or "",
             model_file=args.out,
             id_name=args.id or "",
-            making=[*making(rows, args), *_parts_words(estimate, short)],
+            making=[*making(rows, args), *_parts_words(estimate)],
             totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts, console.warned)
@@ -101,7 +100,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "reason": labeller.reason_,
             "seconds": budget.elapsed,
             "totals": totals,
-            "accuracy": None if estimate is None else estimate._asdict() | {"recall": _recall(estimate)},
+            "accuracy": None if estimate is None else _accuracy_document(estimate),
             "no_accuracy": why or None,
             "tree": None if explanation is None else _tree_document(explanation, labels, agreement),
             "rows": len(rows.y),
@@ -131,38 +130,36 @@ class _Stages:
             self.console.note(f"{what} after {self.budget.elapsed:.1f} s")
 
 
-def _folds(rows: FitRows, learned: Learned, budget: Budget) -> tuple[int, bool]:
-    """Parts in which labels are left out, in half of the time that is left, and whether for want of time they are few.
+def _effort(learned: Learned, budget: Budget) -> dict[str, Any]:
+    """Parts of the labels, and when enough of them have been left out.
 
-    Of many labels fewer parts say enough.
+    Half of the time that is left is for that. Where it is short, fewer parts are left out, and not larger ones: fits
+    that learn from fewer labels would make the estimate too low. Of many labels fewer parts say enough.
     """
     n_known = sum(label is not None for label in learned.y)
-    n_hidden = min(len(learned.y) - n_known, _SCORED)
-    fold = rows.estimator.solve_time_ * (n_known + n_hidden) / len(rows.y)
     if n_known > 2 * _LEFT_OUT:
-        return int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS)), False
-    folds = int(np.clip(budget.remaining / 2 / max(fold, 1e-3), _FEWEST_FOLDS, _FOLDS))
-    return folds, folds < _FOLDS
+        folds = int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS))
+        return {"n_splits": folds, "max_labels": _LEFT_OUT}
+    return {"n_splits": _FOLDS, "max_labels": _LEFT_OUT, "time_limit": budget.remaining / 2}
 
 
-def _parts_words(estimate: AccuracyEstimate | None, short: bool) -> list[tuple[str, str]]:
+def _parts_words(estimate: AccuracyEstimate | None) -> list[tuple[str, str]]:
     """What the estimate rests on."""
     if estimate is None or not estimate.n_fits:
         return []
     fits, parts = estimate.n_fits, estimate.n_splits
-    words = f"{counted(estimate.n_labels, 'label')} left out, in {fits} of {parts} parts" if fits < parts else ""
-    words = words or f"all {counted(estimate.n_labels, 'label')} left out in turn, in {parts} parts"
+    words = f"{left_out_words(estimate)}, in {f'{fits} of ' if fits < parts else ''}{counted(parts, 'part')}"
     words += "; each was found by a model that had learned from the other parts and the totals"
-    if short:
-        words += f"; with more time there are {_FOLDS} parts, and the estimate is a little higher and surer"
+    if estimate.short:
+        words += "; with more time all are left out, and the interval is narrower"
     return [("accuracy", words)]
 
 
-def _estimate(rows: FitRows, learned: Learned, folds: int, told: _Stages) -> tuple[AccuracyEstimate | None, str]:
+def _estimate(rows: FitRows, learned: Learned, told: _Stages) -> tuple[AccuracyEstimate | None, str]:
     """How accurate the labels are likely to be; or why that is not known."""
     if rows.known.all():
         return None, "there are no rows without a label"
-    how: dict[str, Any] = learned.more | {"n_splits": folds, "max_unlabeled": _SCORED, "max_labels": _LEFT_OUT}
+    how: dict[str, Any] = learned.more | _effort(learned, told.budget) | {"max_unlabeled": _SCORED}
     how["n_asked"] = int(np.count_nonzero(~rows.known))
     how["progress"] = lambda part, parts: told.say(f"labels left out, part {part} of {parts},")
     try:
@@ -259,8 +256,13 @@ def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]
     ]
 
 
-def _recall(estimate: AccuracyEstimate) -> list[dict[str, Any]]:
-    return [{"class": label, "share": share} for label, share in estimate.recall.items()]
+def _accuracy_document(estimate: AccuracyEstimate) -> dict[str, Any]:
+    document = estimate._asdict()
+    counts = document.pop("counts")
+    parts = (dict(zip(("found", "left_out"), counts[label], strict=True)) for label in estimate.recall)
+    shares = estimate.recall.items()
+    recall = [{"class": label, "share": share} | part for (label, share), part in zip(shares, parts, strict=True)]
+    return document | {"recall": recall}
 
 
 def _tree_document(explanation: Explanation, labels: AnyArray, agreement: float | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from treewright.cli.files import TableModel
+from treewright.cli.ids import warn_of_repeated_ids
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
 from treewright.data.mixed_table import MixedEncoder
@@ -183,6 +184,8 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     rows = FitRows(estimator, tree, table, encoder, y, used, more, large, untold)
     if not large:
         _ = rows.X  # what cannot be used is refused here
+        if args.id is not None:
+            warn_of_repeated_ids(table, args.id)
     return rows
 
 
@@ -256,8 +259,8 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     if model in LABELLERS:
         given["estimator"] = _wrapped(args, model)
-        if "time_limit" not in accepted:
-            given.pop("time_limit", None)  # of the job: how many labels are left out depends on it
+        for of_job in {"time_limit", "n_jobs"} - set(accepted):  # parts of labels left out, cores that score rows
+            given.pop(of_job, None)
     for setting in args.settings:
         name, equals, text = setting.partition("=")
         name = name.strip().replace("-", "_")

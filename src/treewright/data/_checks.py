@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -74,11 +75,22 @@ def meant(name: object, known: Collection[object]) -> str:
     --------
     >>> meant("High", ["high", "low"])
     "did you mean 'high'? There are 'high', 'low'"
+    >>> meant("Sued", ["Nord", "Süd"]), meant("x", ["high", "low"])
+    ("did you mean 'Süd'? There are 'Nord', 'Süd'", "there are 'high', 'low'")
     """
-    written = {str(plain(value)).strip().casefold(): value for value in known}
-    near = difflib.get_close_matches(str(plain(name)).strip().casefold(), list(written)[:10_000], n=3)
-    hint = f"did you mean {' or '.join(show(written[text]) for text in near)}? " if near else ""
-    return f"{hint}There are {listing(known)}" if known else f"{hint}There are none"
+    written = {_spelled(value): value for value in known}
+    near = difflib.get_close_matches(_spelled(name), list(written)[:10_000], n=3)
+    words = f"did you mean {' or '.join(show(written[text]) for text in near)}? There" if near else "there"
+    return f"{words} are {listing(known) if known else 'none'}"
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+def _spelled(name: object) -> str:
+    """A name in small letters without marks; umlauts as they are written where a keyboard has none."""
+    text = unicodedata.normalize("NFC", str(plain(name))).strip().casefold().translate(_UMLAUTS)
+    return "".join(letter for letter in unicodedata.normalize("NFD", text) if not unicodedata.combining(letter))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +132,8 @@ def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
     A list that mixes strings with something else becomes an object array, where numpy would write all as
     strings.
     """
+    if isinstance(values, str):
+        raise InvalidInputError(f"{name} is the text {values!r}; hand over the column itself, such as X[{values!r}]")
     if sparse.issparse(values):
         raise TypeError(f"{name} is sparse; sparse input is not supported here, use an array")
     array = np.asarray(values)

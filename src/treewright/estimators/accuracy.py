@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins
@@ -29,6 +30,8 @@ __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 
 _CELL = 20
 """Labels that a class needs in a group to be counted there by itself."""
+_LEAST_PARTS, _FEW_PARTS, _FEW_LABELS = 2, 3, 100
+"""Parts that are left out however short the time is; so many more where these have fewer labels."""
 
 
 class AccuracyEstimate(NamedTuple):
@@ -50,6 +53,31 @@ class AccuracyEstimate(NamedTuple):
     """Parts in which labels were left out, each by a fit of its own."""
     n_splits: int = 0
     """Parts into which labels were divided: a fit learned from all but one of them."""
+    n_known: int = 0
+    """Labels that there are to be left out."""
+    short: bool = False
+    """Whether some of them were not, for want of time."""
+    counts: dict[Any, tuple[int, int]] = {}
+    """Labels of each class that were found, and that were left out."""
+
+
+@dataclass(frozen=True)
+class _Enough:
+    """When to leave out no more parts."""
+
+    labels: int
+    budget: Budget
+
+    def labels_reached(self, n_labels: int) -> bool:
+        """Whether as many labels were left out as were asked for."""
+        return n_labels >= self.labels
+
+    def time_reached(self, n_parts: int, n_labels: int) -> bool:
+        """Whether another part would be over time. The least that says something is left out in any time."""
+        if n_parts < _LEAST_PARTS or (n_parts < _FEW_PARTS and n_labels < _FEW_LABELS):
+            return False
+        spent = self.budget.elapsed - self.budget.compiling
+        return self.budget.remaining < spent / n_parts
 
 
 @dataclass(frozen=True)
@@ -106,6 +134,7 @@ def estimated_accuracy(
     level: float = 0.95,
     max_unlabeled: int = 20_000,
     max_labels: int | None = None,
+    time_limit: float | None = None,
     n_asked: int = 0,
     random_state: Any = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -130,13 +159,17 @@ def estimated_accuracy(
     X, y, sample_weight, totals, groups, totals_of, allow_new_classes, totals_tolerance
         As for ``fit``.
     n_splits : int, default=10
-        Folds, and fits.
+        Folds, and fits: each learns from the labels of all folds but one.
     level : float, default=0.95
         How often the interval is to cover the truth.
     max_unlabeled : int, default=20000
         Unlabelled rows that the fits are given, drawn in each group, with totals in proportion.
     max_labels : int or None, default=None
         Once so many labels have been left out, no further fold is; None for all of them.
+    time_limit : float or None, default=None
+        Seconds after which no further fold is left out; None for all of them. Two folds are in any time, or three if
+        two have fewer than 100 labels. Fits learn from as many labels as ever, so that the estimate does not depend on
+        the time; the interval is wider, as it rests on the labels that were left out.
     n_asked : int, default=0
         Unlabelled rows that the model labels, where those of X are a sample of them.
     random_state : int, RandomState or None, default=0
@@ -147,7 +180,7 @@ def estimated_accuracy(
     Returns
     -------
     AccuracyEstimate
-        Value, low, high, level, number of labels, recall by class.
+        Value, low, high, level, number of labels, recall by class; how many folds and labels there were.
 
     Notes
     -----
@@ -182,6 +215,7 @@ def estimated_accuracy(
     >>> bool(estimate.low <= np.mean(model.transduction_[~known] == truth[~known]) <= estimate.high)
     True
     """
+    budget = Budget(time_limit)
     _check(model, n_splits, level)
     rng = check_random_state(random_state)
     rules = TotalsRules(totals_of, allow_new_classes, totals_tolerance)
@@ -200,12 +234,12 @@ def estimated_accuracy(
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
     n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
-    labelled, right, unit, found = _left_out(
-        task, problem, labelled, n_splits, max_labels or len(labelled), rng, progress
-    )
+    n_known, enough = len(labelled), _Enough(max_labels or len(labelled), budget)
+    labelled, right, unit, found = _left_out(task, problem, labelled, n_splits, enough, rng, progress)
     strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
     estimate = _estimate(problem, labelled, right, unit, strata, sizes, level)
-    return estimate._replace(n_fits=len(found), n_splits=n_splits)
+    short = not enough.labels_reached(len(labelled))
+    return estimate._replace(n_fits=len(found), n_splits=n_splits, n_known=n_known, short=short)
 
 
 def _check(model: Any, n_splits: int, level: float) -> None:
@@ -253,7 +287,7 @@ def _left_out(
     problem: Problem,
     labelled: IntArray,
     n_splits: int,
-    enough: int,
+    enough: _Enough,
     rng: Any,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[IntArray, BoolArray, IntArray, np.ndarray]:
@@ -262,7 +296,7 @@ def _left_out(
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
     fold, unit = label_folds(y, _twins(task, labelled), _fair_weight(problem, y), n_splits, rng)
-    numbers = np.unique(fold)
+    numbers = _in_turn(y, fold)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
     asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
@@ -274,9 +308,25 @@ def _left_out(
             hidden.append(np.searchsorted(problem.classes, others))
             if progress is not None:
                 progress(len(hidden), len(numbers))
-            if np.count_nonzero(asked) >= enough:
+            n_labels = int(np.count_nonzero(asked))
+            if enough.labels_reached(n_labels) or enough.time_reached(len(hidden), n_labels):
                 break
     return labelled[asked], right[asked], unit[asked], np.array(hidden)
+
+
+def _in_turn(y: IntArray, fold: IntArray) -> list[int]:
+    """Folds, first those with labels of classes that no fold before them has: the last ones may not be left out."""
+    numbers, place = np.unique(fold, return_inverse=True)
+    there = np.zeros((len(numbers), int(y.max()) + 1), dtype=bool)
+    there[place.reshape(-1), y] = True
+    order: list[int] = []
+    left, missed = np.ones(len(numbers), dtype=bool), np.ones(there.shape[1], dtype=bool)
+    while left.any():
+        first = int(np.argmax(np.where(left, np.count_nonzero(there & missed, axis=1), -1)))
+        order.append(int(numbers[first]))
+        left[first] = False
+        missed &= ~there[first]
+    return order
 
 
 def _twins(task: _Task, labelled: IntArray) -> Twins:
@@ -358,6 +408,10 @@ def _estimate(
         for k, label in enumerate(problem.classes.tolist())
         if np.any(y == k)
     }
-    return AccuracyEstimate(
-        value, max(0.0, float(centre - half)), min(1.0, float(centre + half)), level, len(labelled), recall
-    )
+    counts = {
+        label: (int(np.count_nonzero(right[y == k])), int(np.count_nonzero(y == k)))
+        for k, label in enumerate(problem.classes.tolist())
+        if label in recall
+    }
+    ends = max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    return AccuracyEstimate(value, *ends, level, len(labelled), recall, counts=counts)

@@ -28,6 +28,8 @@ _MOVED = 0.05
 """Share of the rows that come to a leaf, or leave it, from which on the model is one of other rows."""
 _FEW = 10
 """Rows of a group of which nothing is said."""
+_HARDLY, _TOLD = 0.5, 5
+"""Share of the labels of a class, found when left out, below which single ones are no use; labels that tell that."""
 
 
 class Advice(NamedTuple):
@@ -50,14 +52,9 @@ def advice(facts: Facts) -> list[Advice]:
     list of Advice
         Each follows from the facts; names in it are printable and short.
     """
-    of_fits = (_totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    of_fits = (_unreliable, _totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
     parts = of_fits if facts.changes is None else (_new_totals, _changed)
     return [said for part in parts for said in part(facts)]
-
-
-def _option(facts: Facts, name: str) -> str:
-    """A parameter as the reader would set it."""
-    return f"--{name.replace('_', '-')}" if facts.model_file else name
 
 
 def _some(names: Iterable[str]) -> str:
@@ -69,6 +66,32 @@ def _some(names: Iterable[str]) -> str:
 def _named(name: object) -> str:
     """A name of a class or group, told apart from the words around it."""
     return f'"{shortened(name)}"'
+
+
+# ---------------------------------------------------------------------- what not to do
+
+
+def _unreliable(facts: Facts) -> Iterator[Advice]:
+    """Classes that are hardly ever found: their number may be right, their rows are not."""
+    hard = [
+        (found / n, name, found, n)
+        for name, (found, n) in zip(facts.classes, facts.found_again, strict=False)  # none are known, or all
+        if n >= _TOLD and found < _HARDLY * n
+    ]
+    if not hard:
+        return
+    (_, worst, found, n), names = min(hard), {name for _, name, _, _ in hard}
+    if len(hard) == 1:
+        told = f"{_named(worst)}: {found} of {n} were found when left out"
+    else:
+        some = [f"{_named(name)} ({found} of {n} were found when left out)" for _, name, found, n in sorted(hard)]
+        told = ", ".join(some[:_NAMED]) + (f" and {len(some) - _NAMED} more" if len(some) > _NAMED else "")
+    column = f"column share_{shortened(worst)}" if len(hard) == 1 else "columns share_..."
+    column = column if facts.model_file else "transduction_proba_"
+    asked = [row for row in facts.totals if str(row["class"]) in names]
+    sure = bool(asked) and all(row["low"] == row["reached"] == row["high"] for row in asked)
+    words = "Their number is right by the totals; the" if sure else "The"
+    yield Advice(f"Do not rely on single labels {told}. {words} probabilities ({column}) say more than the labels.")
 
 
 # ---------------------------------------------------------------------- what was missed
@@ -114,7 +137,7 @@ def _ending(facts: Facts) -> Iterator[Advice]:
     else:
         yield Advice(
             f"The fit stopped at its time limit after {seconds_words(record)}{gap}. A longer one "
-            f"({_option(facts, 'time_limit')}) may find better ones, or prove that there are none."
+            f"({facts.option('time_limit')}) may find better ones, or prove that there are none."
         )
 
 
@@ -266,7 +289,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     record = facts.tree_record
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
-    option, limit = _option(facts, "time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
+    option, limit = facts.option("time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
     took = seconds_words(record)
     longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
@@ -279,7 +302,7 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     if share < _AGREES:
         yield Advice(
             f"The tree says otherwise than the labels on {1 - share:.1%} of the rows without one. Count with the "
-            f"labels; read the tree as their gist. A deeper one ({_option(facts, 'max_depth')} {depth + 1}) says more."
+            f"labels; read the tree as their gist. A deeper one ({facts.option('max_depth')} {depth + 1}) says more."
         )
 
 

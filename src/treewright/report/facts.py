@@ -92,6 +92,8 @@ class Facts:
         Why there is none; empty where it was not thought of.
     recall : list of (float or None)
         Share of each class that was found when its labels were left out.
+    found_again : sequence of (int, int)
+        Labels of each class that were found when they were left out, and that were left out; empty if not known.
     confusion : ndarray or None
         Labels as given (down) and as predicted (across), of a model that is a tree.
     trees : list of TreeFacts
@@ -143,6 +145,7 @@ class Facts:
     uses_hidden: bool
     trees: list[TreeFacts]
     recall: list[float | None]
+    found_again: Sequence[tuple[int, int]] = ()
     estimate: AccuracyEstimate | None = None
     no_estimate: str = ""
     confusion: AnyArray | None = None
@@ -172,6 +175,15 @@ class Facts:
             *dict.fromkeys(note for tree in self.trees for note in tree.notes),
             *(absent_notes(self.trees[0], self.totals) if one else []),
         ]
+
+    @property
+    def left_out(self) -> list[int]:
+        """Labels of each class that were left out: all of them, unless it is known how many."""
+        return [n for _, n in self.found_again] or self.given
+
+    def option(self, name: str) -> str:
+        """A parameter as the reader would set it."""
+        return f"--{name.replace('_', '-')}" if self.model_file else name
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +280,12 @@ def fit_facts(
     )
 
 
+def _found_again(estimate: AccuracyEstimate | None, classes: AnyArray) -> list[tuple[int, int]]:
+    if estimate is None or not estimate.counts:
+        return []
+    return [estimate.counts.get(label, (0, 0)) for label in classes.tolist()]
+
+
 def labels_facts(
     labeller: Any,
     y: ArrayLike,
@@ -299,6 +317,7 @@ def labels_facts(
         estimate=estimate,
         no_estimate="" if estimate is not None else no_estimate,
         recall=[None if estimate is None else estimate.recall.get(label) for label in labeller.classes_.tolist()],
+        found_again=_found_again(estimate, labeller.classes_),
         making=[
             *made_today(),
             *making,

@@ -13,6 +13,7 @@ from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
 from treewright.report.words import (
+    ALIKE,
     CLASSES_COUNT,
     INTERRUPTED,
     LEAF_COLUMN,
@@ -26,6 +27,7 @@ from treewright.report.words import (
     asked_words,
     difference_words,
     group_sizes,
+    left_out_words,
     office_words,
     spaced,
     totals_words,
@@ -363,10 +365,13 @@ def _estimated(facts: Facts) -> str:
         "<span>0%</span><span>50%</span><span>100%</span></p></div>\n",
         f"<h3>Why {'not 100%' if estimate.value < 1 else 'that is no proof'}</h3>\n<ul>",
     ]
+    more = f" With more time ({facts.option('time_limit')}) all are." if estimate.short else ""
+    told = left_out_words(estimate, spaced).replace(" left out", " were left out")
     why = [
-        f"{spaced(estimate.n_labels)} labels were left out in turn and found again without them. What was found "
+        f"{told[:1].upper()}{told[1:]} and found again without them.{more} What was found "
         "wrong there is what to expect of the other rows.",
         f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
+        ALIKE,
         f"The accuracy on given labels is another thing: {NOT_TRAINING}",
     ]
     if facts.totals:
@@ -374,10 +379,11 @@ def _estimated(facts: Facts) -> str:
     parts += [f"<li>{_text(line)}</li>" for line in why]
     rows = [
         [_name(name), spaced(n), f"{share:.1%}", share_bar(share, class_color(k))]
-        for k, (name, n, share) in enumerate(zip(facts.classes, facts.given, facts.recall, strict=True))
+        for k, (name, n, share) in enumerate(zip(facts.classes, facts.left_out, facts.recall, strict=True))
         if share is not None
     ]
-    table = _table(["class", "labels", "found", ""], rows, "Labels found when they were left out", numeric=(1, 2))
+    heads = ["class", "labels left out", "found", ""]
+    table = _table(heads, rows, "Labels found when they were left out", numeric=(1, 2))
     return "".join(parts) + "</ul>\n" + table
 
 

@@ -13,6 +13,7 @@ from treewright.report.advice import advice
 from treewright.report.facts import Facts, fit_facts
 from treewright.report.html import facts_html
 from treewright.report.words import (
+    ALIKE,
     CLASSES_COUNT,
     LEAF_COLUMN,
     NEW_ACCURACY,
@@ -278,19 +279,20 @@ def _count_lines(facts: Facts, counts: list[int]) -> list[str]:
 
 
 def _accuracy_lines(facts: Facts) -> list[str]:
-    words = accuracy_words(facts.estimate, facts.no_estimate)
-    lines = ["How accurate the labels are likely to be", f"  {printable(words)}"]
+    words = accuracy_words(facts.estimate, facts.no_estimate, facts.option("time_limit"))
+    lines = ["How accurate the labels are likely to be", *_wrapped(" ", printable(words))]
     if facts.estimate is None:
         return [*lines, "  The accuracy on given labels is no guess at it:", f"  {NOT_TRAINING}"]
     table = [
         (name, n, f"{share:.1%}")
-        for name, n, share in zip(facts.classes, facts.given, facts.recall, strict=True)
+        for name, n, share in zip(facts.classes, facts.left_out, facts.recall, strict=True)
         if share is not None
     ]
     return [
         *lines,
-        *text_table([("class", "labels", "found when left out"), *table]),
+        *text_table([("class", "labels left out", "found"), *table]),
         f"  {CLASSES_COUNT}",
+        *_wrapped(" ", ALIKE),
         "  The accuracy on given labels is another thing:",
         f"  {NOT_TRAINING}",
     ]

@@ -14,6 +14,7 @@ from treewright.training.record import FitRecord
 from treewright.tree.text import format_number
 
 __all__ = [
+    "ALIKE",
     "CLASSES_COUNT",
     "INTERRUPTED",
     "LEAF_COLUMN",
@@ -29,6 +30,7 @@ __all__ = [
     "count_words",
     "difference_words",
     "group_sizes",
+    "left_out_words",
     "office_words",
     "page_text",
     "parameter_pairs",
@@ -48,6 +50,13 @@ NOT_TRAINING = "labels that the fit has seen are found again nearly always, whic
 
 CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
 """How labels left out are weighted."""
+
+ALIKE = (
+    "Within a class (of a group, where totals are by group) rows with a label are taken to be like the others. If, "
+    "say, only the young were asked, the estimate does not know it: totals by group of what the sample depends on, "
+    "such as age, help."
+)
+"""What the estimate of accuracy assumes."""
 
 INTERRUPTED = "leaving labels out was interrupted"
 """Why there is no estimate of accuracy after a Ctrl-C."""
@@ -104,13 +113,30 @@ def row_words(n_rows: int, n_labelled: int) -> str:
     return f"{count_words(n_rows)}: {n_labelled} with a label, {n_rows - n_labelled} without"
 
 
-def accuracy_words(estimate: AccuracyEstimate | None, why: str = "") -> str:
+def left_out_words(estimate: AccuracyEstimate, digits: Callable[[int], str] = str) -> str:
+    """How many labels were left out, and of how many if that is not all.
+
+    Examples
+    --------
+    >>> estimate = AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}, n_known=120)
+    >>> left_out_words(estimate), left_out_words(estimate._replace(n_known=400))
+    ('all 120 labels left out in turn', '120 of 400 labels left out')
+    """
+    if estimate.n_known > estimate.n_labels:
+        return f"{digits(estimate.n_labels)} of {digits(estimate.n_known)} labels left out"
+    return f"all {digits(estimate.n_labels)} labels left out in turn"
+
+
+def accuracy_words(estimate: AccuracyEstimate | None, why: str = "", option: str = "--time-limit") -> str:
     """What labels left out say of the accuracy, in a sentence; or why they say nothing.
 
     Examples
     --------
     >>> accuracy_words(AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}))
-    '80.0% of the labels are likely to be right (95% interval: 71.0% to 86.0%), by 120 labels left out in turn'
+    '80.0% of the labels are likely to be right (95% interval: 71.0% to 86.0%), by all 120 labels left out in turn'
+    >>> short = AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}, 3, 10, n_known=400, short=True)
+    >>> accuracy_words(short).partition("), ")[2]
+    'by 120 of 400 labels left out; with more time (--time-limit) all are'
     >>> accuracy_words(None, INTERRUPTED)
     'not known, leaving labels out was interrupted'
     """
@@ -118,9 +144,10 @@ def accuracy_words(estimate: AccuracyEstimate | None, why: str = "") -> str:
         return f"not known, {why}"
     if estimate is None:
         return f"not known, no labels were left out: {why}"
+    more = f"; with more time ({option}) all are" if estimate.short else ""
     return (
         f"{estimate.value:.1%} of the labels are likely to be right ({estimate.level:.0%} interval: {estimate.low:.1%} "
-        f"to {estimate.high:.1%}), by {counted(estimate.n_labels, 'label')} left out in turn"
+        f"to {estimate.high:.1%}), by {left_out_words(estimate)}{more}"
     )
 
 
