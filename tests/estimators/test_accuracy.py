@@ -288,6 +288,7 @@ def test_the_estimate_does_not_depend_on_the_time():
     assert abs(difference.mean()) < 2.5 * difference.std(ddof=1) / np.sqrt(len(difference))
 
 
+@pytest.mark.filterwarnings("error:The least populated class")
 def test_rare_classes_are_left_out_first():
     """Three labels of a class in three of ten parts: two parts are enough for one of them."""
     rng = np.random.default_rng(0)

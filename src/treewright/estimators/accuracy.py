@@ -295,7 +295,9 @@ def _left_out(
     y = problem.y[labelled]
     if np.count_nonzero(np.bincount(y) >= 2) < 2:
         raise InvalidInputError("labels of two classes, two rows of each, are the least that can be left out in turn")
-    fold, unit = label_folds(y, _twins(task, labelled), _fair_weight(problem, y), n_splits, rng)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # of scikit-learn; it is no fault
+        fold, unit = label_folds(y, _twins(task, labelled), _fair_weight(problem, y), n_splits, rng)
     numbers = _in_turn(y, fold)
     right, hidden = np.zeros(len(labelled), dtype=bool), []
     asked = np.zeros(len(labelled), dtype=bool)
