@@ -62,6 +62,8 @@ _MANNERS = (
     Manner(own=3.0, price=1.0),
 )
 """Ways in which trees are taught, in turn."""
+_KICKS = 6
+"""How often a tree that follows the teacher leaves totals that it meets, to keep more of what was taught."""
 _TAUGHT = 60
 """Most attempts with a teacher."""
 _IDLE_TAUGHT, _IDLE_UNPROVEN = 5, 12
@@ -247,7 +249,8 @@ class _Run:
         """What the teacher says at first, in all manners; then variations of it."""
         own = number < len(_MANNERS)
         # What is varied need not be kept at all costs: the shortest way to the totals is as good, and soon done.
-        manner = replace(_MANNERS[number % len(_MANNERS)], most=self.survey.model.max_split_features, gentle=own)
+        most, kicks = self.survey.model.max_split_features, _KICKS if own else 0
+        manner = replace(_MANNERS[number % len(_MANNERS)], most=most, gentle=own, kicks=kicks)
         taught = self.offers.pool.taught if own else self.teacher.varied(self.rng)
         assert taught is not None
         return _Lesson(taught, manner, self.seed + number)
