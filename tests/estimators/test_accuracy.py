@@ -264,6 +264,8 @@ def test_little_time_leaves_out_fewer_labels_and_none_learns_from_fewer():
     assert 1.9 < (short.high - short.low) / (all_.high - all_.low) < 2.6
     some = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, **given, max_labels=short.n_labels)
     assert some._replace(short=True) == short._replace(short=True) and not some.short
+    more = estimated_accuracy(TotalsClassifier(FirstColumn()), X, y, **given, max_labels=2 * n)
+    assert more == all_  # all labels are enough, however many would be
 
 
 def test_three_parts_of_few_labels_at_least():

@@ -234,7 +234,7 @@ def estimated_accuracy(
     task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
     n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
-    n_known, enough = len(labelled), _Enough(max_labels or len(labelled), budget)
+    n_known, enough = len(labelled), _Enough(min(max_labels or len(labelled), len(labelled)), budget)
     labelled, right, unit, found = _left_out(task, problem, labelled, n_splits, enough, rng, progress)
     strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
     estimate = _estimate(problem, labelled, right, unit, strata, sizes, level)
