@@ -174,6 +174,28 @@ def test_a_pool_keeps_the_best_alone():
     assert all(len(set(route(tree, X))) == 2 for tree in pool.trees)
 
 
+def test_a_pool_knows_slightly_worse_trees_that_agree_more_with_the_teacher():
+    X = np.array([[0.0], [10.0], [2.0], [4.0], [6.0], [8.0]])
+    model = model_of(X, [0, 1, -1, -1, -1, -1], 2, depth=1)
+
+    def stump(threshold):
+        return Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])
+
+    pool = Pool(taught=np.array([0, 0, 0, 0]))  # so thresholds of 3, 5, 7, 9 agree on 1, 2, 3, 4 of the points
+    for threshold, objective in ((9, 20.0), (7, 11.0), (3, 10.4), (3, 10.0), (5, 10.9), (1, 10.2), (9, 11.6)):
+        pool.add(model, stump(threshold), objective)
+    assert pool.objective == 10.0 and [t.threshold[0] for t in pool.trees] == [3]
+    assert [(objective, tree.threshold[0]) for objective, tree, _ in pool.near] == [(10.9, 5), (11.0, 7)]
+    assert [t.threshold[0] for t in pool.up_to(10.0).trees] == [3]
+    assert [t.threshold[0] for t in pool.up_to(10.9).trees] == [3, 5]
+    assert choose(pool.up_to(11.5), model, "taught") == 2
+    # Far better ones leave nothing near them, and of optimal ones nothing is near.
+    pool.add(model, stump(3), 9.5)
+    assert [objective for objective, _, _ in pool.near] == [10.9]
+    pool.add(model, stump(1), 0.0)
+    assert not pool.near and [t.threshold[0] for t in pool.up_to(1.0).trees] == [1]
+
+
 # ---------------------------------------------------------------------- trees to begin with
 
 

@@ -26,7 +26,7 @@ from treewright.formulations.s2oct.model import default_depth, default_max_coeff
 from treewright.names import counted
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Teach, search_s2oct
-from treewright.search.s2oct.choice import Pool, committee, members
+from treewright.search.s2oct.choice import LEEWAY, Pool, committee, members
 from treewright.search.s2oct.sparse import KICKS, SizedTree, all_right, chosen_size, measured, sized_trees, sizes_of
 from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, taught_planes
@@ -178,7 +178,7 @@ def _optimal(
     search = _Search(model, starts, max(few, settings.n_estimators), None if printed else teach, solving)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, solving, budget, search_share=share)
-    outcome, others, guess = _chosen(model, outcome, search.pool, settings)
+    outcome, others, guess = _chosen(model, outcome, search, settings)
     missed, record = model.totals.missed(guess), outcome.record
     if missed and record.status != FitStatus.OPTIMAL:  # what users look at first
         told = f"{record.reason}; {counted(missed, 'row misses', 'rows miss')} the totals"
@@ -312,18 +312,39 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
 
 
 def _chosen(
-    model: S2OCT, outcome: Outcome[Tree], pool: Pool, settings: S2OCTSettings
+    model: S2OCT, outcome: Outcome[Tree], search: _Search, settings: S2OCTSettings
 ) -> tuple[Outcome[Tree], list[Tree], IntArray]:
-    """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points."""
-    objective = outcome.record.objective
-    assert objective is not None
-    as_good = pool.trees and pool.objective <= objective + 1e-6 * max(1.0, abs(objective))
+    """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points.
+
+    Of trees that are not proven to be optimal one with a slightly larger objective may be preferred, but never one that
+    is worse than a tree the user began with.
+    """
+    least = outcome.record.objective
+    assert least is not None
+    limit, proven = least, outcome.record.status == FitStatus.OPTIMAL
+    if settings.prefer == "taught" and not proven:
+        limit = min([(1.0 + LEEWAY) * least, *(model.objective(model.repair(tree)) for tree in search.starts)])
+    pool = search.pool.up_to(max(limit, least))
     hidden = model.X[model.y < 0]
-    if not as_good:
+    if search.pool.objective > least + 1e-6 * max(1.0, abs(least)):  # branch and bound has found a better one
+        pool.trees.insert(0, outcome.solution)
+        pool.labels.insert(0, predict_labels(outcome.solution, hidden))
+    if not pool.trees:
         return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
     first, *others = chosen = members(pool, model, settings.prefer, settings.n_estimators)
     trees = [model.simplified(pool.trees[k]) for k in others]
-    return _simplified(model, outcome, pool.trees[first]), trees, committee(pool, model, chosen)
+    found = _simplified(model, outcome, pool.trees[first])
+    return _least_told(found, least), trees, committee(pool, model, chosen)
+
+
+def _least_told(outcome: Outcome[Tree], least: float) -> Outcome[Tree]:
+    """The outcome, with a word on the least objective that was found where another tree was preferred."""
+    record = outcome.record
+    assert record.objective is not None
+    if record.objective <= least + 1e-6 * max(1.0, abs(least)):
+        return outcome
+    told = f"a tree with the objective {least:.4g} agrees less with the teacher (prefer='first' takes the least)"
+    return Outcome(outcome.solution, replace(record, reason=f"{record.reason}; {told}"))
 
 
 def _simplified(model: S2OCT, outcome: Outcome[Tree], tree: Tree) -> Outcome[Tree]:

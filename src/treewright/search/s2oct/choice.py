@@ -12,7 +12,11 @@ from treewright.search.teachers.teacher import Teacher
 from treewright.search.totals.points import divide_points
 from treewright.tree import Tree, n_split_weights, passing, predict_labels
 
-__all__ = ["Pool", "choose", "committee", "members", "vote_shares"]
+__all__ = ["LEEWAY", "Pool", "choose", "committee", "members", "vote_shares"]
+
+LEEWAY = 0.15
+"""Share by which an objective that is not proven may be above the least one found, where the tree agrees more with the
+teacher: such objectives are mostly missing margins of labels that no tree has right, and a little less says little."""
 
 
 @dataclass
@@ -29,6 +33,9 @@ class Pool:
     """Whom trees learn from."""
     taught: IntArray | None = None
     """Labels that the teacher gives."""
+    near: list[tuple[float, Tree, IntArray]] = field(default_factory=list)
+    """Objectives, trees and labels of those up to :data:`LEEWAY` worse that agree more with the teacher than any better
+    one, the best first."""
 
     @property
     def place(self) -> tuple[float, float]:
@@ -37,18 +44,53 @@ class Pool:
 
     def agreement(self, k: int) -> float:
         """Share of the unlabelled points to which tree `k` gives the label that the teacher gives."""
-        return float(np.mean(self.labels[k] == self.taught)) if self.taught is not None and len(self.taught) else 0.0
+        return self._share(self.labels[k])
 
     def add(self, model: S2OCT, tree: Tree, objective: float) -> None:
-        """Add a feasible tree of this objective if it is as good as the others; a better one drops them."""
-        tolerance = 1e-6 * max(1.0, abs(objective))
-        if objective > self.objective + tolerance:
+        """Add a feasible tree of this objective if it is as good as the others; beside a better one they are near."""
+        tolerance = _tolerance(objective)
+        if objective > (1.0 + LEEWAY) * self.objective + tolerance:
             return
+        labels = predict_labels(tree, model.X[model.unlabelled])
+        if objective > self.objective + tolerance:
+            self._keep_near([(objective, tree, labels)])
+            return
+        worse = list[tuple[float, Tree, IntArray]]()
         if objective < self.objective - tolerance:
+            worse = [(self.objective, *of) for of in zip(self.trees, self.labels, strict=True)]
             self.trees, self.labels = [], []
         self.objective = min(objective, self.objective)
         self.trees.append(tree)
-        self.labels.append(predict_labels(tree, model.X[model.unlabelled]))
+        self.labels.append(labels)
+        self._keep_near(worse)
+
+    def up_to(self, limit: float) -> Pool:
+        """The pool with the trees near it, as far as their objectives do not exceed a limit, as if all were as good."""
+        trees, labels = list(self.trees), list(self.labels)
+        if self.objective > limit + _tolerance(limit):
+            trees, labels = [], []
+        found = [(tree, of) for objective, tree, of in self.near if objective <= limit + _tolerance(limit)]
+        trees, labels = trees + [tree for tree, _ in found], labels + [of for _, of in found]
+        return Pool(self.objective, trees, labels, self.teacher, self.taught)
+
+    def _keep_near(self, more: list[tuple[float, Tree, IntArray]]) -> None:
+        """Take more trees among those near the pool, and leave out those that another one makes needless."""
+        if self.taught is None or self.objective <= 0:
+            self.near = []
+            return
+        most = max((self._share(labels) for labels in self.labels), default=0.0)
+        ranked, self.near = sorted([*self.near, *more], key=lambda of: of[0]), []
+        for objective, tree, labels in ranked:
+            if objective <= (1.0 + LEEWAY) * self.objective and self._share(labels) > most:
+                self.near.append((objective, tree, labels))
+                most = self._share(labels)
+
+    def _share(self, labels: IntArray) -> float:
+        return float(np.mean(labels == self.taught)) if self.taught is not None and len(self.taught) else 0.0
+
+
+def _tolerance(objective: float) -> float:
+    return 1e-6 * max(1.0, abs(objective))
 
 
 def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
