@@ -4,7 +4,7 @@ Class A is label 1, or the rarer label where there is none; of rows equal in fea
 ionosphere). 10 % of the rows are labelled, biased towards class A (part s2oct) or at random (part s2oct-simple). "Cut"
 is the two-line alternative: scores of a classifier fitted on the labelled rows, the highest as many as are known to be
 class A, ties at random. The teacher is what the trees learn from, cut likewise. The printed program, and trees with a
-given number of features a split (15 seconds each), run on an even spread of 20 data sets. Claims of a zero objective
+given number of features a split, run on an even spread of 20 data sets. Claims of a zero objective
 are verified by verify_s2oct.py. Terms are features a split, on data sets with ten or more features; splits are those of
 the tree. Part s2oct-axis has one feature a split, on 22 data sets of at most 700 rows, beside CART.
 """

@@ -3,7 +3,7 @@
 Three quarters of the rows of each class for training, the others for testing; text is numbered by its sorted values for
 all methods alike.
 svm1odt-medium: Tables 2 to 5, depth 2, five splits. The prices of SVM1-ODT are chosen on the training rows alone.
-svm1odt-grid: the same with each setting of a small grid. The best one on the test rows may be the paper's way, which it
+svm1odt-grid: the same with each setting of a grid, 2 s a fit. The best one on the test rows may be the paper's way, which it
 does not state; it is no estimate of anything.
 svm1odt-large: Tables 7 and 8, depths 2 and 3, one split, with and without a selection of rows.
 svm1odt-search: the same objective from the same start: the search alone, branch and bound alone, and a fit.
@@ -189,23 +189,26 @@ MEDIUM_SETS = Specification(
 
 # ---------------------------------------------------------------------- best of a grid
 
-GRID = [(epsilon, price) for epsilon in (0.01, 0.05, 0.2) for price in (0.1, 1.0, 5.0)]
+GRID = [(epsilon, price) for epsilon in (0.005, 0.02, 0.05, 0.2) for price in (0.1, 0.5, 2.0, 10.0, 50.0)]
 
 
 def best_of_the_grid(rows: list[Row]) -> str:
-    """Mean over the data sets of the best setting on the test rows, marked as what it is."""
-    groups = bench.grouped(bench.finished(rows), ("data", "setting"))
-    by_set: dict[str, list[float]] = {}
-    for (data, _), group in groups.items():
-        by_set.setdefault(data, []).append(float(np.mean([percent(row) for row in group])))
+    """Mean over the data sets of the best setting on the test rows, of all splits and of each, marked as what it is."""
+    by_set: dict[str, dict[str, dict[int, float]]] = {}
+    for row in bench.finished(rows):
+        by_set.setdefault(row["data"], {}).setdefault(row["setting"], {})[row["draw"]] = percent(row)
     if not by_set:
         return ""
-    best = {data: max(values) for data, values in by_set.items()}
-    theirs = np.mean([MEDIUM[data][0] for data in best if data in MEDIUM])
-    ours = np.mean(list(best.values()))
+    one, each = list[float](), list[float]()
+    for settings in by_set.values():
+        one.append(max(float(np.mean(list(of_draws.values()))) for of_draws in settings.values()))
+        draws = sorted(set().union(*settings.values()))
+        each.append(float(np.mean([max(found[d] for found in settings.values() if d in found) for d in draws])))
+    theirs = np.mean([MEDIUM[data][0] for data in by_set if data in MEDIUM])
     return (
-        f"Best of {len(GRID)} settings on the test rows (chosen on them, so no estimate): {ours:.1f} % on {len(best)} "
-        f"data sets; published {theirs:.1f} %."
+        f"Best of {len(GRID)} settings on the test rows (chosen on them, so no estimate) on {len(by_set)} data sets: "
+        f"{np.mean(one):.1f} % with one setting for all splits of a data set, {np.mean(each):.1f} % with one for each "
+        f"split; published {theirs:.1f} %."
     )
 
 
@@ -222,7 +225,7 @@ GRID_SETS = replace(
         PivotTable(("data", "data"), ("setting", "{}"), bench.mean("", percent, ".1f"), title="epsilon, alpha_2"),
         best_of_the_grid,
     ),
-    time_limit=4.0,
+    time_limit=2.0,
 )
 
 # ---------------------------------------------------------------------- large sets
