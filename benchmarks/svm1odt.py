@@ -3,8 +3,8 @@
 Three quarters of the rows of each class for training, the others for testing; text is numbered by its sorted values for
 all methods alike.
 svm1odt-medium: Tables 2 to 5, depth 2, five splits. The prices of SVM1-ODT are chosen on the training rows alone.
-svm1odt-grid: the same with each setting of a grid, 2 s a fit. The best one on the test rows may be the paper's way, which it
-does not state; it is no estimate of anything.
+svm1odt-grid: the same with each setting of a grid, 2 s a fit. The best one on the test rows may be the paper's way,
+which it does not state; it is no estimate of anything.
 svm1odt-large: Tables 7 and 8, depths 2 and 3, one split, with and without a selection of rows.
 svm1odt-search: the same objective from the same start: the search alone, branch and bound alone, and a fit.
 """
