@@ -8,7 +8,41 @@ import numpy as np
 
 from treewright.compiled import njit
 
-__all__ = ["missed_along"]
+__all__ = ["change_label", "missed_along"]
+
+
+@njit(cache=True, nogil=True)
+def change_label(
+    begins: Any,
+    groups: Any,
+    times: Any,
+    low: Any,
+    high: Any,
+    counts: Any,
+    above: Any,
+    below: Any,
+    point: int,
+    old: int,
+    new: int,
+) -> Any:
+    """How many more rows would have to change class once a point has another label.
+
+    The rows of a point are in compressed rows: ``times[k]`` of them in ``groups[k]`` for k from ``begins[point]``.
+    `counts`, the rows of each group and class, and the sums `above` and `below` their limits in each group, are brought
+    up to date.
+    """
+    more = 0
+    for k in range(begins[point], begins[point + 1]):
+        g = groups[k]
+        more -= max(above[g], below[g])
+        for label, step in ((old, -times[k]), (new, times[k])):
+            before = counts[g, label]
+            after = before + step
+            counts[g, label] = after
+            above[g] += max(after - high[g, label], 0) - max(before - high[g, label], 0)
+            below[g] += max(low[g, label] - after, 0) - max(low[g, label] - before, 0)
+        more += max(above[g], below[g])
+    return more
 
 
 @njit(cache=True, nogil=True)
@@ -17,7 +51,7 @@ def missed_along(
 ) -> Any:
     """Rows that would have to change class before the first change of a label and after each.
 
-    The rows of a point are in compressed rows: ``times[k]`` of them in ``groups[k]`` for k from ``begins[point]``.
+    Points have rows as in :func:`change_label`.
     `counts`, the rows of each group and class before the first change, are overwritten.
     """
     above = np.maximum(counts - high, 0).sum(axis=1)
@@ -25,16 +59,7 @@ def missed_along(
     missed = np.empty(len(points) + 1, dtype=np.int64)
     missed[0] = np.maximum(above, below).sum()
     for change in range(len(points)):
-        total = missed[change]
-        for k in range(begins[points[change]], begins[points[change] + 1]):
-            g = groups[k]
-            total -= max(above[g], below[g])
-            for label, step in ((old[change], -times[k]), (new[change], times[k])):
-                before = counts[g, label]
-                after = before + step
-                counts[g, label] = after
-                above[g] += max(after - high[g, label], 0) - max(before - high[g, label], 0)
-                below[g] += max(low[g, label] - after, 0) - max(low[g, label] - before, 0)
-            total += max(above[g], below[g])
-        missed[change + 1] = total
+        missed[change + 1] = missed[change] + change_label(
+            begins, groups, times, low, high, counts, above, below, points[change], old[change], new[change]
+        )
     return missed

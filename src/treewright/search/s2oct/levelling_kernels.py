@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from treewright.compiled import njit
+from treewright.data.kernels import change_label
 
 __all__ = ["best_place"]
 
@@ -33,7 +34,7 @@ def best_place(
 
     As the threshold rises points go from right to left in the given order. `number` is that of an unlabelled point,
     -1 of a labelled one; the rows of an unlabelled point are in compressed rows, as in
-    :func:`treewright.data.kernels.missed_along`. `counts`, with all points on the right, are overwritten. Two points
+    :func:`treewright.data.kernels.change_label`. `counts`, with all points on the right, are overwritten. Two points
     on either side of a threshold are farther apart than `least_gap`.
     """
     above = np.maximum(counts - high, 0).sum(axis=1)
@@ -52,16 +53,7 @@ def best_place(
             elif new == wanted[i]:
                 kept += worth[i]
             if number[i] >= 0:
-                for k in range(begins[number[i]], begins[number[i] + 1]):
-                    g = groups[k]
-                    missed -= max(above[g], below[g])
-                    for label, step in ((old, -times[k]), (new, times[k])):
-                        before = counts[g, label]
-                        after = before + step
-                        counts[g, label] = after
-                        above[g] += max(after - high[g, label], 0) - max(before - high[g, label], 0)
-                        below[g] += max(low[g, label] - after, 0) - max(low[g, label] - before, 0)
-                    missed += max(above[g], below[g])
+                missed += change_label(begins, groups, times, low, high, counts, above, below, number[i], old, new)
         if place < n and level[order[place]] - level[i] <= least_gap:
             continue
         if kept - price * missed > best_kept - price * best_missed:
