@@ -24,7 +24,7 @@ def stump(threshold: float, scale: float = 1.0) -> Tree:
 
 
 def ended(status: FitStatus, starts: list[Tree], prefer: str = "taught"):
-    """Trees of two thresholds that differ in objective by less than the leeway; the worse one is as the teacher says."""
+    """Trees of two thresholds whose objectives differ by less than the leeway; the worse one is as the teacher says."""
     model = S2OCT(X, Y, np.ones(len(X)), TOTALS, depth=1, margin_rule="tolerance", max_coefficient=5.0)
     better, worse = (model.repair(stump(threshold)) for threshold in (5.0, 8.25))
     least, most = model.objective(better), model.objective(worse)
