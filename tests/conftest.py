@@ -15,7 +15,7 @@ from treewright.search.oct_h import attempts as oct_h
 from treewright.search.s2oct import attempts, sparse, taught
 from treewright.search.svm1odt import attempts as svm1odt
 from treewright.search.teachers import auto
-from treewright.training import ensemble, octsvm, optimize
+from treewright.training import ensemble, octsvm, optimize, s2oct
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
@@ -63,6 +63,8 @@ def shortest_searches(monkeypatch, short_searches):
     monkeypatch.setattr(auto, "_ROUNDS", 1)
     monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 1.0), (2, 1.0), (None, 0.2)))
     monkeypatch.setattr(taught, "_RANDOM_STARTS", 1)
+    for module, name in ((sparse, "KICKS"), (s2oct, "KICKS"), (attempts, "_KICKS")):
+        monkeypatch.setattr(module, name, 1)
 
 
 @pytest.fixture
