@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from treewright import TAOClassifier
 from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.grow.cart import cart_tree
@@ -131,3 +132,18 @@ def test_copies_keep_levels_and_what_their_partner_lacks():
     np.testing.assert_array_equal(copies[:, 1], X[origin, 1])
     assert np.array_equal(np.isnan(copies), np.isnan(X[origin]))
     assert np.any(copies[:, 0] != X[origin, 0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_subsets_of_many_levels_are_found_at_each_node(seed):
+    """Levels that are ranked by all points are in no order for the points of a node."""
+    rng = np.random.default_rng(seed)
+    carrier, depot, value = rng.integers(0, 30, 1200), rng.integers(0, 40, 1200), rng.gamma(2.0, 40.0, 1200)
+    gift = rng.random(1200) < 0.3
+    by_road, north = (np.isin(codes, rng.permutation(n)[: n // 2]) for codes, n in ((carrier, 30), (depot, 40)))
+    y = np.where(by_road, north, np.where(gift, 2, 0))
+    X = np.column_stack([carrier, depot, np.where(gift, np.nan, value)]).astype(float)
+    model = TAOClassifier(max_depth=2, categorical_features=[0, 1], stretch=0.0, random_state=0).fit(X, y)
+    assert np.array_equal(model.predict(X), y)
+    root = model.tree_.category[0]
+    assert root == 0 and model.tree_.n_leaves == 4

@@ -119,10 +119,11 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
     """Starts to choose from, one after the other until the budget is over.
 
     For points with categories or gaps, and for splits on few features: neither balanced trees nor CART are better there
-    throughout. A category that matters only together with what lies below it does not show to a tree that is grown
-    split by split: shallow trees are also grown below random subsets of their categories, which passes then turn into
-    better ones. So that the two sides differ, a third of these have numbers on one side and categories on the other,
-    and a third numbers on both.
+    throughout. Shallow trees are also grown with the levels of categories ranked anew at each node, from the best split
+    of all or of a category. A category that matters only together with what lies below it does not show to a tree that
+    is grown split by split: so they are also grown below random subsets, which passes then turn into better ones. So
+    that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
+    numbers on both.
 
     Yields
     ------
@@ -135,6 +136,10 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
     if task.max_split_features != 1 and not budget.over:
         yield starting_tree(task, "cart", budget), {}
     points, weight, depth = task.points, task.weight, task.depth
+    roots = [None, *points.categorical[:_ROOTS].tolist()] if len(points.categorical) and depth <= _SHALLOW else []
+    for feature in roots:
+        if not budget.over:
+            yield _greedy_tree(task, feature, budget), {}
     rng, everyone, outputs = np.random.default_rng(task.seed), np.arange(points.X.shape[0]), task.outputs
     for feature in points.categorical[:_ROOTS].tolist() if depth <= _SHALLOW else []:
         subsets = 2 ** min(30, int(points.n_levels[feature]) - 1) - 1 if points.n_levels is not None else 0
@@ -146,6 +151,29 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
             kinds = _kinds_below(depth, below)
             more = budget, 1, task.seed, task.max_split_features, root, kinds
             yield _balanced_mixed(points, outputs, weight, depth, task.alpha, *more), kinds
+
+
+def _greedy_tree(task: StartTask, feature: int | None, budget: Budget) -> Tree:
+    """CART that ranks the levels of categories anew at each node, with a root by `feature` if that is given."""
+    points, everything = task.points, np.arange(task.points.X.shape[1])
+
+    def split(rows: IntArray, columns: IntArray) -> SplitRule | None:
+        if budget.over or len(rows) < 2:
+            return None
+        levels = None if points.n_levels is None else points.n_levels[columns]
+        given = points.X[np.ix_(rows, columns)], task.targets[rows], task.weight[rows]
+        stump = cart_start(*given, 1, task.classify, task.seed, budget, levels)
+        if stump is None or stump.n_nodes == 1:
+            return None
+        rule, normal = Splits.of(stump, levels).rule(0), np.zeros(len(everything))
+        normal[columns] = rule.normal
+        return rule._replace(normal=normal, category=int(columns[rule.category]) if rule.category >= 0 else -1)
+
+    def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
+        columns = everything if feature is None or len(parts) > 1 else np.array([feature])
+        return [split(rows, columns) for rows in parts]
+
+    return _grown_tree(points, task.depth, split_all)
 
 
 def _kinds_below(depth: int, below: tuple[str, str]) -> dict[int, str]:
