@@ -201,7 +201,9 @@ def test_warm_starts_follow_the_levels(kind):
     again = model(kind, stretch=0, warm_start=first).fit(more, np.append(y[:1], y))
     assert again.categories_[0] == ("azure", "black", "blue", "green", "red")
     if kind in TAO:
-        assert again.trace_["objective"][0] <= first.objective_ * 1.2 + 2
+        # No more than the first tree with its error of the new row: leaves are fitted anew.
+        off = first.predict(more[:1])[0] != y[0] if kind is TAOClassifier else (first.predict(more[:1])[0] - y[0]) ** 2
+        assert again.trace_["objective"][0] <= first.objective_ + off + 1e-9
         start = model(kind, stretch=0, max_iter=1, warm_start=first, time_limit=1e-9)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

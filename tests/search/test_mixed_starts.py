@@ -147,3 +147,43 @@ def test_subsets_of_many_levels_are_found_at_each_node(seed):
     assert np.array_equal(model.predict(X), y)
     root = model.tree_.category[0]
     assert root == 0 and model.tree_.n_leaves == 4
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("category", [False, True])
+def test_gaps_that_matter_with_another_column_are_found(seed, category):
+    """Neither column parts the classes alone; below the gaps of the second one both do."""
+    rng = np.random.default_rng(seed)
+    number, other, gap = rng.normal(size=600), rng.normal(size=600), rng.random(600) < 0.25
+    codes = rng.integers(0, 6, 600)
+    high = np.isin(codes, [1, 2, 4]) if category else other > 0
+    y = np.where(gap, np.where(number > 0, 0, 1), np.where(high, 2, 1))
+    X = np.column_stack([number, np.where(gap, np.nan, codes if category else other)])
+    model = TAOClassifier(2, categorical_features=[1] if category else None, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+
+
+class Spent(Budget):
+    """A budget that is over once it was asked so many times."""
+
+    def __init__(self, asked: int) -> None:
+        super().__init__()
+        self.left = asked
+
+    @property
+    def over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3, 5])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_a_start_that_time_cuts_short_is_a_whole_tree(gaps, asked):
+    """Half of a balanced tree sends all points one way, and no pass mends that."""
+    X, y = mixed(gaps=gaps)
+    levels = N_LEVELS if gaps else None
+    X = X if gaps else X[:, [0, 2]]
+    task = StartTask(Points(X, levels), y[:, None].astype(float), np.ones(len(y)), 3, 0.5, None, True, seed=0)
+    stopped = Budget()
+    stopped.stop()
+    assert starting_tree(task, "auto", Spent(asked)) == starting_tree(task, "cart", stopped)

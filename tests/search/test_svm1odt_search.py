@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from treewright.budget import Budget
 from treewright.formulations.svm1odt import SVM1ODT
 from treewright.search import Incumbent
+from treewright.search.grow.cart import cart_tree
 from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.svm1odt import attempts
@@ -288,3 +289,19 @@ def test_large_or_hard_models_are_not_for_crossing():
     assert not Crossing.suits(random_model(0, alpha_1=0.0, alpha_2=0.0))
     model = random_model(0)
     assert not Crossing.suits(replace(model, X=np.where(np.eye(25, 3) > 0, np.nan, model.X)))
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_whatever_a_search_begins_with_it_ends_no_worse_than_cart(depth):
+    rng = np.random.default_rng(depth)
+    X = rng.random((200, 3))
+    y = (4 * X[:, 0]).astype(int) % 3
+    model = SVM1ODT(X, y, np.ones(200), 3, depth, epsilon=0.01, alpha_1=100.0, alpha_2=0.1)
+    cart = model.objective(model.repair(cart_tree(X, y, np.ones(200), 3, depth)))
+    leaf = Tree.leaf([1.0, 0.0, 0.0], 3)
+    assert cart < model.objective(leaf)
+    stopped = Budget()
+    stopped.stop()
+    best = Incumbent(model, floor=0.0)
+    search_svm1odt(best, model, [leaf], stopped)
+    assert best.objective <= cart

@@ -63,8 +63,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     alpha_2 : float or "auto"
         Price of the 1-norm of splits, in errors: larger is sparser, smaller, and has wider margins. "auto" is chosen on
         the training rows by cross-validation among 2, 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`: the
-        largest that is worse than the best one by half a standard error at most, or not at all from 2000 distinct rows
-        on. Without time for that it is ``0.25 / epsilon``.
+        one with the least errors, the largest of several. Without time for that it is ``0.25 / epsilon``.
     selection : {"auto", "hull", "balanced", "layers"} or None
         Rows for branch and bound. "hull": of the rows of a class in a leaf of the search's tree those that others are
         convex combinations of, and those near to splits (the paper's Algorithm 1); "balanced": few rows with many

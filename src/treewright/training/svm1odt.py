@@ -96,7 +96,7 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    mixed = rows.n_levels is not None and (rows.n_levels.any() or np.isnan(rows.X).any())
+    mixed = (rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any()
     if mixed or len(reduction.points) > _ENOUGH:
         starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, budget.share(0.15))))
     n_iter = 1

@@ -8,18 +8,18 @@ these peel off one class after the other and leave half of the nodes without wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data.design import Design
 from treewright.search.grow.cart import cart_start
+from treewright.search.grow.grown import grown_side_by_side, grown_tree
 from treewright.search.improve.driver import Node
 from treewright.search.improve.tao import SparseNodes, logistic_node
 from treewright.splits.few import few_features, keep_largest, restricted_to
@@ -102,15 +102,17 @@ def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
     ranked, and random trees list levels.
     """
     points, depth, seed = task.points, task.depth, task.seed
-    hasty = budget.over and kind != "random"
-    if kind == "cart" or hasty or (task.max_split_features == 1 and kind != "random"):
-        rows = points.X, task.targets, task.weight
-        tree = cart_start(*rows, depth, task.classify, seed, budget, points.n_levels, hasty)
-        if tree is not None:
+    rows, tree = (points.X, task.targets, task.weight), None
+    if kind != "random" and kind != "cart" and task.max_split_features != 1 and not budget.over:
+        more = points.n_levels, task.max_split_features
+        tree = balanced_tree(points.X, task.outputs, task.weight, depth, task.alpha, budget, task.n_jobs, seed, *more)
+        if not budget.over:
             return tree
-    elif kind != "random":
-        rows, more = (points.X, task.outputs, task.weight), (points.n_levels, task.max_split_features)
-        return balanced_tree(*rows, depth, task.alpha, budget, task.n_jobs, seed, *more)
+    if kind != "random":  # also where the time was over before a balanced tree was whole
+        whole = cart_start(*rows, depth, task.classify, seed, budget, points.n_levels, hasty=budget.over)
+        tree = tree if whole is None else whole
+    if tree is not None:
+        return tree
     rng = np.random.default_rng(seed)
     return random_tree(points.X, depth, rng, task.max_split_features, task.weight, points.n_levels)
 
@@ -120,10 +122,10 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
 
     For points with categories or gaps, and for splits on few features: neither balanced trees nor CART are better there
     throughout. Shallow trees are also grown with the levels of categories ranked anew at each node, from the best split
-    of all or of a category. A category that matters only together with what lies below it does not show to a tree that
-    is grown split by split: so they are also grown below random subsets, which passes then turn into better ones. So
-    that the two sides differ, a third of these have numbers on one side and categories on the other, and a third
-    numbers on both.
+    of all, from that of a category, and from gaps of a feature against the rest. A category that matters only together
+    with what lies below it does not show to a tree that is grown split by split: so they are also grown below random
+    subsets, which passes then turn into better ones. So that the two sides differ, a third of these have numbers on one
+    side and categories on the other, and a third numbers on both.
 
     Yields
     ------
@@ -132,14 +134,13 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
     dict of int to str
         Kinds of features that the splits of some of its nodes should keep in the first passes.
     """
-    yield starting_tree(task, "auto", budget), {}
+    yield starting_tree(task, "cart", budget), {}  # first, as it is soon there
     if task.max_split_features != 1 and not budget.over:
-        yield starting_tree(task, "cart", budget), {}
+        yield starting_tree(task, "auto", budget), {}
     points, weight, depth = task.points, task.weight, task.depth
-    roots = [None, *points.categorical[:_ROOTS].tolist()] if len(points.categorical) and depth <= _SHALLOW else []
-    for feature in roots:
+    for root in _roots(points) if points.mixed and depth <= _SHALLOW else ():
         if not budget.over:
-            yield _greedy_tree(task, feature, budget), {}
+            yield _greedy_tree(task, root, budget), {}
     rng, everyone, outputs = np.random.default_rng(task.seed), np.arange(points.X.shape[0]), task.outputs
     for feature in points.categorical[:_ROOTS].tolist() if depth <= _SHALLOW else []:
         subsets = 2 ** min(30, int(points.n_levels[feature]) - 1) - 1 if points.n_levels is not None else 0
@@ -153,8 +154,23 @@ def several_starts(task: StartTask, budget: Budget) -> Iterator[tuple[Tree, dict
             yield _balanced_mixed(points, outputs, weight, depth, task.alpha, *more), kinds
 
 
-def _greedy_tree(task: StartTask, feature: int | None, budget: Budget) -> Tree:
-    """CART that ranks the levels of categories anew at each node, with a root by `feature` if that is given."""
+def _roots(points: Points) -> list[int | SplitRule | None]:
+    """What greedy trees begin with: the best split of all, that of a category, gaps of a feature against the rest."""
+    p, roots = points.X.shape[1], list[int | SplitRule | None]([None, *points.categorical[:_ROOTS].tolist()])
+    gaps = np.isnan(points.X).sum(axis=0)
+    for j in np.argsort(-gaps, kind="stable")[:_ROOTS].tolist():
+        if not 0 < gaps[j] < len(points.X):
+            continue
+        if points.n_levels is not None and points.n_levels[j]:
+            roots.append(SplitRule.subset(j, np.ones(int(points.n_levels[j]), dtype=bool), False, p))
+        else:
+            top = float(np.nanmax(points.X[:, j]))
+            roots.append(SplitRule(np.eye(p)[j], top + max(1.0, abs(top)), missing_left=False))
+    return roots
+
+
+def _greedy_tree(task: StartTask, root: int | SplitRule | None, budget: Budget) -> Tree:
+    """CART that ranks the levels of categories anew at each node, below a root that may be a feature or a rule."""
     points, everything = task.points, np.arange(task.points.X.shape[1])
 
     def split(rows: IntArray, columns: IntArray) -> SplitRule | None:
@@ -170,10 +186,11 @@ def _greedy_tree(task: StartTask, feature: int | None, budget: Budget) -> Tree:
         return rule._replace(normal=normal, category=int(columns[rule.category]) if rule.category >= 0 else -1)
 
     def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
-        columns = everything if feature is None or len(parts) > 1 else np.array([feature])
-        return [split(rows, columns) for rows in parts]
+        if len(parts) > 1 or root is None:
+            return [split(rows, everything) for rows in parts]
+        return [root if isinstance(root, SplitRule) else split(parts[0], np.array([root]))]
 
-    return _grown_tree(points, task.depth, split_all)
+    return grown_tree(points, task.depth, split_all)
 
 
 def _kinds_below(depth: int, below: tuple[str, str]) -> dict[int, str]:
@@ -225,7 +242,7 @@ def _balanced_mixed(
                 return found._replace(threshold=halving_threshold(level[there], weight[rows[there]]))
         return found
 
-    return _grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed, root)
+    return grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed, root)
 
 
 def _one_hot(codes: FloatArray) -> Any:
@@ -305,7 +322,7 @@ def balanced_tree(
             return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]))
         return SplitRule(normal, threshold) if np.isfinite(threshold) else None
 
-    return _grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
+    return grown_side_by_side(points, depth, split, n_jobs, _BALANCED_ROWS, seed)
 
 
 def _stakes(X: Any, targets: Any, weight: FloatArray) -> FloatArray | None:
@@ -389,7 +406,7 @@ def random_tree(
     def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
         return [split(rows, normals[len(parts) - 1 + k]) for k, rows in enumerate(parts)]
 
-    return _grown_tree(points, depth, split_all)
+    return grown_tree(points, depth, split_all)
 
 
 def _held(normals: FloatArray, most: int | None) -> FloatArray:
@@ -426,7 +443,7 @@ def _random_mixed_tree(
         threshold = halving_threshold(level[there], weight[rows[there]])
         return SplitRule(normal, threshold, missing_left=missing_left)
 
-    return _grown_tree(points, depth, lambda parts, leaves: [split(rows) for rows in parts])
+    return grown_tree(points, depth, lambda parts, leaves: [split(rows) for rows in parts])
 
 
 def _random_subset(
@@ -443,56 +460,3 @@ def _random_subset(
     listed = np.zeros(len(mass), dtype=bool)
     listed[order[np.cumsum(mass[order]) <= mass.sum() / 2]] = True
     return SplitRule.subset(feature, listed, missing_left, points.X.shape[1])
-
-
-def _grown_side_by_side(
-    points: Points,
-    depth: int,
-    split: Callable[[int, IntArray, IntArray, int], SplitRule | None],
-    n_jobs: int,
-    most: int,
-    seed: int,
-    root: SplitRule | None = None,
-) -> Tree:
-    """Make a complete tree whose nodes are split side by side, and look at `most` of their points, drawn at random.
-
-    `split` takes the number of a node, its points, those that it looks at, and how many leaves are below.
-    """
-    rng = np.random.default_rng(seed)
-    with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
-
-        def split_all(parts: list[IntArray], leaves: int) -> list[SplitRule | None]:
-            if root is not None and len(parts) == 1:
-                return [root]
-            seen = [np.sort(rng.choice(p, most, replace=False)) if len(p) > most else p for p in parts]
-            jobs = enumerate(zip(parts, seen, strict=True), start=len(parts) - 1)
-            return list(parallel(delayed(split)(number, *pair, leaves) for number, pair in jobs))
-
-        return _grown_tree(points, depth, split_all)
-
-
-def _grown_tree(points: Points, depth: int, split_all: Callable[[list[IntArray], int], list[SplitRule | None]]) -> Tree:
-    """Make a complete tree level by level.
-
-    `split_all` takes the points of each node of a level, and how many leaves are below each, to their splits; None
-    sends all points left.
-    """
-    branches = 2**depth - 1
-    bare = Tree.from_heap(
-        np.ones(branches, dtype=bool),
-        np.zeros((branches, points.X.shape[1])),
-        np.ones(branches),
-        np.zeros((2 * branches + 1, 1)),
-        None,
-    )
-    splits = Splits.of(bare, points.n_levels)
-    at = [np.arange(points.X.shape[0])]
-    for level in range(depth):
-        found, below = split_all(at, 2 ** (depth - level)), []
-        for k, (rows, rule) in enumerate(zip(at, found, strict=True), start=2**level - 1):
-            if rule is not None:
-                splits.put(k, rule)
-            goes_left = points.sides(rows, splits.rule(k))
-            below += [rows[goes_left], rows[~goes_left]]
-        at = below
-    return splits.tree(bare.left, bare.right, bare.values, None)

@@ -23,6 +23,7 @@ from joblib import Parallel, delayed
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations.svm1odt import SVM1ODT
+from treewright.search.grow.cart import cart_start
 from treewright.search.grow.oblique import bisector
 from treewright.search.grow.starts import StartTask, random_tree, starting_tree
 from treewright.search.improve.driver import Alternation
@@ -105,7 +106,7 @@ def search_svm1odt(
     again = best.solution
     given = list(starts)
     leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
-    for tree in [*given, leaf]:
+    for tree in [*given, leaf] if again is not None else [*given, leaf, _first_tree(model)]:
         best.offer(tree)
     if again is None and model.depth > 2:
         shallow = replace(model, depth=model.depth - 1)
@@ -121,6 +122,15 @@ def search_svm1odt(
             return
         search.improve(tree)
     search.wander(_PATIENCE if patience is None else patience)
+
+
+def _first_tree(model: SVM1ODT) -> Tree:
+    """CART on a few rows, which takes no time: no search ends with less, whatever it spends its time on."""
+    hasty = cart_start(
+        model.X, model.y[:, None].astype(np.float64), model.weight, model.depth, True, 0, Budget(), _levels(model), True
+    )
+    assert hasty is not None
+    return completed(hasty, model.depth, model.n_classes)
 
 
 def start_trees(model: SVM1ODT, budget: Budget) -> Iterator[Tree]:
