@@ -1,5 +1,6 @@
 """The command line with models that take categories and gaps as they are."""
 
+import html
 import json
 
 import numpy as np
@@ -68,6 +69,21 @@ def test_new_levels_and_gaps_at_prediction(survey, tmp_path, capsys):
     data.write_text("region,member\nnorth,true\n")
     assert main(["predict", str(model), str(data), "--out", str(out)]) == 2
     assert "lacks 'age'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["tao", "svm1odt"])
+def test_a_level_named_missing_is_told_from_a_gap(tmp_path, capsys, kind):
+    levels = np.tile(np.array(["missing", "red", "blue", None], dtype=object), 30)
+    label = np.tile(["a", "c", "c", "b"], 30).astype(object)
+    data, model, report = tmp_path / "miss.csv", tmp_path / "m.json", tmp_path / "r.txt"
+    page = tmp_path / "r.html"
+    write_table(data, {"colour": levels, "y": label})
+    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--report", str(report), "--report", str(page)]
+    assert main(["fit", str(data), "--target", "y", "--out", str(model), "--time-limit", "20", *more]) == 0
+    printed = capsys.readouterr().out
+    assert main(["show", str(model)]) == 0
+    for text in (printed, report.read_text(), capsys.readouterr().out, html.unescape(page.read_text())):
+        assert "colour is 'missing'" in text and "colour is missing" in text
 
 
 def test_numbers_that_are_codes_can_be_named(survey, tmp_path, capsys):

@@ -11,7 +11,7 @@ import numpy as np
 from treewright.arrays import FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.data._table_cells import number_text
-from treewright.names import counted, printable
+from treewright.names import counted, printable, quoted
 from treewright.report.words import count_words
 from treewright.tree import Tree
 from treewright.tree.cases import cased_split
@@ -125,9 +125,9 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
             if leaf.likely is not None and leaf.rows:
                 told += f", about {leaf.likely[own] / rows:.1%} likely to be so"
         else:
-            given = ", ".join(f"{n:g} {name}" for name, n in zip(names, leaf.counts, strict=True) if n)
+            given = ", ".join(f"{n:g} {quoted(name)}" for name, n in zip(names, leaf.counts, strict=True) if n)
             told = f"; labelled: {given or 'none'}"
-        texts[number] = f"leaf {number}: {leaf.label}  ({count_words(leaf.rows)}{told})"
+        texts[number] = f"leaf {number}: {quoted(leaf.label)}  ({count_words(leaf.rows)}{told})"
     return texts
 
 
