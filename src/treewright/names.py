@@ -8,8 +8,8 @@ _MARKS = ",{}'\""
 """Marks that part names from one another, or quote them."""
 _OWN_WORDS = {"missing", "known"}
 """What rules say of a column instead of a level."""
-_JOINING, _NEGATING = {"or", "nor"}, {"not", "neither"}
-"""Words between levels, and before them."""
+_JOINING = {"or", "nor"}
+"""Words between levels."""
 
 
 def counted(n: int, one: str, many: str = "") -> str:
@@ -77,7 +77,7 @@ def quoted(name: object) -> str:
     words = text.casefold().split()
     unclear = text != text.strip() or any(mark in text for mark in _MARKS)
     own = not words or (len(words) == 1 and words[0] in _OWN_WORDS)
-    return repr(text) if unclear or own or _JOINING & set(words) or words[0] in _NEGATING else text
+    return repr(text) if unclear or own or _JOINING & set(words) else text
 
 
 def shortened(name: object, limit: int = 60) -> str:

@@ -153,6 +153,18 @@ def test_gaps_at_prediction_where_there_were_none_at_fit(kind):
     assert found.predict(np.array([[pd.NA, 1.0]], dtype=object)) == majority
 
 
+@pytest.mark.parametrize("cut", [4.5, 14.5])
+def test_rules_for_rows_with_gaps_say_where_these_go(cut):
+    X = pd.DataFrame({"age": np.arange(20.0), "colour": ["red", "blue"] * 10})
+    found = TAOClassifier(1, categorical_features="from_dtype").fit(X, X["age"] > cut)
+    new = pd.DataFrame({"age": [np.nan, 3.0], "colour": ["red", "blue"]})
+    assert found.predict(new)[0] == (cut < 10)  # the side of more rows
+    condition = found.export_text(X=new).splitlines()[0]
+    assert condition.startswith("if age ") and "missing" not in found.export_text()
+    assert condition.endswith(" or missing:") == (("<=" in condition) == (cut > 10))
+    assert found.export_text(X=X).splitlines()[0] == condition.replace(" or missing", "")
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("most", [None, 1])
 def test_order_weights_and_threads_change_nothing(most, n_jobs):

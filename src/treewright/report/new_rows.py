@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import listing
-from treewright.data.table import Surprises, TableEncoder
+from treewright.data.table import HEAVIER, Surprises, TableEncoder
 from treewright.names import counted, printable
 from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
@@ -32,6 +32,7 @@ def new_rows_facts(
     target: str = "",
     totals: Sequence[dict[str, Any]] = (),
     notes: Iterable[str] = (),
+    gaps: BoolArray | None = None,
     words: Mapping[int, FeatureWords] | None = None,
     group_name: str = "",
     model_file: str = "",
@@ -57,6 +58,8 @@ def new_rows_facts(
         Totals of the new rows, asked and reached.
     notes : iterable of str
         What else changed, in sentences.
+    gaps : ndarray of bool, shape (n_features,), or None
+        Features that new rows lack and those of the fit had: rules say where such rows go.
     words : mapping of int to FeatureWords, or None
         Words for features that are flags or dates.
     group_name, model_file : str
@@ -88,7 +91,7 @@ def new_rows_facts(
         parameters=[],
         divides=hasattr(model, "transduce"),
         uses_hidden=True,
-        trees=[] if tree is None else [counted_tree(tree, counts.sum(axis=1), counts, words, likely)],
+        trees=[] if tree is None else [counted_tree(tree, counts.sum(axis=1), counts, words, likely, gaps)],
         recall=[None] * len(classes),
         agreed=agreed,
         group_name=group_name,
@@ -125,8 +128,8 @@ def _leaves(
 # ---------------------------------------------------------------------- what changed, in sentences
 
 
-def surprise_notes(surprises: Surprises, encoder: TableEncoder, n_rows: int) -> list[str]:
-    """Levels that the fit had not, and values that were filled in.
+def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: int) -> list[str]:
+    """Levels and gaps that the fit had not; without an encoder, of a model that takes both as they are.
 
     Examples
     --------
@@ -143,16 +146,18 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder, n_rows: int) -> 
             for level, n in strange.most_common(5)
         )
         more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
-        base = encoder.codes[name].base
-        as_what = (
-            "none of those of the fit" if base is None else f'"{printable(base)}", the most frequent one at the fit'
-        )
-        said.append(f'New values of "{printable(name)}": {shown}{more}. They count as {as_what}.')
-    fresh = [name for name in surprises.gaps if not encoder.codes[name].gaps]
+        so = HEAVIER if encoder is None else f"count as {_as_what(encoder.codes[name].base)}"
+        said.append(f'New values of "{printable(name)}": {shown}{more}. They {so}.')
+    fresh = [name for name in surprises.gaps if encoder is None or not encoder.codes[name].gaps]
     if fresh:
         told = ", ".join(f'"{printable(name)}" ({counted(surprises.gaps[name], "row")})' for name in fresh)
-        said.append(f"Missing values in columns that had none at the fit: {told}. They are filled in.")
+        so = HEAVIER if encoder is None else "are filled in"
+        said.append(f"Missing values in columns that had none at the fit: {told}. They {so}.")
     return said
+
+
+def _as_what(base: str | None) -> str:
+    return "none of those of the fit" if base is None else f'"{printable(base)}", the most frequent one at the fit'
 
 
 def _group_notes(model: Any, totals: Sequence[Mapping[str, Any]]) -> list[str]:

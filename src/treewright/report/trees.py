@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.data._table_cells import number_text
 from treewright.names import counted, printable, quoted
 from treewright.report.words import count_words
-from treewright.tree import Tree
+from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
 from treewright.tree.structure import LEAF
@@ -255,6 +255,7 @@ def counted_tree(
     counts: IntArray,
     words: Mapping[int, FeatureWords] | None = None,
     likely: FloatArray | None = None,
+    gaps: BoolArray | None = None,
 ) -> TreeFacts:
     """A tree to read, with the labels in each leaf.
 
@@ -270,6 +271,8 @@ def counted_tree(
         Words for features that are flags or dates.
     likely : ndarray of shape (n_nodes, n_classes), or None
         Sums of their probabilities.
+    gaps : ndarray of bool, shape (n_features,), or None
+        Features that some of the rows lack, beside those that rows of the fit lacked.
     """
     tree, classes = model.tree_, model.classes_
     sums = {} if likely is None else dict(enumerate(likely.tolist()))
@@ -277,8 +280,9 @@ def counted_tree(
         leaf: LeafFacts(str(classes[tree.labels[leaf]]), int(rows[leaf]), counts[leaf].tolist(), sums.get(leaf))
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
-    conditions, notes = split_pieces(tree, **model._naming(words)), reading_notes(tree, words)
-    rules = model.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=words)
+    naming = model._naming(words, gaps)
+    conditions, notes = split_pieces(tree, **naming), reading_notes(tree, words)
+    rules = export_text(tree, leaf_texts=leaf_texts(leaves, classes, found=True), **naming)
     what = "labels of these rows" if likely is None else "probabilities of these rows"
     return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes, words)
 
