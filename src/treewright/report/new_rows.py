@@ -70,7 +70,8 @@ def new_rows_facts(
     classes, name = [str(label) for label in model.classes_.tolist()], type(model).__name__
     found = counts.sum(axis=0).tolist()
     explains = tree is not None and tree is not model
-    agreed = None
+    agreed, rows = None, counts.sum(axis=1)
+    own = tree is model and not totals
     if explains:
         agreed = int(counts[np.arange(len(counts)), np.maximum(tree.tree_.labels, 0)].sum()), 0
     return Facts(
@@ -91,7 +92,7 @@ def new_rows_facts(
         parameters=[],
         divides=hasattr(model, "transduce"),
         uses_hidden=True,
-        trees=[] if tree is None else [counted_tree(tree, counts.sum(axis=1), counts, words, likely, gaps)],
+        trees=[] if tree is None else [counted_tree(tree, rows, counts, words, likely, gaps, own)],
         recall=[None] * len(classes),
         agreed=agreed,
         group_name=group_name,
@@ -100,6 +101,7 @@ def new_rows_facts(
             then=_classes_then(model, then, classes),
             leaves=_leaves(then, counts, tree, words),
             notes=[*notes, *_group_notes(model, totals)],
+            estimated=not hasattr(model, "export_text"),
         ),
     )
 

@@ -96,7 +96,9 @@ class TreeFacts:
     words: Mapping[int, FeatureWords] | None = None
 
 
-def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool) -> dict[int, str]:
+def leaf_texts(
+    leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool, own: bool = False
+) -> dict[int, str]:
     """What is written for leaves, by their numbers: in reports, on the terminal and of model files.
 
     Parameters
@@ -107,6 +109,8 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
         The classes.
     found : bool
         Whether counts are of labels that all rows have, and not of given ones.
+    own : bool
+        Whether these are the labels of the leaves themselves, of which no share need be told.
 
     Examples
     --------
@@ -120,10 +124,10 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     for number, leaf in leaves.items():
         assert leaf.rows is not None
         if found:
-            own, rows = names.index(leaf.label), max(1, leaf.rows)
-            told = f", {leaf.counts[own] / rows:.1%} of them labelled so" if leaf.rows else ""
+            label, rows = names.index(leaf.label), max(1, leaf.rows)
+            told = f", {leaf.counts[label] / rows:.1%} of them labelled so" if leaf.rows and not own else ""
             if leaf.likely is not None and leaf.rows:
-                told += f", about {leaf.likely[own] / rows:.1%} likely to be so"
+                told += f", about {leaf.likely[label] / rows:.1%} likely to be so"
         else:
             given = ", ".join(f"{n:g} {quoted(name)}" for name, n in zip(names, leaf.counts, strict=True) if n)
             told = f"; labelled: {given or 'none'}"
@@ -256,6 +260,7 @@ def counted_tree(
     words: Mapping[int, FeatureWords] | None = None,
     likely: FloatArray | None = None,
     gaps: BoolArray | None = None,
+    own: bool = False,
 ) -> TreeFacts:
     """A tree to read, with the labels in each leaf.
 
@@ -273,6 +278,8 @@ def counted_tree(
         Sums of their probabilities.
     gaps : ndarray of bool, shape (n_features,), or None
         Features that some of the rows lack, beside those that rows of the fit lacked.
+    own : bool
+        Whether the labels are those that the tree itself gives.
     """
     tree, classes = model.tree_, model.classes_
     sums = {} if likely is None else dict(enumerate(likely.tolist()))
@@ -282,7 +289,7 @@ def counted_tree(
     }
     naming = model._naming(words, gaps)
     conditions, notes = split_pieces(tree, **naming), reading_notes(tree, words)
-    rules = export_text(tree, leaf_texts=leaf_texts(leaves, classes, found=True), **naming)
+    rules = export_text(tree, leaf_texts=leaf_texts(leaves, classes, True, own), **naming)
     what = "labels of these rows" if likely is None else "probabilities of these rows"
     return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes, words)
 
