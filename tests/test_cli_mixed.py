@@ -1,8 +1,10 @@
 """The command line with models that take categories and gaps as they are."""
 
+import html
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 import treewright
@@ -68,6 +70,73 @@ def test_new_levels_and_gaps_at_prediction(survey, tmp_path, capsys):
     data.write_text("region,member\nnorth,true\n")
     assert main(["predict", str(model), str(data), "--out", str(out)]) == 2
     assert "lacks 'age'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """No gaps; labels follow income, and colour where income is low. The column "more" tells nothing."""
+    rng = np.random.default_rng(1)
+    income, colour = rng.permutation(np.arange(1000.0, 1120.0)), np.tile(["red", "green", "blue"], 40).astype(object)
+    label = np.where(income > 1080, "a", np.where(colour == "red", "b", "c")).astype(object)
+    path = tmp_path / "plain.csv"
+    write_table(path, {"income": income, "colour": colour, "more": np.zeros(120), "y": label})
+    return path
+
+
+@pytest.mark.parametrize("kind", ["tao", "oct", "svm1odt"])
+def test_what_the_fit_had_not_is_told(plain, tmp_path, capsys, kind):
+    model, data, out, report = (str(tmp_path / name) for name in ("m.json", "new.csv", "p.csv", "r.txt"))
+    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--time-limit", "20", "--quiet"]
+    assert main(["fit", str(plain), "--target", "y", "--out", model, *more]) == 0
+    with open(data, "w") as file:
+        file.write("income,colour,more\n,red,0\n1090,moon,0\n1010,moon,\n1010,mars,0\n")
+    capsys.readouterr()
+    assert main(["predict", model, data, "--out", out, "--report", report, "--json"]) == 0
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)["warnings"]
+    assert len(told) == 2  # nothing of "more", which no split has
+    assert "column 'colour' has levels that the model has not seen: 'moon' (2 rows), 'mars' (1 row)" in told[0]
+    assert "missing values in columns that had none at the fit: 'income' (1 of them)" in told[1]
+    assert all(text in captured.err for text in told)
+    with open(report) as file:
+        text = " ".join(file.read().split())
+    assert 'New values of "colour": "moon" (2 rows, 50.0%), "mars" (1 row, 25.0%).' in text
+    assert 'Missing values in columns that had none at the fit: "income" (1 row).' in text
+    assert main(["predict", model, str(plain), "--out", out]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("cut", "named"), [(1080.0, True), (1030.0, True), (1030.0, False)])
+def test_rules_of_a_report_say_where_new_gaps_go(plain, tmp_path, cut, named):
+    table = read_table(plain)
+    X = np.column_stack([table["income"], table["more"]])
+    frame = pl.DataFrame({"income": X[:, 0], "more": X[:, 1]})
+    fitted = treewright.TAOClassifier(max_depth=1, random_state=0).fit(frame if named else X, X[:, 0] > cut)
+    model, data, report = (str(tmp_path / name) for name in ("m.json", "new.csv", "r.txt"))
+    fitted.save(model)
+    with open(data, "w") as file:
+        file.write("income,more\n,0\n1090,0\n")
+    assert main(["predict", model, data, "--out", str(tmp_path / "p.csv"), "--report", report]) == 0
+    with open(report) as file:
+        (condition,) = [line.strip() for line in file if line.lstrip().startswith("if ")]
+    low = cut > 1060  # more rows are up to the cut, and gaps go there
+    assert condition.startswith("if income " if named else "if x0 ")
+    assert condition.endswith(" or missing:") == (("<=" in condition) == low)
+
+
+@pytest.mark.parametrize("kind", ["tao", "svm1odt"])
+def test_a_level_named_missing_is_told_from_a_gap(tmp_path, capsys, kind):
+    levels = np.tile(np.array(["missing", "red", "blue", None], dtype=object), 30)
+    label = np.tile(["a", "c", "c", "b"], 30).astype(object)
+    data, model, report = tmp_path / "miss.csv", tmp_path / "m.json", tmp_path / "r.txt"
+    page = tmp_path / "r.html"
+    write_table(data, {"colour": levels, "y": label})
+    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--report", str(report), "--report", str(page)]
+    assert main(["fit", str(data), "--target", "y", "--out", str(model), "--time-limit", "20", *more]) == 0
+    printed = capsys.readouterr().out
+    assert main(["show", str(model)]) == 0
+    for text in (printed, report.read_text(), capsys.readouterr().out, html.unescape(page.read_text())):
+        assert "colour is 'missing'" in text and "colour is missing" in text
 
 
 def test_numbers_that_are_codes_can_be_named(survey, tmp_path, capsys):

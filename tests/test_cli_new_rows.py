@@ -97,6 +97,9 @@ def test_without_totals(files, capsys):
     assert "no totals were given: each row has the class that the model predicts" in text
     assert "--totals FILE" in text and "Totals asked and reached" not in page
     assert f"{N}</b> <span>rows were labelled" in page
+    for told in (text, page):
+        assert "The report of the fit says how accurate labels of rows" in " ".join(told.split())
+    assert "of them labelled so" in text
     assert len(written["leaf"]) == N
 
 
@@ -121,6 +124,9 @@ def test_models_that_are_trees_and_whole_numbers(tmp_path, capsys):
     text, n = (tmp_path / "r.txt").read_text(), int(np.sum(x[:20] <= 0.5))
     assert re.search(rf"\n +3 +{np.sum(x <= 0.5)} +\S+ +{n} +\S+\n", text)
     assert "It agrees with" not in text and "leaf 1: 3" in text
+    assert re.search(rf"leaf \d: 3  \({n} rows\)\n", text) and "labelled so" not in text
+    said = " ".join(text.split())
+    assert "It was not measured" in said and "The report of the fit says how accurate" not in said
 
 
 @pytest.mark.filterwarnings("ignore")

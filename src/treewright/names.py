@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "printable", "shortened"]
+__all__ = ["counted", "printable", "quoted", "shortened"]
+
+_MARKS = ",{}'\""
+"""Marks that part names from one another, or quote them."""
+_OWN_WORDS = {"missing", "known"}
+"""What rules say of a column instead of a level."""
+_JOINING = {"or", "nor"}
+"""Words between levels."""
 
 
 def counted(n: int, one: str, many: str = "") -> str:
@@ -48,6 +55,29 @@ def printable(name: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def quoted(name: object) -> str:
+    """Printable text of a level or class among words of a rule, in quotes where it could be taken for these words.
+
+    That is so where it would not be clear where the name begins or ends, and for names such as "missing" that a rule
+    has for something else.
+
+    Parameters
+    ----------
+    name : object
+        Name of a level or class.
+
+    Examples
+    --------
+    >>> print(quoted("red"), quoted("red, dark"), quoted("missing"), quoted("red or blue"), quoted(""))
+    red 'red, dark' 'missing' 'red or blue' ''
+    """
+    text = printable(name)
+    words = text.casefold().split()
+    unclear = text != text.strip() or any(mark in text for mark in _MARKS)
+    own = not words or (len(words) == 1 and words[0] in _OWN_WORDS)
+    return repr(text) if unclear or own or _JOINING & set(words) else text
 
 
 def shortened(name: object, limit: int = 60) -> str:

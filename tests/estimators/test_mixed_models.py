@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
 
-from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier, TAORegressor, Tree, load_model
+from treewright import LapTAOClassifier, LapTAORegressor, OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import route
 
@@ -153,6 +153,18 @@ def test_gaps_at_prediction_where_there_were_none_at_fit(kind):
     assert found.predict(np.array([[pd.NA, 1.0]], dtype=object)) == majority
 
 
+@pytest.mark.parametrize("cut", [4.5, 14.5])
+def test_rules_for_rows_with_gaps_say_where_these_go(cut):
+    X = pd.DataFrame({"age": np.arange(20.0), "colour": ["red", "blue"] * 10})
+    found = TAOClassifier(1, categorical_features="from_dtype").fit(X, X["age"] > cut)
+    new = pd.DataFrame({"age": [np.nan, 3.0], "colour": ["red", "blue"]})
+    assert found.predict(new)[0] == (cut < 10)  # the side of more rows
+    condition = found.export_text(X=new).splitlines()[0]
+    assert condition.startswith("if age ") and "missing" not in found.export_text()
+    assert condition.endswith(" or missing:") == (("<=" in condition) == (cut > 10))
+    assert found.export_text(X=X).splitlines()[0] == condition.replace(" or missing", "")
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("most", [None, 1])
 def test_order_weights_and_threads_change_nothing(most, n_jobs):
@@ -225,6 +237,25 @@ def _category_stump(n_features):
     return Tree([1, -1, -1], [2, -1, -1], zeros, np.zeros(3), np.ones((3, 1)), None, [0, -1, -1], listed)
 
 
+def test_text_in_an_array_of_numbers_is_refused_with_what_the_fit_had():
+    found = TAOClassifier(1).fit(np.arange(20.0)[:, None], np.arange(20) > 9)
+    with pytest.raises(InvalidInputError, match="column 0 .such as 'old'., where the fit had numbers$"):
+        found.predict(np.array([["old"]], dtype=object))
+
+
+@pytest.mark.parametrize(
+    "kind", [TAOClassifier(1), TAOClassifier(1, categorical_features="from_dtype"), OCTHClassifier(1, time_limit=5)]
+)
+def test_columns_of_the_same_name_are_named(kind):
+    twice = pd.DataFrame(np.arange(80.0).reshape(20, 4), columns=["a", "b", "a", "c"])
+    y = np.arange(20) > 9
+    with pytest.raises(InvalidInputError, match="several columns of the same name: 'a'; rename them"):
+        clone(kind).fit(twice, y)
+    found = clone(kind).fit(twice.set_axis(["a", "b", "d", "c"], axis=1), y)
+    with pytest.raises(InvalidInputError, match="several columns of the same name: 'a'; rename them"):
+        found.predict(twice)
+
+
 @pytest.mark.parametrize("kind", [*TAO, *LAPTAO])
 def test_what_cannot_be_used_is_named(kind):
     y = target(kind)
@@ -232,12 +263,21 @@ def test_what_cannot_be_used_is_named(kind):
         kind().fit(FRAME, y)
     with pytest.raises(InvalidInputError, match="text in columns 0 .*, 1 "):
         kind().fit(np.array([["a", "b"], ["c", "d"]] * 20, dtype=object), y[:40])
+    with pytest.raises(
+        InvalidInputError, match="no dtypes .* give their numbers or a mask as categorical_features"
+    ) as error:
+        model(kind).fit(np.array([["a", "b"], ["c", "d"]] * 20, dtype=object), y[:40])
+    assert "from_dtype" not in str(error.value)
+    with pytest.raises(InvalidInputError, match="no dtypes"):
+        kind(categorical_features=[0]).fit(np.array([["a", "b"], ["c", "d"]] * 20, dtype=object), y[:40])
     bad = FRAME.assign(age=np.inf, income=-np.inf)
     with pytest.raises(InvalidInputError, match="infinite values in columns 'age' .*'income'"):
         model(kind).fit(bad, y)
     with pytest.raises(InvalidInputError, match="infinite values in columns 'age' .*'income'"):
         kind().fit(bad[["age", "income"]], y)
     found = model(kind).fit(FRAME, y)
+    with pytest.raises(InvalidInputError, match="column 'age' .such as 'old'., where the fit had numbers$"):
+        found.predict(FRAME.assign(age="old"))
     with pytest.raises(InvalidInputError, match="infinite values in column 'income'"):
         found.predict(FRAME.assign(income=np.inf))
     with pytest.raises(InvalidInputError, match="text in column 'age'"):

@@ -190,7 +190,12 @@ def test_endings_of_a_tree(tree_facts):
     assert len(said(tree_facts)) == 1 and "has seen" in said(tree_facts)[0]
     ended = replace(record("time_limit"), objective=3.0, bound=1.5)
     text = said(replace(tree_facts, record=ended, model_file="m.json"))[0]
-    assert "a gap of 50.0%" in text and "--time-limit" in text
+    assert "a gap of 50.0%" in text and "how much better" not in text
+    assert text.endswith("A longer time limit (--time-limit) may find a better tree, or prove that there is none.")
+    for status in ("time_limit", "interrupted"):
+        nothing = replace(record(status), objective=3.0, bound=0.0)
+        text = said(replace(tree_facts, record=nothing, model_file="m.json"))[0]
+        assert "gap" not in text and "Nothing is known of how much better a tree could be." in text
     assert "interrupted" in said(replace(tree_facts, record=record("interrupted")))[0]
 
 

@@ -118,6 +118,15 @@ def test_levels_of_categories(codes, words):
     assert " ".join(split_pieces(tree, ["race"], {0: list("abcd")})[0]).startswith("race in {")
 
 
+def test_levels_that_read_like_words_are_quoted_in_0_1_features():
+    cells = np.array(["missing", "red", None, "blue", "red", "blue or red", None, "red"], dtype=object)
+    with pytest.warns(UserWarning, match="filled in"):
+        encoder = TableEncoder.fit(Table({"colour": cells}), ["colour"], fill_gaps=True)
+    told = {words.yes for words in feature_words(encoder).values()}
+    assert told >= {"colour is 'missing'", "colour is missing", "colour is blue", "colour is 'blue or red'"}
+    assert len(told) == len(feature_words(encoder))
+
+
 def test_dates_of_models_that_take_categories_as_they_are():
     table = Table({"age": COLUMNS["age"], "born": COLUMNS["born"], "race": COLUMNS["race"]})
     with pytest.warns(UserWarning, match="dates"):

@@ -125,6 +125,34 @@ def test_categories():
 
 
 @pytest.mark.parametrize(
+    "level", ["missing", "Missing", "known", "or missing", "red or blue", "a, b", "", " a", "in {a}"]
+)
+def test_levels_that_read_like_words_of_a_rule_are_quoted(level):
+    rules = export_text(categorical(), category_names={1: [level, "b", "c"]}, show_missing=True)
+    assert rules.startswith(f"if x1 in {{'{level}', c}} or missing:")
+    told = split_pieces(categorical(), category_names={1: [level, "b", "c"]}, show_missing=True, words={})[0]
+    assert " ".join(told) == f"x1 is '{level}' or c, or missing"
+
+
+@pytest.mark.parametrize("level", ["red", "Oregon", "unknown", "for missing", "notary", "known well", "a b"])
+def test_other_levels_are_not_quoted(level):
+    assert export_text(categorical(), category_names={1: [level, "b", "c"]}).startswith(f"if x1 in {{{level}, c}}:")
+
+
+def test_one_level_or_missing_has_no_comma():
+    tree = replace(categorical(), left_categories=[[True, False, False], [False] * 3, [False] * 3])
+    told = split_pieces(tree, category_names={1: ["a", "b", "c"]}, show_missing=True, words={})[0]
+    assert " ".join(told) == "x1 is a or missing"
+
+
+def test_classes_with_commas_are_quoted_as_levels_are():
+    tree = Tree.stump([1.0], 0.5, [[3.0, 1.0], [0.0, 2.0]])
+    rules = export_text(tree, class_names=["gold, class", "bröns"])
+    assert "'gold, class'  (4 points: 75% 'gold, class', 25% bröns)" in rules
+    assert "bröns  (2 points: 100% bröns)" in rules
+
+
+@pytest.mark.parametrize(
     ("weights", "threshold", "condition"),
     [
         ([1.0, 0.0, 0.0], 2.0, "a <= 2"),

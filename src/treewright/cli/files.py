@@ -160,9 +160,16 @@ class TableModel:
     def features_of(self, table: Table, surprises: Surprises | None = None) -> AnyArray:
         """Return the features of a table; of one of several parts, with what counts levels and gaps in all of them."""
         encoder = self.encoder_for(table.columns)
-        if isinstance(encoder, MixedEncoder):
-            return encoder.transform(table)[0]
-        return encoder.transform(table, surprises)[0]
+        if not isinstance(encoder, MixedEncoder):
+            return encoder.transform(table, surprises)[0]
+        X = encoder.transform(table)[0]
+        model = self.tree_model
+        if surprises is not None and hasattr(model, "has_missing_"):
+            known = model.categories_ or [None] * model.n_features_in_
+            used = [(encoder.columns[j], known[j], model.has_missing_[j]) for j in _used_features(model)]
+            levels = {name: of for name, of, _ in used if of is not None}
+            encoder.note_unseen(table, levels, [name for name, _, gaps in used if not gaps], surprises)
+        return X
 
     @property
     def several_trees(self) -> bool:
@@ -223,6 +230,13 @@ class TableModel:
         rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
         for table in table_batches(path, na, encoding=encoding, text=text, columns=wanted, batch_rows=rows):
             yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
+
+
+def _used_features(model: Any) -> list[int]:
+    """Features that splits use; what is new in others changes nothing."""
+    trees = [tree for _, tree, _ in model._read_trees()]
+    numbers = {j for tree in trees for j in np.flatnonzero(tree.weights.any(axis=0)).tolist()}
+    return sorted(numbers.union(*(tree.category[tree.category >= 0].tolist() for tree in trees)))
 
 
 def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClassifier | None:

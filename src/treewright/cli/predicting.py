@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.cli.console import Console
 from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
 from treewright.cli.parser import EXIT_OK
@@ -38,8 +38,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     new = _NewRows(model, args)
     write_batches(args.out, new.parts(), args.escape_formulas)
     console.written["predictions"] = args.out
-    if isinstance(model.encoder, TableEncoder):
-        new.surprises.warn(model.encoder)
+    new.surprises.warn(new.encoder)
     if args.report:
         console.written |= write_reports(args.report, new.facts(), console.warned)
     rows, totals = new.counts.sum(axis=0).tolist(), new.totals
@@ -76,6 +75,20 @@ class _NewRows:
         self.counts: IntArray = np.zeros((n_nodes, len(self.model.estimator.classes_)), dtype=np.int64)
         self.likely: FloatArray = np.zeros(self.counts.shape)
 
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """What made 0/1 features of levels and filled gaps; None for models that take both as they are."""
+        return self.model.encoder if isinstance(self.model.encoder, TableEncoder) else None
+
+    def _gaps(self) -> BoolArray | None:
+        """Features that new rows lack and those of the fit had, of models that take gaps as they are."""
+        if self.encoder is not None or not self.surprises.gaps:
+            return None
+        names = self.model.feature_names
+        if names is None:  # of an array: whichever column of the table it was
+            return np.ones(self.model.estimator.n_features_in_, dtype=bool)
+        return np.array([name in self.surprises.gaps for name in names], dtype=bool)
+
     def parts(self) -> Iterator[dict[str, Any]]:
         """Columns of predictions, part by part."""
         args, model = self.args, self.model
@@ -98,9 +111,8 @@ class _NewRows:
 
     def facts(self) -> Facts:
         """What a report says of them."""
-        args, model, encoder = self.args, self.model, self.model.encoder
+        args, model = self.args, self.model
         n_rows = int(self.counts.sum())
-        notes = surprise_notes(self.surprises, encoder, n_rows) if isinstance(encoder, TableEncoder) else []
         making = [
             ("table", f"{os.path.basename(args.data)}, {count_words(n_rows)}"),
             ("model", f"{os.path.basename(args.model)}, a {type(model.estimator).__name__}"),
@@ -118,7 +130,8 @@ class _NewRows:
             title=f"Labels of {os.path.basename(args.data)}",
             target=model.target or "",
             totals=self.totals,
-            notes=notes,
+            notes=surprise_notes(self.surprises, self.encoder, n_rows),
+            gaps=self._gaps(),
             words=model.words,
             group_name=args.groups or "",
             model_file=args.model,

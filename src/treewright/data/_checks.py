@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -32,6 +33,7 @@ __all__ = [
     "numbered_groups",
     "plain",
     "refuse_dates",
+    "refuse_repeated_names",
     "refuse_durations",
     "show",
     "uniform",
@@ -233,6 +235,23 @@ def refuse_dates(values: Any, name: str) -> None:
             "numbers of them that mean something (days since a date, the year, the month, the length in hours), and "
             "fill in or leave out missing ones"
         )
+
+
+def refuse_repeated_names(X: Any) -> None:
+    """Refuse a frame with several columns of the same name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> refuse_repeated_names(pd.DataFrame([[1, 2, 3]], columns=["age", "sex", "age"]))
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: X has several columns of the same name: 'age'; rename them
+    """
+    names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+    if len(set(names)) < len(names):
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        raise InvalidInputError(f"X has several columns of the same name: {listing(twice)}; rename them")
 
 
 def refuse_durations(frame: Any, name: str) -> None:

@@ -91,7 +91,7 @@ class Features:
             levels[j] = _learned(columns[j], j, refused)
         refused.say()
         features = cls(tuple(levels), labels)
-        return features, features._matrix(columns)
+        return features, features._matrix(columns, "text" if is_frame(X) else "text of an array")
 
     @cached_property
     def categorical(self) -> BoolArray:
@@ -119,10 +119,10 @@ class Features:
         columns, _ = _columns(X)
         if len(columns) != len(self.levels):
             raise InvalidInputError(f"X has {len(columns)} features, but {len(self.levels)} were noted")
-        return self._matrix(columns)
+        return self._matrix(columns, "new text")
 
-    def _matrix(self, columns: Sequence[Any]) -> FloatArray:
-        refused = _Refused(self.labels)
+    def _matrix(self, columns: Sequence[Any], text: str) -> FloatArray:
+        refused = _Refused(self.labels, text)
         matrix = np.empty((len(columns[0]) if columns else 0, len(columns)))
         for j, (column, known) in enumerate(zip(columns, self.levels, strict=True)):
             matrix[:, j] = _numbers(column, j, refused) if known is None else _codes(column, known, j, refused)
@@ -176,22 +176,29 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.kind in "biuf")
 
 
-def refuse_text(X: AnyArray) -> None:
+def refuse_text(X: AnyArray, fitted: bool = False) -> None:
     """Refuse text in an array of objects or strings, naming all columns that have some; text of a number is none.
+
+    Parameters
+    ----------
+    X : ndarray
+        The array.
+    fitted : bool
+        Whether a model was fitted to numbers before, so that nothing can be named any more.
 
     Examples
     --------
     >>> refuse_text(np.array([["red", 1.5, "low"], ["blue", "2", "high"]], dtype=object))
     Traceback (most recent call last):
     ...
-    treewright.exceptions.InvalidInputError: X has text in columns 0 (such as 'red'), 2 (such as 'low'); name them ...
+    treewright.exceptions.InvalidInputError: X has text in columns 0 (such as 'red'), 2 (such as 'low'); an array ...
     """
-    refused = _Refused(range(X.shape[1]))
+    refused = _Refused(range(X.shape[1]), "new text" if fitted else "text of an array")
     for j, column in enumerate(X.T):
         text = (value for value in column if isinstance(value, str) and not _is_number_like(value))
         example = next(text, None)
         if example is not None:
-            refused.add("text", j, f"such as {show(example)}")
+            refused.add(refused.text, j, f"such as {show(example)}")
     refused.say()
 
 
@@ -218,6 +225,9 @@ def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
 
 _REASONS = {
     "text": "X has text in {}; name them in categorical_features (or give 'from_dtype'), or make numbers of them",
+    "text of an array": "X has text in {}; an array has no dtypes of its own columns: give their numbers or a mask as "
+    "categorical_features, or make numbers of them",
+    "new text": "X has text in {}, where the fit had numbers",
     "infinite": "X has infinite values in {}; numbers must be finite or missing (NaN)",
     "strange": "X has values in {}; numbers are needed, or strings, bools and numbers in categorical features",
     "mixed": "X mixes text and numbers in the categorical features {}; use one type",
@@ -228,8 +238,10 @@ _REASONS = {
 class _Refused:
     """Columns that cannot be used, by reason, to be named in one error."""
 
-    def __init__(self, labels: Sequence[str | int]) -> None:
+    def __init__(self, labels: Sequence[str | int], text: str = "text") -> None:
         self.labels = labels
+        self.text = text
+        """The reason why text is refused in columns of numbers."""
         self.found: dict[str, list[str]] = {}
 
     def add(self, reason: str, j: int, example: str = "") -> None:
@@ -341,7 +353,7 @@ def _numbers(column: Any, j: int, refused: _Refused) -> FloatArray:
             numbers = cells.astype(np.float64)
         except (TypeError, ValueError):
             example = next(v for v in cells if not _is_number_like(v))
-            refused.add("text" if isinstance(example, str) else "strange", j, f"such as {show(example)}")
+            refused.add(refused.text if isinstance(example, str) else "strange", j, f"such as {show(example)}")
             return np.full(len(cells), np.nan)
     else:
         numbers = cells.astype(np.float64)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from treewright.data._checks import AnyArray, listing
-from treewright.data._table_cells import number_texts
+from treewright.data._table_cells import number_text, number_texts
 from treewright.data._table_columns import (
     BOOLEAN,
     bad_dates,
@@ -20,9 +21,12 @@ from treewright.data._table_columns import (
     days,
     is_date_format,
     joined,
+    level_codes,
     why_text,
 )
+from treewright.data._table_encoding import Unseen
 from treewright.data._table_files import Table
+from treewright.data.mixed import Level
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.names import printable
 
@@ -128,6 +132,41 @@ class MixedEncoder:
         for j, column in enumerate(columns):
             cells[:, j] = column
         return cells, self.feature_names
+
+    def note_unseen(
+        self, table: Table, levels: Mapping[str, Sequence[Level]], gapless: Collection[str], unseen: Unseen
+    ) -> None:
+        """Count what the rows of a fit had not.
+
+        Parameters
+        ----------
+        table : Table
+            New rows, which :meth:`transform` takes.
+        levels : mapping of str to sequence of levels
+            Columns whose levels are looked at, and those of the fit.
+        gapless : collection of str
+            Columns that had no gaps at the fit.
+        unseen : Unseen
+            Where other levels, and gaps in such columns, are counted.
+
+        Examples
+        --------
+        >>> encoder, unseen = MixedEncoder({"age": "number", "region": "text"}), Unseen()
+        >>> new = Table({"age": [31.0, np.nan], "region": ["north", "moon"]})
+        >>> encoder.note_unseen(new, {"region": ["north", "south"]}, ["age"], unseen)
+        >>> unseen
+        Unseen(levels={'region': Counter({'moon': 1})}, gaps=Counter({'age': 1}))
+        """
+        for name in gapless:
+            n_gaps = int(table.missing(name).sum())
+            if n_gaps:
+                unseen.gaps[name] += n_gaps
+        for name, known in levels.items():
+            texts = tuple(level if isinstance(level, str) else str(number_text(float(level))) for level in known)
+            text = number_texts(table.series(name))
+            others = level_codes(text.str.to_lowercase() if self.kinds[name] == "bool" else text, texts)[1]
+            if others.height:
+                unseen.levels.setdefault(name, Counter()).update(dict(others.rows()))
 
     def _wrong(self, table: Table, name: str) -> str:
         if self.kinds[name] == "date":

@@ -56,21 +56,31 @@ __all__ = [
 ]
 
 
+HEAVIER = "go where more rows of the fit went"
+"""What becomes of levels and gaps that the fit had not, where a tree takes them as they are."""
+
+
 class Surprises(Unseen):
     """What a table has that the rows of a fit had not, counted over all parts of the table."""
 
-    def warn(self, encoder: TableEncoder) -> None:
-        """Warn of what was counted."""
+    def warn(self, encoder: TableEncoder | None) -> None:
+        """Warn of what was counted; without an encoder, of a model that takes levels and gaps as they are."""
         for name, strange in self.levels.items():
-            code = encoder.codes[name]
             counts = ", ".join(f"{level!r} ({counted(n, 'row')})" for level, n in strange.most_common(10))
             more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
-            others = listing(code.levels)
-            as_what = f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
-            what = f"column {name!r} has levels that the model has not seen: {counts}{more}; they count as {as_what}"
-            warn_user(what)
-        if self.gaps:
+            so = f"they {HEAVIER}" if encoder is None else f"they count as {_as_what(encoder.codes[name])}"
+            warn_user(f"column {name!r} has levels that the model has not seen: {counts}{more}; {so}")
+        if self.gaps and encoder is None:
+            told = ", ".join(f"{name!r} ({n} of them)" for name, n in self.gaps.items())
+            warn_user(f"missing values in columns that had none at the fit: {told}; they {HEAVIER}")
+        elif self.gaps and encoder is not None:
             warn_user(_filled(encoder, self.gaps))
+
+
+def _as_what(code: ColumnCode) -> str:
+    """What levels count as that the fit has not seen."""
+    others = listing(code.levels)
+    return f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
 
 
 @dataclass(frozen=True)

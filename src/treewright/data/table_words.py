@@ -6,6 +6,7 @@ import numpy as np
 
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import ColumnCode, TableEncoder
+from treewright.names import quoted
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
 __all__ = ["feature_words"]
@@ -63,5 +64,5 @@ def _level_words(name: str, code: ColumnCode) -> list[FeatureWords]:
     shown = [level for level in code.levels if level != code.base]
     # of two levels the other one is the better word, unless missing values are there too
     pair = len(shown) == 1 and code.base is not None and not code.gaps
-    others = [f"{name} is {code.base}" if pair else f"{name} is not {level}" for level in shown]
-    return [FlagWords(f"{name} is {level}", other, name) for level, other in zip(shown, others, strict=True)]
+    others = [f"{name} is {quoted(code.base)}" if pair else f"{name} is not {quoted(level)}" for level in shown]
+    return [FlagWords(f"{name} is {quoted(level)}", other, name) for level, other in zip(shown, others, strict=True)]

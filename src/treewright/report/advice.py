@@ -31,6 +31,10 @@ _FEW = 10
 _HARDLY, _TOLD = 0.5, 5
 """Share of the labels of a class, found when left out, below which single ones are no use; labels that tell that."""
 
+_NOTHING = 0.9995
+"""Gap from which on a bound, nearly 0, says nothing."""
+_BETTER_TREE = "a better tree, or prove that there is none"
+
 
 class Advice(NamedTuple):
     """A sentence, and a command to run, if there is one."""
@@ -130,14 +134,16 @@ def _ending(facts: Facts) -> Iterator[Advice]:
     record = facts.record
     if record.status not in ("time_limit", "interrupted"):
         return
-    what = "the labels" if facts.explains else "the tree"
-    gap = "" if not record.gap else f" with a gap of {record.gap:.1%}"
+    what, better = ("the labels", "labels") if facts.explains else ("the tree", "a tree")
+    gap = "" if not record.gap or record.gap >= _NOTHING else f" with a gap of {record.gap:.1%}"
+    open_ = f" Nothing is known of how much better {better} could be." if record.gap and not gap else ""
     if record.status == "interrupted":
-        yield Advice(f"The fit was interrupted{gap}: run it to its end; {what} may be better then.")
+        yield Advice(f"The fit was interrupted{gap}: run it to its end; {what} may be better then.{open_}")
     else:
+        found = "better labels, or prove that there are none" if facts.explains else _BETTER_TREE
         yield Advice(
-            f"The fit stopped at its time limit after {seconds_words(record)}{gap}. A longer one "
-            f"({facts.option('time_limit')}) may find better ones, or prove that there are none."
+            f"The fit stopped at its time limit after {seconds_words(record)}{gap}.{open_} A longer time limit "
+            f"({facts.option('time_limit')}) may find {found}."
         )
 
 

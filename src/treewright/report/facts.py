@@ -55,11 +55,15 @@ class Changes:
         Number of each leaf, the class that it gives, and rows at the fit and now.
     notes : list of str
         What else is to be told, in sentences.
+    estimated : bool
+        Whether the report of the fit says how accurate labels are likely to be, as that of a model that is a tree does
+        not.
     """
 
     then: list[int] | None
     leaves: list[tuple[int, str, int, int]]
     notes: list[str]
+    estimated: bool = True
 
 
 @dataclass(frozen=True, eq=False)

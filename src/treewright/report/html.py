@@ -17,7 +17,6 @@ from treewright.report.words import (
     CLASSES_COUNT,
     INTERRUPTED,
     LEAF_COLUMN,
-    NEW_ACCURACY,
     NEW_TREE,
     NOT_TRAINING,
     SEEN,
@@ -28,6 +27,7 @@ from treewright.report.words import (
     difference_words,
     group_sizes,
     left_out_words,
+    new_accuracy_words,
     office_words,
     spaced,
     totals_words,
@@ -347,7 +347,7 @@ def _then_and_now(before: float, then: int, after: float, now: int, color: str) 
 
 def _accuracy(facts: Facts) -> str:
     if facts.changes is not None:
-        return f"<p>{NEW_ACCURACY}</p>\n"
+        return f"<p>{new_accuracy_words(facts.changes.estimated)}</p>\n"
     return _estimated(facts) if facts.explains else _seen(facts)
 
 

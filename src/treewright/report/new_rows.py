@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import listing
-from treewright.data.table import Surprises, TableEncoder
+from treewright.data.table import HEAVIER, Surprises, TableEncoder
 from treewright.names import counted, printable
 from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
@@ -32,6 +32,7 @@ def new_rows_facts(
     target: str = "",
     totals: Sequence[dict[str, Any]] = (),
     notes: Iterable[str] = (),
+    gaps: BoolArray | None = None,
     words: Mapping[int, FeatureWords] | None = None,
     group_name: str = "",
     model_file: str = "",
@@ -57,6 +58,8 @@ def new_rows_facts(
         Totals of the new rows, asked and reached.
     notes : iterable of str
         What else changed, in sentences.
+    gaps : ndarray of bool, shape (n_features,), or None
+        Features that new rows lack and those of the fit had: rules say where such rows go.
     words : mapping of int to FeatureWords, or None
         Words for features that are flags or dates.
     group_name, model_file : str
@@ -67,7 +70,8 @@ def new_rows_facts(
     classes, name = [str(label) for label in model.classes_.tolist()], type(model).__name__
     found = counts.sum(axis=0).tolist()
     explains = tree is not None and tree is not model
-    agreed = None
+    agreed, rows = None, counts.sum(axis=1)
+    own = tree is model and not totals
     if explains:
         agreed = int(counts[np.arange(len(counts)), np.maximum(tree.tree_.labels, 0)].sum()), 0
     return Facts(
@@ -88,7 +92,7 @@ def new_rows_facts(
         parameters=[],
         divides=hasattr(model, "transduce"),
         uses_hidden=True,
-        trees=[] if tree is None else [counted_tree(tree, counts.sum(axis=1), counts, words, likely)],
+        trees=[] if tree is None else [counted_tree(tree, rows, counts, words, likely, gaps, own)],
         recall=[None] * len(classes),
         agreed=agreed,
         group_name=group_name,
@@ -97,6 +101,7 @@ def new_rows_facts(
             then=_classes_then(model, then, classes),
             leaves=_leaves(then, counts, tree, words),
             notes=[*notes, *_group_notes(model, totals)],
+            estimated=not hasattr(model, "export_text"),
         ),
     )
 
@@ -125,8 +130,8 @@ def _leaves(
 # ---------------------------------------------------------------------- what changed, in sentences
 
 
-def surprise_notes(surprises: Surprises, encoder: TableEncoder, n_rows: int) -> list[str]:
-    """Levels that the fit had not, and values that were filled in.
+def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: int) -> list[str]:
+    """Levels and gaps that the fit had not; without an encoder, of a model that takes both as they are.
 
     Examples
     --------
@@ -143,16 +148,18 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder, n_rows: int) -> 
             for level, n in strange.most_common(5)
         )
         more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
-        base = encoder.codes[name].base
-        as_what = (
-            "none of those of the fit" if base is None else f'"{printable(base)}", the most frequent one at the fit'
-        )
-        said.append(f'New values of "{printable(name)}": {shown}{more}. They count as {as_what}.')
-    fresh = [name for name in surprises.gaps if not encoder.codes[name].gaps]
+        so = HEAVIER if encoder is None else f"count as {_as_what(encoder.codes[name].base)}"
+        said.append(f'New values of "{printable(name)}": {shown}{more}. They {so}.')
+    fresh = [name for name in surprises.gaps if encoder is None or not encoder.codes[name].gaps]
     if fresh:
         told = ", ".join(f'"{printable(name)}" ({counted(surprises.gaps[name], "row")})' for name in fresh)
-        said.append(f"Missing values in columns that had none at the fit: {told}. They are filled in.")
+        so = HEAVIER if encoder is None else "are filled in"
+        said.append(f"Missing values in columns that had none at the fit: {told}. They {so}.")
     return said
+
+
+def _as_what(base: str | None) -> str:
+    return "none of those of the fit" if base is None else f'"{printable(base)}", the most frequent one at the fit'
 
 
 def _group_notes(model: Any, totals: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,7 +16,6 @@ from treewright.report.words import (
     ALIKE,
     CLASSES_COUNT,
     LEAF_COLUMN,
-    NEW_ACCURACY,
     NEW_TREE,
     NOT_TRAINING,
     SEEN,
@@ -26,6 +25,7 @@ from treewright.report.words import (
     count_words,
     difference_words,
     group_sizes,
+    new_accuracy_words,
     office_words,
     row_words,
     totals_words,
@@ -218,7 +218,7 @@ def _new_sections(facts: Facts) -> list[list[str]]:
         ["Asked and reached", *target, f"  {count_words(facts.n_rows)}", *reached],
         *_warning_sections(facts),
         ["What changed since the fit", *changed],
-        ["How accurate the labels are likely to be", *_wrapped(" ", NEW_ACCURACY)],
+        ["How accurate the labels are likely to be", *_wrapped(" ", new_accuracy_words(changes.estimated))],
     ]
     if facts.trees:
         agreed = [] if facts.agreed is None else [f"  {_agreement(facts)}"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.data._table_cells import number_text
-from treewright.names import counted, printable
+from treewright.names import counted, printable, quoted
 from treewright.report.words import count_words
-from treewright.tree import Tree
+from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
 from treewright.tree.structure import LEAF
@@ -96,7 +96,9 @@ class TreeFacts:
     words: Mapping[int, FeatureWords] | None = None
 
 
-def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool) -> dict[int, str]:
+def leaf_texts(
+    leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool, own: bool = False
+) -> dict[int, str]:
     """What is written for leaves, by their numbers: in reports, on the terminal and of model files.
 
     Parameters
@@ -107,6 +109,8 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
         The classes.
     found : bool
         Whether counts are of labels that all rows have, and not of given ones.
+    own : bool
+        Whether these are the labels of the leaves themselves, of which no share need be told.
 
     Examples
     --------
@@ -120,14 +124,14 @@ def leaf_texts(leaves: Mapping[int, LeafFacts], classes: Sequence[object], found
     for number, leaf in leaves.items():
         assert leaf.rows is not None
         if found:
-            own, rows = names.index(leaf.label), max(1, leaf.rows)
-            told = f", {leaf.counts[own] / rows:.1%} of them labelled so" if leaf.rows else ""
+            label, rows = names.index(leaf.label), max(1, leaf.rows)
+            told = f", {leaf.counts[label] / rows:.1%} of them labelled so" if leaf.rows and not own else ""
             if leaf.likely is not None and leaf.rows:
-                told += f", about {leaf.likely[own] / rows:.1%} likely to be so"
+                told += f", about {leaf.likely[label] / rows:.1%} likely to be so"
         else:
-            given = ", ".join(f"{n:g} {name}" for name, n in zip(names, leaf.counts, strict=True) if n)
+            given = ", ".join(f"{n:g} {quoted(name)}" for name, n in zip(names, leaf.counts, strict=True) if n)
             told = f"; labelled: {given or 'none'}"
-        texts[number] = f"leaf {number}: {leaf.label}  ({count_words(leaf.rows)}{told})"
+        texts[number] = f"leaf {number}: {quoted(leaf.label)}  ({count_words(leaf.rows)}{told})"
     return texts
 
 
@@ -255,6 +259,8 @@ def counted_tree(
     counts: IntArray,
     words: Mapping[int, FeatureWords] | None = None,
     likely: FloatArray | None = None,
+    gaps: BoolArray | None = None,
+    own: bool = False,
 ) -> TreeFacts:
     """A tree to read, with the labels in each leaf.
 
@@ -270,6 +276,10 @@ def counted_tree(
         Words for features that are flags or dates.
     likely : ndarray of shape (n_nodes, n_classes), or None
         Sums of their probabilities.
+    gaps : ndarray of bool, shape (n_features,), or None
+        Features that some of the rows lack, beside those that rows of the fit lacked.
+    own : bool
+        Whether the labels are those that the tree itself gives.
     """
     tree, classes = model.tree_, model.classes_
     sums = {} if likely is None else dict(enumerate(likely.tolist()))
@@ -277,8 +287,9 @@ def counted_tree(
         leaf: LeafFacts(str(classes[tree.labels[leaf]]), int(rows[leaf]), counts[leaf].tolist(), sums.get(leaf))
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
-    conditions, notes = split_pieces(tree, **model._naming(words)), reading_notes(tree, words)
-    rules = model.export_text(leaf_texts=leaf_texts(leaves, classes, found=True), words=words)
+    naming = model._naming(words, gaps)
+    conditions, notes = split_pieces(tree, **naming), reading_notes(tree, words)
+    rules = export_text(tree, leaf_texts=leaf_texts(leaves, classes, True, own), **naming)
     what = "labels of these rows" if likely is None else "probabilities of these rows"
     return TreeFacts("", tree, [str(c) for c in classes], conditions, leaves, what, rules, notes, words)
 

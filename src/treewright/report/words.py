@@ -18,7 +18,6 @@ __all__ = [
     "CLASSES_COUNT",
     "INTERRUPTED",
     "LEAF_COLUMN",
-    "NEW_ACCURACY",
     "NEW_TREE",
     "NOT_TRAINING",
     "SEEN",
@@ -31,6 +30,7 @@ __all__ = [
     "difference_words",
     "group_sizes",
     "left_out_words",
+    "new_accuracy_words",
     "office_words",
     "page_text",
     "parameter_pairs",
@@ -61,11 +61,12 @@ ALIKE = (
 INTERRUPTED = "leaving labels out was interrupted"
 """Why there is no estimate of accuracy after a Ctrl-C."""
 
-NEW_ACCURACY = (
-    "It was not measured: no labels of these rows were left out. The report of the fit says how accurate labels of "
-    "rows like those of the fit are likely to be; the more has changed since then, the less that says of these rows."
+_NOT_MEASURED = "It was not measured: no labels of these rows were left out. "
+_OF_THE_FIT = (
+    "The report of the fit says how accurate labels of rows like those of the fit are likely to be; the more has "
+    "changed since then, the less that says of these rows."
 )
-"""What is known of the accuracy of labels of new rows."""
+_LABEL_SOME = "To know it, label some of these rows and compare."
 
 NEW_TREE = "The tree, with the rows of this table in its leaves"
 """Heading of the tree beside labels of new rows."""
@@ -111,6 +112,22 @@ def row_words(n_rows: int, n_labelled: int) -> str:
     '3 rows: 1 with a label, 2 without'
     """
     return f"{count_words(n_rows)}: {n_labelled} with a label, {n_rows - n_labelled} without"
+
+
+def new_accuracy_words(estimated: bool) -> str:
+    """What is known of the accuracy of labels of new rows.
+
+    Parameters
+    ----------
+    estimated : bool
+        Whether the report of the fit has an estimate for rows like those of the fit.
+
+    Examples
+    --------
+    >>> new_accuracy_words(False)
+    'It was not measured: no labels of these rows were left out. To know it, label some of these rows and compare.'
+    """
+    return _NOT_MEASURED + (_OF_THE_FIT if estimated else _LABEL_SOME)
 
 
 def left_out_words(estimate: AccuracyEstimate, digits: Callable[[int], str] = str) -> str:

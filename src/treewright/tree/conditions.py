@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 
 import numpy as np
 
 from treewright.arrays import BoolArray, IntArray
-from treewright.names import printable
+from treewright.names import printable, quoted
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
 from treewright.tree.number_text import format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
@@ -62,7 +62,8 @@ class ConditionWriter:
             if self._tree.category[node] >= 0 and not self._tree.left_categories[node].any():
                 pieces = [f"{self._features[self._tree.category[node]]} is missing"]
             else:
-                pieces.append("or missing")
+                listed = self._words is not None and np.count_nonzero(self._tree.left_categories[node]) > 1
+                pieces = [*pieces[:-1], f"{pieces[-1]}{',' if listed else ''}", "or missing"]
         return pieces
 
     def sides(self, node: int) -> tuple[str, str]:
@@ -173,7 +174,7 @@ class ConditionWriter:
             feature = known.get(key, -1) if isinstance(key, str) else index(key)
             if not 0 <= feature < self._tree.n_features:
                 raise ValueError(f"category_names names feature {key!r}, which the tree does not have")
-            found[feature] = [_level(name) for name in names]
+            found[feature] = [quoted(name) for name in names]
         return found
 
 
@@ -219,22 +220,23 @@ def unlike_words(tree: Tree, words: Mapping[int, FeatureWords] | None) -> tuple[
     return flag, date
 
 
-def names_in_lines(given: Sequence[object] | None, parameter: str, n: int, what: str, default: str) -> list[str]:
+def names_in_lines(
+    given: Sequence[object] | None,
+    parameter: str,
+    n: int,
+    what: str,
+    default: str,
+    text: Callable[[object], str] = printable,
+) -> list[str]:
     """One line of text for each feature or class, no two alike."""
     if given is None:
         return [default.format(j) for j in range(n)]
     if isinstance(given, str) or len(given) != n:
         count = "is one string" if isinstance(given, str) else f"has {len(given)} names"
         raise ValueError(f"{parameter} {count}, the tree has {n} {what}")
-    names = [printable(name) for name in given]
+    names = [text(name) for name in given]
     times = Counter(names)
     return [f"{name} ({default.format(j)})" if times[name] > 1 else name for j, name in enumerate(names)]
-
-
-def _level(name: object) -> str:
-    """Name of a level, in quotes where it would not be clear where it ends."""
-    text = printable(name)
-    return repr(text) if not text or text != text.strip() or any(c in text for c in ",{}'\"") else text
 
 
 def _parts_gaps(tree: Tree, node: int, used: IntArray) -> bool:

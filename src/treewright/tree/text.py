@@ -8,7 +8,7 @@ from operator import index
 import numpy as np
 
 from treewright.arrays import BoolArray
-from treewright.names import printable
+from treewright.names import printable, quoted
 from treewright.tree.conditions import ConditionWriter, constant_side, names_in_lines
 from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number
 from treewright.tree.structure import LEAF, Tree
@@ -255,7 +255,7 @@ class _Writer(ConditionWriter):
         digits: Mapping[int, int] | None = None,
     ) -> None:
         super().__init__(tree, feature_names, category_names, precision, show_missing, words, digits)
-        self._classes = names_in_lines(class_names, "class_names", tree.n_outputs, "classes", "class {}")
+        self._classes = names_in_lines(class_names, "class_names", tree.n_outputs, "classes", "class {}", quoted)
         self._width = width
         self._leaf_texts = leaf_texts or {}
         self.number_leaves = False

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, validate_data
 
-from treewright.data._checks import refuse_dates
+from treewright.data._checks import refuse_dates, refuse_repeated_names
 from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
 from treewright.exceptions import InvalidInputError
@@ -58,5 +58,6 @@ def new_handed_rows(model: Any, X: ArrayLike) -> Any:
 def _looked_at(model: Any, X: Any, reset: bool) -> Any:
     if not isinstance(model.estimator, Pipeline):  # whose first step may make something of dates
         refuse_dates(X, "X")
+    refuse_repeated_names(X)
     rows = validate_data(model, X, reset=reset, skip_check_array=True)
     return sparse.csr_array(rows) if sparse.issparse(rows) else rows

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
-from treewright.data._checks import listing, missing_mask, refuse_dates
+from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names
 from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
@@ -84,6 +84,7 @@ class MixedModel(_Noted, TreeModel):
         # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
         other = copy(self)
         refuse_dates(X, "X")
+        refuse_repeated_names(X)
         features, chosen = None, self.categorical_features
         if chosen is not None and (is_frame(X) or not isinstance(chosen, str)):
             features, matrix = Features.learn(X, chosen)
@@ -105,6 +106,7 @@ class MixedModel(_Noted, TreeModel):
         if own is not None:
             return own[0]._check_rows(own[1])
         refuse_dates(X, "X")
+        refuse_repeated_names(X)
         if self.categories_ is not None or has_other_than_numbers(X):
             levels = (None,) * self.n_features_in_ if self.categories_ is None else tuple(self.categories_)
             features = Features(levels, self._column_labels())
@@ -131,7 +133,7 @@ class MixedModel(_Noted, TreeModel):
         tags = get_tags(self).input_tags
         allow_nan = tags.allow_nan and not sparse.issparse(X)
         if not sparse.issparse(X) and not is_frame(X):
-            X = _cleaned(X)
+            X = _cleaned(X, fitted=not reset)
         rows = validate_data(
             noting,
             X,
@@ -181,11 +183,11 @@ class MixedModel(_Noted, TreeModel):
         return tree if known is None or not len(split) else _recoded(tree, old, known)
 
 
-def _cleaned(X: Any) -> Any:
+def _cleaned(X: Any, fitted: bool) -> Any:
     """An array of objects without text, NaN where values are missing; what is no such array as it is."""
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "OUS" or X.ndim != 2:
         return X
-    refuse_text(X)
+    refuse_text(X, fitted)
     if X.dtype.kind != "O":
         return X
     gone = missing_mask(X.reshape(-1)).reshape(X.shape)

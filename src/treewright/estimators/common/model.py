@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
-from treewright.data._checks import missing_mask, plain, refuse_dates, show
+from treewright.data._checks import missing_mask, plain, refuse_dates, refuse_repeated_names, show
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tables import of_own_columns
@@ -100,6 +100,7 @@ def new_rows(estimator: Any, X: ArrayLike) -> Any:
 
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
     refuse_dates(X, "X")
+    refuse_repeated_names(X)
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     return validate_data(estimator, X, dtype=np.float64, accept_sparse=accepted, **how)
 

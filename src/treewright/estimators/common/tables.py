@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from treewright.data._checks import missing_mask
+from treewright.data._checks import missing_mask, refuse_repeated_names
 from treewright.data._table_cells import known_kinds, read_column
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.rows import is_frame
@@ -99,6 +99,7 @@ def _feature_names(model: Any) -> list[str]:
 
 def frame_columns(X: Any) -> dict[str, Any]:
     """Columns of a frame by their names; several of one name are refused."""
+    refuse_repeated_names(X)
     by_place = X.iloc if hasattr(X, "iloc") else X
     columns = {str(name): by_place[:, j] for j, name in enumerate(X.columns)}
     if len(columns) < X.shape[1]:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
 from treewright.exceptions import InvalidInputError
@@ -86,7 +86,7 @@ class TreeModel(NewRows, BaseEstimator):
             Words for features that are flags or dates, such as those of a `TableEncoder` (its ``words``).
         X : array-like of shape (n_samples, n_features), or None
             Rows of which the rules are to say what the tree says: numbers have more digits where rounded ones would
-            send a row elsewhere.
+            send a row elsewhere, and "or missing" is written for features that these rows lack, too.
 
         Returns
         -------
@@ -97,7 +97,9 @@ class TreeModel(NewRows, BaseEstimator):
         classes = getattr(self, "classes_", None)
         naming = self._naming(words)
         if X is not None:
-            naming["digits"] = self._telling_digits(self._check_rows(X), words, precision)
+            rows = self._check_rows(X)
+            naming = self._naming(words, None if sparse.issparse(rows) else np.isnan(rows).any(axis=0))
+            naming["digits"] = self._telling_digits(rows, words, precision)
         return export_text(
             self.tree_,
             class_names=None if classes is None else [str(c) for c in classes],
@@ -115,13 +117,17 @@ class TreeModel(NewRows, BaseEstimator):
             return dict.fromkeys(range(self.tree_.n_nodes), MAX_PRECISION)
         return telling_digits(self.tree_, rows, route(self.tree_, rows), words, precision)
 
-    def _naming(self, words: Mapping[int, FeatureWords] | None = None) -> dict[str, Any]:
-        """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`."""
+    def _naming(self, words: Mapping[int, FeatureWords] | None = None, gaps: BoolArray | None = None) -> dict[str, Any]:
+        """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`.
+
+        `gaps` are features that rows lack which the rules are about, beside those of the fit.
+        """
         names, levels = getattr(self, "feature_names_in_", None), getattr(self, "categories_", None)
+        shown = getattr(self, "has_missing_", False)
         return {
             "feature_names": None if names is None else [str(n) for n in names],
             "category_names": None if levels is None else {j: v for j, v in enumerate(levels) if v is not None},
-            "show_missing": getattr(self, "has_missing_", False),
+            "show_missing": shown if gaps is None else shown | gaps,
             "words": words,
             "digits": getattr(self, "_rule_digits", None),
         }
