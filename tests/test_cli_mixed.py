@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import treewright
+from treewright import load_model
 from treewright.cli import main
 from treewright.cli.files import TableModel
 from treewright.data.mixed_table import MixedEncoder
@@ -136,7 +137,11 @@ def test_a_level_named_missing_is_told_from_a_gap(tmp_path, capsys, kind):
     printed = capsys.readouterr().out
     assert main(["show", str(model)]) == 0
     for text in (printed, report.read_text(), capsys.readouterr().out, html.unescape(page.read_text())):
-        assert "colour is 'missing'" in text and "colour is missing" in text
+        # Gaps and the level are on the side of the root that has not red and blue; one of the two is named there.
+        assert ("colour is 'missing'" in text) != ("colour is missing" in text)
+    tree = load_model(model).tree_
+    listed = [np.flatnonzero(tree.left_categories[node]).tolist() for node in tree.branches]
+    assert ("colour is 'missing'" in printed) == ([1] in listed)  # levels by name: blue, missing, red
 
 
 def test_numbers_that_are_codes_can_be_named(survey, tmp_path, capsys):
