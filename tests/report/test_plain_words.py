@@ -88,7 +88,7 @@ def test_a_threshold_that_does_not_part_a_flag_is_no_condition():
     tree = Tree.stump([1.0], 1.5, [[1.0, 0.0], [0.0, 1.0]])
     words = {0: FlagWords("is", "is not")}
     assert split_pieces(tree, ["f"], words=words)[0] == ["always"]
-    assert export_text(tree, ["f"], class_names=["no", "yes"], words=words) == "no  (1 point: 100% no)"
+    assert export_text(tree, ["f"], class_names=["no", "yes"], words=words) == "no  (1 row: 100% no)"
 
 
 @pytest.mark.parametrize("at", [1e12, -1e12, np.inf])

@@ -107,7 +107,7 @@ def categorical() -> Tree:
 
 
 def test_categories():
-    leaves = "\n    class 0  (1 point: 100% class 0)\nelse:\n    class 1  (no points, or most of them are others)"
+    leaves = "\n    class 0  (1 row: 100% class 0)\nelse:\n    class 1  (no rows, or most of them are others)"
     tree = categorical()
     assert export_text(tree) == "if x1 in {0, 2}:" + leaves
     assert export_text(tree, show_missing=True) == "if x1 in {0, 2} or missing:" + leaves
@@ -148,8 +148,8 @@ def test_one_level_or_missing_has_no_comma():
 def test_classes_with_commas_are_quoted_as_levels_are():
     tree = Tree.stump([1.0], 0.5, [[3.0, 1.0], [0.0, 2.0]])
     rules = export_text(tree, class_names=["gold, class", "bröns"])
-    assert "'gold, class'  (4 points: 75% 'gold, class', 25% bröns)" in rules
-    assert "bröns  (2 points: 100% bröns)" in rules
+    assert "'gold, class'  (4 rows: 75% 'gold, class', 25% bröns)" in rules
+    assert "bröns  (2 rows: 100% bröns)" in rules
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_conditions(weights, threshold, condition):
 
 def test_missing_is_not_mentioned_where_no_feature_is_used():
     tree = replace(Tree.stump([0.0], 1.0, [[1.0], [1.0]]), missing_left=[True, False, False])
-    assert export_text(tree, show_missing=True) == "class 0  (1 point: 100% class 0)"
+    assert export_text(tree, show_missing=True) == "class 0  (1 row: 100% class 0)"
 
 
 def test_thresholds_of_a_feature_stay_apart():
@@ -212,9 +212,9 @@ def test_long_conditions_are_wrapped():
         "if feature a + 0.8333*feature b\n"
         "   + 0.6667*feature c + 0.5*feature d\n"
         "   + 0.3333*feature e + 0.1667*feature f <= 0.5:\n"
-        "    class 0  (1 point: 100% class 0)\n"
+        "    class 0  (1 row: 100% class 0)\n"
         "else:\n"
-        "    class 0  (1 point: 100% class 0)"
+        "    class 0  (1 row: 100% class 0)"
     )
     levels = ["north", "north-east", "south"]
     assert export_text(categorical(), category_names={1: levels}, width=20).startswith("if x1 in {north,\n   south}:\n")
@@ -229,15 +229,15 @@ def test_wrapped_lines_keep_to_the_width(width):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([999.0, 1.0], "(1000 points: >99% class 0, <1% class 1)"),
+        ([999.0, 1.0], "(1000 rows: >99% class 0, <1% class 1)"),
         ([0.5, 0.0], "(weight 0.5: 100% class 0)"),
-        ([1.0, 0.0], "(1 point: 100% class 0)"),
+        ([1.0, 0.0], "(1 row: 100% class 0)"),
         ([1.5, 0.5], "(weight 2: 75% class 0, 25% class 1)"),
-        ([2.0, 10 * 0.1 + 1e-12], "(3 points: 67% class 0, 33% class 1)"),
+        ([2.0, 10 * 0.1 + 1e-12], "(3 rows: 67% class 0, 33% class 1)"),
         ([1 / 3, 1 / 3], "(weight 0.6667: 50% class 0, 50% class 1)"),
         ([12.25, 0.25], "(weight 12.5: 98% class 0, 2% class 1)"),
-        ([1e6, 234567.0], "(1234567 points: 81% class 0, 19% class 1)"),
-        ([0.0, 0.0], "(no points, or most of them are others)"),
+        ([1e6, 234567.0], "(1234567 rows: 81% class 0, 19% class 1)"),
+        ([0.0, 0.0], "(no rows, or most of them are others)"),
     ],
 )
 def test_points_and_shares(values, text):
@@ -246,7 +246,7 @@ def test_points_and_shares(values, text):
 
 def test_the_label_need_not_be_the_majority():
     tree = Tree.leaf([1.0, 3.0], n_features=1).with_leaves([[1.0, 3.0]], labels=[0])
-    assert export_text(tree, class_names=["no", "yes"]) == "no  (4 points: 75% yes, 25% no)"
+    assert export_text(tree, class_names=["no", "yes"]) == "no  (4 rows: 75% yes, 25% no)"
 
 
 def test_names_are_made_unambiguous():
@@ -451,7 +451,7 @@ def test_ways_through_constant_splits_have_the_other_conditions_alone():
 
 def test_a_tree_of_constant_splits_alone_is_its_leaf():
     tree = Tree.stump([0.0], -1.0, [[5.0, 0.0], [1.0, 3.0]])
-    assert export_text(tree, class_names=["no", "yes"]) == "yes  (4 points: 75% yes, 25% no)"
+    assert export_text(tree, class_names=["no", "yes"]) == "yes  (4 rows: 75% yes, 25% no)"
 
 
 WORDS = {0: FlagWords("area is rural", "area is urban"), 2: DateWords("born", times=False, since=7305)}

@@ -58,11 +58,11 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     >>> print(model.export_text())
     if x0 <= 3.5:
         if x1 <= 2.5:
-            b  (3 points: 100% b)
+            b  (3 rows: 100% b)
         else:
-            a  (1 point: 100% a)
+            a  (1 row: 100% a)
     else:
-        a  (2 points: 100% a)
+        a  (2 rows: 100% a)
     """
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)

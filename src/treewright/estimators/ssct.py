@@ -90,9 +90,9 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     >>> model = SSCTClassifier().fit(X, ["low", -1, -1, -1, "high", -1])
     >>> print(model.export_text())
     if x0 <= 5:
-        low  (1 point: 100% low)
+        low  (1 row: 100% low)
     else:
-        high  (1 point: 100% high)
+        high  (1 row: 100% high)
     """
 
     max_depth: int | None = parameter(

@@ -199,9 +199,9 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     >>> y = np.where(np.isin(colour, ["red", "green"]), "yes", "no")
     >>> print(TAOClassifier(1, categorical_features=[0], random_state=0).fit(X, y).export_text())
     if x0 in {blue} or missing:
-        no  (40 points: 100% no)
+        no  (40 rows: 100% no)
     else:
-        yes  (60 points: 100% yes)
+        yes  (60 rows: 100% yes)
 
     Thirty labels of 178 wines, and a teacher for the rest:
 

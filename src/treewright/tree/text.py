@@ -86,9 +86,9 @@ def export_text(
     >>> tree = Tree.stump(weights=[-2.0, 0.0], threshold=3.0, values=[[48.0, 1.0], [0.0, 12.0]])
     >>> print(export_text(tree, feature_names=["age", "income"], class_names=["no", "yes"]))
     if age >= -1.5:
-        no  (49 points: 98% no, 2% yes)
+        no  (49 rows: 98% no, 2% yes)
     else:
-        yes  (12 points: 100% yes)
+        yes  (12 rows: 100% yes)
 
     Linear leaves:
 
@@ -323,9 +323,9 @@ class _Writer(ConditionWriter):
         name = self._classes[tree.labels[node]]
         total = float(values.sum())
         if total <= 0:
-            return f"{name}  (no points, or most of them are others)"
+            return f"{name}  (no rows, or most of them are others)"
         number = format_number(total, self._precision, keep_fraction=True)
-        amount = f"weight {number}" if self._weighted else f"{number} {'point' if number == '1' else 'points'}"
+        amount = f"weight {number}" if self._weighted else f"{number} {'row' if number == '1' else 'rows'}"
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
         return f"{name}  ({amount}: {shares})"
