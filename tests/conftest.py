@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples of a property where its test does not say how many: each run draws others.
-settings.register_profile("suite", max_examples=40, deadline=None)
+settings.register_profile("suite", max_examples=25, deadline=None)
 settings.load_profile("suite")
 
 

@@ -87,7 +87,7 @@ def plain(tmp_path):
 @pytest.mark.parametrize("kind", ["tao", "oct", "svm1odt"])
 def test_what_the_fit_had_not_is_told(plain, tmp_path, capsys, kind):
     model, data, out, report = (str(tmp_path / name) for name in ("m.json", "new.csv", "p.csv", "r.txt"))
-    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--time-limit", "20", "--quiet"]
+    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--time-limit", "3", "--quiet"]
     assert main(["fit", str(plain), "--target", "y", "--out", model, *more]) == 0
     with open(data, "w") as file:
         file.write("income,colour,more\n,red,0\n1090,moon,0\n1010,moon,\n1010,mars,0\n")
@@ -133,7 +133,7 @@ def test_a_level_named_missing_is_told_from_a_gap(tmp_path, capsys, kind):
     page = tmp_path / "r.html"
     write_table(data, {"colour": levels, "y": label})
     more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--report", str(report), "--report", str(page)]
-    assert main(["fit", str(data), "--target", "y", "--out", str(model), "--time-limit", "20", *more]) == 0
+    assert main(["fit", str(data), "--target", "y", "--out", str(model), "--time-limit", "5", *more]) == 0
     printed = capsys.readouterr().out
     assert main(["show", str(model)]) == 0
     for text in (printed, report.read_text(), capsys.readouterr().out, html.unescape(page.read_text())):

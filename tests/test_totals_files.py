@@ -52,7 +52,7 @@ def check_met(problem):
         assert np.all(totals.low[g] <= totals.high[g])
 
 
-KEPT = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+KEPT = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @KEPT

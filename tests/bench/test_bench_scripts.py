@@ -93,7 +93,7 @@ ROWS = {
         "laptao-scale": 4 * 2,
     },
     "laptao_tables": {"laptao-tables": 31 * 16 * 2},
-    "mixed": {"mixed": 5 * 5 * 4},
+    "mixed": {"mixed": 6 * 5 * 4},
     "oct": {"oct": 20 * 3 * 8, "oct-large": 3, "oct-deep": 6},
     "oct_h": {"oct_h": 3 * 5, "oct_h-more": 3 * 5},
     "octsvm": {
@@ -106,7 +106,7 @@ ROWS = {
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
     "svm1odt": {
         "svm1odt-medium": 16 * 5 * 6,
-        "svm1odt-grid": 16 * 5 * 9,
+        "svm1odt-grid": 16 * 5 * 20,
         "svm1odt-large": 4 * 2 * 5,
         "svm1odt-search": 16 * 4,
     },

@@ -33,7 +33,7 @@ def plain_missed(size, low, high, labels):
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 4))
 def test_missed_rows_are_those_of_the_definition(seed, n_groups, n_classes):
     totals, size, rng = random_totals(seed, n_groups=n_groups, n_classes=n_classes)
@@ -45,7 +45,7 @@ def test_missed_rows_are_those_of_the_definition(seed, n_groups, n_classes):
     assert totals.group_rows.tolist() == size.sum(axis=0).tolist() and totals.rows.tolist() == size.sum(axis=1).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 4), st.integers(0, 12))
 def test_missed_rows_along_changes_are_those_after_each(seed, n_groups, n_classes, n_changes):
     totals, _, rng = random_totals(seed, n_groups=n_groups, n_classes=n_classes)
@@ -59,7 +59,7 @@ def test_missed_rows_along_changes_are_those_after_each(seed, n_groups, n_classe
     assert totals.missed_along(labels, points, new).tolist() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=0, max_size=8), st.integers(0, 40), st.integers(0, 3))
 def test_unreachable_counts_are_those_of_enumeration(sizes, low, width):
     low = min(low, sum(sizes))

@@ -111,7 +111,7 @@ def test_bad_text(tmp_path, monkeypatch, content, says, chunk):
 cell = st.text(st.sampled_from('ab1.,;"\n\r \tä'), max_size=5)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.text(st.sampled_from('a1,"\n\r '), max_size=24), st.integers(3, 12))
 def test_any_text_is_read_as_csv_reads_it_or_refused(tmp_path_factory, tail, chunk):
     content = "h,k\n" + tail
@@ -131,7 +131,7 @@ def test_any_text_is_read_as_csv_reads_it_or_refused(tmp_path_factory, tail, chu
             assert read_cells(path) == (header, rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(cell, cell, st.floats(allow_infinity=False)), min_size=1, max_size=8))
 def test_what_is_written_is_read(tmp_path_factory, rows):
     columns = {"t": [r[0] for r in rows], "u": [r[1] for r in rows], "n": [r[2] for r in rows]}

@@ -79,7 +79,7 @@ def test_a_group_without_totals_is_free_with_a_warning():
 # ---------------------------------------------------------------------- rows that are counted
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["count", "share", "interval"]))
 def test_totals_of_all_rows_are_those_of_the_unlabelled_and_the_labelled(seed, grouped, kind):
     rng = np.random.default_rng(seed)
@@ -240,7 +240,7 @@ GROUP = st.sampled_from(["n", "s", "S", "", 3, None])
 ANY = st.one_of(ONE, st.dictionaries(GROUP, ONE, max_size=4), st.lists(ONE, max_size=3))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     ANY,
     st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=9),

@@ -80,7 +80,7 @@ def problems(draw):
     return X, y, rng.choice([0.5, 1.0, 3.0], n)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(problems(), st.sampled_from([0.0, 0.3, 0.9]), st.sampled_from(["labelled", "all"]), st.sampled_from([1, 3]))
 def test_every_split_is_the_best_one(problem, w, shares, least):
     X, y, weight = problem

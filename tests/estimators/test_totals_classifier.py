@@ -74,7 +74,7 @@ def counts(labels, k):
 # ---------------------------------------------------------------------- totals are met
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 4),

@@ -172,7 +172,7 @@ def test_ties_are_broken_by_whole_numbers_of_odd_sum():
     assert np.abs(model.votes @ weights).min() >= 1 and model.objective(weights) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 90))
 def test_whole_weights_have_an_odd_sum_within_the_bounds(weights, least, more):
     t = len(weights)
@@ -182,7 +182,7 @@ def test_whole_weights_have_an_odd_sum_within_the_bounds(weights, least, more):
     assert whole.min() >= least and whole.max() <= least + more
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12))
 def test_pairs_are_true_and_imply_all_others(seed, t, n):
     rng = np.random.default_rng(seed)

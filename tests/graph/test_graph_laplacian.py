@@ -20,7 +20,7 @@ def random_graph(n, seed, share=0.1):
     return sparse.csr_array(half + half.T)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 20), st.integers(0, 1000), st.floats(0, 1))
 def test_the_quadratic_form_is_the_roughness(n, seed, share):
     W = random_graph(n, seed, share)

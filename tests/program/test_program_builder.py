@@ -10,7 +10,7 @@ from treewright.program import Cone, ProgramBuilder
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_rows_equal_a_dense_assembly(seed):
     """Blocks of all shapes, columns named twice and zero coefficients, against a table filled by loops."""
     rng = np.random.default_rng(seed)

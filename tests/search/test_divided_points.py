@@ -17,7 +17,7 @@ def score(scores, labels):
     return scores[np.arange(len(scores)), labels].sum()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([2, 3]))
 def test_single_rows_get_the_best_of_all_labels(seed, n_classes):
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def random_points(seed, n=7, n_groups=2, n_classes=3, largest=3):
     return rng.normal(size=(n, n_classes)), PointTotals(size, low, counts + slack), rng
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 4), st.integers(1, 4))
 def test_points_of_many_rows_come_as_near_as_single_changes_lead(seed, n_groups, n_classes, largest):
     scores, totals, _ = random_points(seed, 6, n_groups, n_classes, largest)

@@ -59,7 +59,7 @@ def counts(labels, lesson):
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(-3, 3)))
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_ranks_are_those_of_scipy(table):
     expected = (rankdata(table, axis=0) - 1.0) / len(table)
     assert np.allclose(ranked(table), expected)

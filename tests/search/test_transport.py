@@ -52,7 +52,7 @@ def check_prices(scores, labels, prices, count, low, high):
     assert np.array_equal(prices == -np.inf, high == 0)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(2, 4), kinds, st.integers(0, 3))
 def test_best_of_all_labels(seed, n, k, kind, widest):
     scores, rank, low, high = instance(seed, n, k, kind, widest)
@@ -67,7 +67,7 @@ def test_best_of_all_labels(seed, n, k, kind, widest):
     check_prices(scores, labels, prices, count, low, high)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(7, 120), st.integers(2, 7), kinds, st.integers(0, 20))
 def test_as_good_as_the_linear_program(seed, n, k, kind, widest):
     scores, rank, low, high = instance(seed, n, k, kind, widest)
@@ -95,7 +95,7 @@ def test_many_rows_are_divided_best(kind, widest):
     check_prices(scores, labels, prices, check_within(labels, low, high), low, high)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.integers(2, 5), st.integers(0, 4))
 def test_prices_part_rows_that_differ(seed, n, k, widest):
     scores, rank, low, high = instance(seed, n, k, "distinct", widest)

@@ -65,7 +65,7 @@ def agree(program, plain):
         assert found.x is None and found.objective == math.inf
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_program_that_grows_and_changes_is_solved_as_if_it_were_new(seed):
     rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ def way_of(seed):
     return rng, draw(), draw()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_sides_along_the_way_are_those_of_the_values(seed, some):
     rng, start, end = way_of(seed)
@@ -35,7 +35,7 @@ def test_sides_along_the_way_are_those_of_the_values(seed, some):
             assert np.array_equal((value > 0)[among], right[among])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1e-9, 0.1173, 0.5171]), st.booleans())
 def test_the_best_step_is_the_best_of_all_places(seed, room, widest):
     rng, start, end = way_of(seed)

@@ -60,7 +60,7 @@ def least(hard, hard_side, soft, side, weight, bound, reach, margin, aim):
     return found.fun if found.status == 0 else None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.001, 1.0]))
 def test_a_kept_program_is_as_good_as_a_new_one(seed, margin):
     rng = np.random.default_rng(seed)

@@ -38,7 +38,7 @@ def label_error(table, left):
     return sum(table[s].sum() - table[s].sum(axis=0).max() for s in (left, ~left))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(points, st.booleans())
 def test_threshold_is_the_best_of_all(data, sized):
     level, left, right, gap, least = (np.array(v, dtype=float) for v in data)
@@ -50,7 +50,7 @@ def test_threshold_is_the_best_of_all(data, sized):
         assert left[level <= threshold].sum() + right[level > threshold].sum() == best
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(points, st.booleans())
 def test_threshold_with_the_best_labels_is_the_best_of_all(data, sized):
     level, y, weight, gap, least = (np.array(v, dtype=float) for v in data)
@@ -75,7 +75,7 @@ def test_between_neighbouring_floats_the_threshold_parts_them():
         assert cost == 0.0 and low <= threshold < high
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.booleans(),
@@ -142,7 +142,7 @@ def test_points_at_one_place_stay_together():
     assert halving_threshold(np.full(4, 2.0), np.ones(4)) == 3.0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(points, st.floats(-1, 6), st.booleans())
 def test_the_nearest_cut_moves_the_fewest_rows(data, wish, sized):
     level, size, _, gap, _ = (np.array(v, dtype=float) for v in data)

@@ -22,7 +22,7 @@ def digits(number: float) -> int:
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_splits=st.integers(0, 6), gaps=st.sampled_from([0.0, 0.1]))
-@settings(deadline=None, max_examples=75)
+@settings(deadline=None, max_examples=40)
 def test_every_row_keeps_its_way(seed, n_splits, gaps):
     """By a router that adds up in another order than matrix products do."""
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def test_every_row_keeps_its_way(seed, n_splits, gaps):
 
 
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(-6, 6))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 def test_every_row_keeps_its_way_whatever_the_units(seed, size):
     rng = np.random.default_rng(seed)
     factor = 10.0 ** rng.integers(-3, 4, 3)
@@ -127,7 +127,7 @@ numbers = st.floats(-1e9, 1e9, allow_nan=False).filter(lambda x: x == 0 or abs(x
 
 
 @given(numbers, numbers)
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=30)
 def test_the_shortest_number_is_well_between(low, high):
     low, high = min(low, high), max(low, high)
     assume(high - low > 1e-6 * max(abs(low), abs(high)))

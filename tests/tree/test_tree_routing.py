@@ -24,14 +24,14 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(trees(), seeds, st.sampled_from([0.0, 0.3]))
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_route_agrees_with_a_router_in_plain_python(tree, seed, missing):
     X = random_points(np.random.default_rng(seed), 20, tree.n_features, missing)
     assert route(tree, X).tolist() == [slow_path(tree, x)[-1] for x in X.tolist()]
 
 
 @given(trees(), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_decision_path_is_the_nodes_on_the_way(tree, seed):
     X = random_points(np.random.default_rng(seed), 12, tree.n_features)
     path = decision_path(tree, X)
@@ -44,7 +44,7 @@ def test_decision_path_is_the_nodes_on_the_way(tree, seed):
 
 
 @given(trees(), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_entering_at_a_node_and_passing_it(tree, seed):
     X = random_points(np.random.default_rng(seed), 12, tree.n_features)
     ways = [slow_path(tree, x) for x in X.tolist()]
@@ -82,7 +82,7 @@ def test_decision_path_of_no_points_and_of_a_large_tree():
 
 
 @given(trees(exact=False), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_point_goes_the_same_way_in_every_batch(tree, seed):
     rng = np.random.default_rng(seed)
     X = random_points(rng, 15, tree.n_features) * rng.normal(size=(15, tree.n_features))
@@ -185,7 +185,7 @@ def test_predictions_are_those_of_the_leaf():
 
 
 @given(trees(), seeds, st.sampled_from([0.0, 0.3]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_values_agree_with_plain_python_dense_and_sparse(tree, seed, missing):
     X = random_points(np.random.default_rng(seed), 20, tree.n_features, missing)
     expected = np.array([slow_values(tree, x) for x in X.tolist()])
@@ -224,7 +224,7 @@ def test_points_of_a_wrong_shape(points):
 
 
 @given(trees(), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_leaf_counts_are_sums_over_visitors(tree, seed):
     rng = np.random.default_rng(seed)
     X = random_points(rng, 15, tree.n_features)
@@ -245,7 +245,7 @@ def test_leaf_counts_refuse_a_class_too_many():
 
 
 @given(trees(), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_unscaled_routes_raw_points_as_the_tree_routes_scaled_ones(tree, seed):
     rng = np.random.default_rng(seed)
     # Powers of two and quarters: scaling has no rounding, so that equality is kept too.
@@ -260,7 +260,7 @@ def test_unscaled_routes_raw_points_as_the_tree_routes_scaled_ones(tree, seed):
 
 
 @given(trees(), seeds)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_collapsed_changes_nothing_for_the_points_it_was_made_for(tree, seed):
     X = random_points(np.random.default_rng(seed), 6, tree.n_features)
     visited = np.asarray(decision_path(tree, X).sum(axis=0)) > 0

@@ -165,7 +165,7 @@ def bits(tree):
 
 
 @given(st.one_of(trees(), trees(exact=False)))
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_round_trip_is_exact_to_the_bit(tree):
     again = loads(dumps(tree))
     assert again == tree
@@ -428,7 +428,7 @@ def tree_or_refused(make, *arguments):
 
 
 @given(st.data(), st.one_of(st.none(), trees(max_splits=4)))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_fuzz_mutated_documents(data, tree):
     found = document() if tree is None else tree_to_dict(tree)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -454,7 +454,7 @@ def test_fuzz_mutated_documents(data, tree):
 
 
 @given(st.data(), trees(max_splits=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_fuzz_children(data, tree):
     found = tree_to_dict(tree)
     branches = [node for node in found["nodes"] if "left" in node]
@@ -466,7 +466,7 @@ def test_fuzz_children(data, tree):
 
 
 @given(st.data(), trees(max_splits=4))
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_fuzz_truncated_and_damaged_text(data, tree):
     text = dumps(tree)
     cut = data.draw(st.integers(0, len(text) - 1))
@@ -478,6 +478,6 @@ def test_fuzz_truncated_and_damaged_text(data, tree):
 
 
 @given(st.one_of(st.text(), st.binary()))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_fuzz_any_text(text):
     tree_or_refused(loads, text)

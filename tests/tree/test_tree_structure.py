@@ -142,7 +142,7 @@ def test_equality(tree):
 
 
 @given(trees())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_levels_parents_and_heap_numbers_agree(tree):
     for node in range(1, tree.n_nodes):
         parent = tree.parent[node]

@@ -372,7 +372,7 @@ def numbered(tree: Tree) -> Tree:
 
 
 @given(trees(kinds=("axis", "categorical", "empty")), st.integers(0, 2**32 - 1), st.sampled_from([17, 4, 40]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_rules_route_as_the_tree_does(tree, seed, width):
     # Weights are powers of two and thresholds quarters: dividing is exact, and points lie on thresholds.
     tree = numbered(tree)
@@ -382,7 +382,7 @@ def test_the_rules_route_as_the_tree_does(tree, seed, width):
 
 
 @given(trees(kinds=("oblique", "axis")), st.integers(0, 2**32 - 1))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_oblique_rules_route_as_the_tree_does(tree, seed):
     tree = numbered(tree)
     rules = read_rules(export_text(tree, precision=17, show_missing=True))
@@ -393,7 +393,7 @@ def test_oblique_rules_route_as_the_tree_does(tree, seed):
 
 
 @given(st.integers(0, 6), st.integers(1, 4), st.integers(0, 2**32 - 1), st.sampled_from([17, 100]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_formulas_of_linear_leaves_predict_as_the_tree_does(n_splits, n_features, seed, width):
     rng = np.random.default_rng(seed)
     kinds = ("axis", "categorical", "empty")
@@ -407,7 +407,7 @@ def test_the_formulas_of_linear_leaves_predict_as_the_tree_does(n_splits, n_feat
 
 
 @given(trees(kinds=("axis",)), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_short_rules_route_whole_numbers_as_the_tree_does(tree, seed):
     # Few digits, but a threshold that is no whole number is never rounded to one.
     rng = np.random.default_rng(seed)
