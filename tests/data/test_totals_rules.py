@@ -240,7 +240,7 @@ GROUP = st.sampled_from(["n", "s", "S", "", 3, None])
 ANY = st.one_of(ONE, st.dictionaries(GROUP, ONE, max_size=4), st.lists(ONE, max_size=3))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     ANY,
     st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=9),

@@ -47,7 +47,7 @@ def cluster(kind, d, n, seed):
 KINDS = ["random", "grid", "flat", "collinear", "repeated"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(KINDS), st.integers(1, 6), st.integers(1, 22), st.integers(0, 10**6))
 def test_fast_hull_selects_the_points_of_the_programs(kind, d, n, seed):
     X = cluster(kind, d, n, seed)

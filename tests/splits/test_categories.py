@@ -33,7 +33,7 @@ def sides_of(found, codes):
     return np.append(found.left, found.missing_left)[codes]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 8), st.booleans())
 def test_the_cheapest_subset_is_the_best_of_all(seed, least, sized):
     _, codes, levels, size, draw = table(seed)

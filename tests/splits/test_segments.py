@@ -16,7 +16,7 @@ def way_of(seed):
     return rng, draw(), draw()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_sides_along_the_way_are_those_of_the_values(seed, some):
     rng, start, end = way_of(seed)

@@ -38,7 +38,7 @@ def label_error(table, left):
     return sum(table[s].sum() - table[s].sum(axis=0).max() for s in (left, ~left))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(points, st.booleans())
 def test_threshold_is_the_best_of_all(data, sized):
     level, left, right, gap, least = (np.array(v, dtype=float) for v in data)
@@ -50,7 +50,7 @@ def test_threshold_is_the_best_of_all(data, sized):
         assert left[level <= threshold].sum() + right[level > threshold].sum() == best
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(points, st.booleans())
 def test_threshold_with_the_best_labels_is_the_best_of_all(data, sized):
     level, y, weight, gap, least = (np.array(v, dtype=float) for v in data)

@@ -127,7 +127,7 @@ numbers = st.floats(-1e9, 1e9, allow_nan=False).filter(lambda x: x == 0 or abs(x
 
 
 @given(numbers, numbers)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=60)
 def test_the_shortest_number_is_well_between(low, high):
     low, high = min(low, high), max(low, high)
     assume(high - low > 1e-6 * max(abs(low), abs(high)))

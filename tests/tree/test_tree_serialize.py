@@ -428,7 +428,7 @@ def tree_or_refused(make, *arguments):
 
 
 @given(st.data(), st.one_of(st.none(), trees(max_splits=4)))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_fuzz_mutated_documents(data, tree):
     found = document() if tree is None else tree_to_dict(tree)
     for _ in range(data.draw(st.integers(1, 3))):

@@ -372,7 +372,7 @@ def numbered(tree: Tree) -> Tree:
 
 
 @given(trees(kinds=("axis", "categorical", "empty")), st.integers(0, 2**32 - 1), st.sampled_from([17, 4, 40]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_rules_route_as_the_tree_does(tree, seed, width):
     # Weights are powers of two and thresholds quarters: dividing is exact, and points lie on thresholds.
     tree = numbered(tree)
