@@ -32,6 +32,9 @@ _PROGRAM_CELLS = 300_000
 _SEARCH_SHARE = 0.6
 """Share of the time for the search, before branch and bound."""
 
+_START_SHARES = 0.15, 0.35
+"""Shares of the time, after the choice of prices, for a start by alternating optimization: of large tables and of those
+with categories or gaps, where the search here seldom finds a better root."""
 
 _CHOICE_SHARES = 0.6, 0.4
 """Shares of the time for the choice of prices, of tables that are not large, and of large ones."""
@@ -96,9 +99,10 @@ def train_svm1odt(
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    mixed = (rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any()
+    mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if mixed or len(reduction.points) > _ENOUGH:
-        starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, budget.share(0.15))))
+        time = budget.share(_START_SHARES[int(mixed)])
+        starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, time)))
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
         trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
