@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
 
 from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, unit_scaling
+from treewright.data._checks import refuse_dates
 from treewright.data.mixed import Features, check_finite
 from treewright.data.problem import make_problem
 from treewright.data.reduction import distinct_rows, labelled_sample, sorted_distinct_rows
@@ -250,3 +251,20 @@ def test_a_problem_keeps_levels_and_gaps():
         make_problem(X, ["a", "b", "b"])
     with pytest.raises(ValueError, match="infinity"):
         make_problem(np.array([[0.0, np.inf], [1.0, 2.0]]), ["a", "b"], n_levels=np.array([2, 0]))
+
+
+def test_levels_that_no_row_has_are_none_and_gaps_of_a_category_stay_gaps():
+    colour = pd.Categorical(["red", None, "blue", "red"], categories=["violet", "red", "blue"])
+    for column in (colour, pd.Series(colour).astype(object), pl.Series(["red", None, "blue", "red"])):
+        frame = pd.DataFrame({"c": column}) if not isinstance(column, pl.Series) else pl.DataFrame({"c": column})
+        features, matrix = Features.learn(frame, "from_dtype")
+        assert features.levels == (("blue", "red"),)
+        assert matrix[[0, 2, 3], 0].tolist() == [1.0, 0.0, 1.0] and np.isnan(matrix[1, 0])
+    nothing = pd.DataFrame({"c": pd.Categorical([None, None], categories=["red"])})
+    assert np.isnan(features.encode(nothing)).all()
+
+
+def test_dates_among_the_levels_of_a_category_are_refused():
+    frame = pd.DataFrame({"when": pd.Categorical(pd.to_datetime(["2024-05-01", "2024-05-02"]))})
+    with pytest.raises(InvalidInputError, match="dates, times or durations in column 'when'"):
+        refuse_dates(frame, "X")

@@ -18,7 +18,7 @@ from treewright.solvers import get_solver
 from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, in_the_race, strongest_of_the_best
-from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, train_rounds
+from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, svm1odt_model, train_rounds
 from treewright.tree import Tree, predict_labels
 
 PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
@@ -54,6 +54,18 @@ def test_a_dear_norm_leaves_no_split_and_a_cheap_one_parts_what_can_be_parted():
     X, y = load_wine(return_X_y=True)
     assert fitted(X, y, epsilon=0.1, alpha_1=10.0, alpha_2=1e4).tree_.n_nodes == 1
     assert fitted(X, y, epsilon=0.01, alpha_1=100.0, alpha_2=0.01, time_limit=3.0).score(X, y) > 0.9
+
+
+def test_splits_stay_where_they_are_among_many_rows():
+    """Fifty thousand numbers have no gap of 2e-4 near the middle: a fixed distance moved splits to the ends."""
+    x = np.random.default_rng(0).random((50_000, 1))
+    points = Sample.of(x, (x[:, 0] > 0.5).astype(np.int64), np.ones(len(x)))
+    model = svm1odt_model(points, 2, SVM1ODTSettings(1, epsilon=0.01, alpha_1=100.0, alpha_2=1.0))
+    half = Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])
+    wrong = predict_labels(model.repair(half), x) != points.y
+    assert np.count_nonzero(wrong) <= 5  # the nearest gap may be a row or two away
+    near = np.abs(x[:, 0] - 0.5).min()
+    assert model.margin < 1e-5 and near < 2e-4 / 2
 
 
 def test_prices_below_an_error_are_refused():

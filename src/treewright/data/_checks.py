@@ -302,7 +302,7 @@ def _has_dates(dtype: Any, column: Any) -> bool:
             return bool(dtype.is_temporal())
     elif dtype.kind != "O":
         return dtype.kind in "mM"
-    return _any_cell(_is_date, column)
+    return _any_type(_is_date, column)
 
 
 def _has_durations(dtype: Any, column: Any) -> bool:
@@ -311,16 +311,18 @@ def _has_durations(dtype: Any, column: Any) -> bool:
             return bool(dtype.is_temporal()) and not str(dtype).startswith("Date")
     elif dtype.kind != "O":
         return bool(dtype.kind == "m")
-    return _any_cell(lambda value: isinstance(value, (time, timedelta, np.timedelta64)), column)
+    return _any_type(lambda kind: issubclass(kind, (time, timedelta, np.timedelta64)), column)
 
 
-def _any_cell(says: Callable[[object], bool], column: Any) -> bool:
-    cells = np.asarray(column, dtype=object)
-    return bool(np.any(np.frompyfunc(says, 1, 1)(cells))) if len(cells) else False
+def _any_type(says: Callable[[type], bool], column: Any) -> bool:
+    """Whether a column of objects has a value of some type; one with a categorical dtype has those of its levels."""
+    levels = getattr(getattr(column, "dtype", None), "categories", None)
+    cells = np.asarray(column if levels is None else levels, dtype=object)
+    return any(map(says, set(map(type, cells.tolist()))))
 
 
-def _is_date(value: object) -> bool:
-    return isinstance(value, _DATE) or type(value).__name__ in ("NaTType", "Period")
+def _is_date(kind: type) -> bool:
+    return issubclass(kind, _DATE) or kind.__name__ in ("NaTType", "Period")
 
 
 def is_missing_value(value: object) -> bool:

@@ -289,8 +289,7 @@ def _cells(column: Any) -> AnyArray:
 
 def _is_text_column(column: Any) -> bool:
     """Whether a column of a frame has a categorical dtype or holds text."""
-    name = str(getattr(column, "dtype", ""))
-    if name == "category" or name.startswith(("Categorical", "Enum")):
+    if _is_pandas_category(column) or str(getattr(column, "dtype", "")).startswith(("Categorical", "Enum")):
         return True
     cells = _cells(column)
     return cells.dtype.kind == "O" and any(isinstance(v, str) for v in cells)
@@ -387,9 +386,15 @@ def _level(value: Any) -> Level:
 
 def _distinct(column: Any) -> tuple[list[Any], IntArray]:
     """Different values of a column, and the place of each cell among them, -1 where it is missing."""
+    if _is_pandas_category(column):
+        codes = np.asarray(column.cat.codes, dtype=np.int64)
+        used, place = np.unique(codes, return_inverse=True)  # levels that no row has are none
+        return np.asarray(column.cat.categories, dtype=object)[used[used >= 0]].tolist(), place - int((codes < 0).any())
     cells = _cells(column)
-    known = ~missing_mask(cells)
     place = np.full(len(cells), -1, dtype=np.int64)
+    if cells.dtype.kind == "O" and set(map(type, cells.tolist())) <= {str, type(None)}:
+        return _distinct_text(cells)
+    known = ~missing_mask(cells)
     if cells.dtype.kind == "O":
         seen: dict[Any, int] = {}
         try:
@@ -399,6 +404,19 @@ def _distinct(column: Any) -> tuple[list[Any], IntArray]:
         return list(seen), place
     found, place[known] = np.unique(cells[known], return_inverse=True)
     return found.tolist(), place
+
+
+def _distinct_text(cells: AnyArray) -> tuple[list[Any], IntArray]:
+    """The same of text, which long columns mostly are, without a loop of Python."""
+    import polars as pl
+
+    text = pl.Series(cells.tolist(), dtype=pl.String)
+    ranks = text.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    return text.drop_nulls().unique().sort().to_list(), ranks - 1
+
+
+def _is_pandas_category(column: Any) -> bool:
+    return str(getattr(column, "dtype", "")) == "category"
 
 
 def _learned(column: Any, j: int, refused: _Refused) -> tuple[Level, ...]:

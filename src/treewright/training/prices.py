@@ -43,6 +43,7 @@ def fold_errors(
     threads: int,
     patience: int,
     held_out: int | None = None,
+    given: Sequence[Tree] = (),
 ) -> FloatArray | None:
     """Weight of the errors of each model on points that it was not trained on, in each fold.
 
@@ -63,6 +64,8 @@ def fold_errors(
         Of the searches.
     held_out : int or None
         Folds that are held out in turn, None for all.
+    given : sequence of Tree
+        Trees to start from besides.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def fold_errors(
         rows, errors = np.flatnonzero(inside), list[float]()
         time = budget.share(1 / (waves - wave))
         first = models[0](rows)
-        starts = list(start_trees(first, time.share(0.2)))  # the same whatever the prices
+        starts = [*given, *start_trees(first, time.share(0.2))]  # the same whatever the prices
         tree = Tree.leaf(np.bincount(first.y, first.weight, first.n_classes), first.X.shape[1])
         for k, make in enumerate(models):
             if time.over:  # what there was no time for is not chosen

@@ -70,6 +70,10 @@ _TEACHING = 0.5
 _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
 """Points and passes with which starts are compared."""
 
+_FIRST_ROWS, _BEST_STARTS = 5000, 4
+"""Of larger tables all starts are compared on so many points first, and so many of them again on more: a subset of
+hundreds of levels is found among thirty starts or not at all, and a second of time should be enough for these."""
+
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
 
@@ -284,17 +288,24 @@ class _Work:
         few = restricted_to(self.settings.max_split_features, len(points.numerical))
         if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1):
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
-        work, n, best = self, len(self.points), None
-        if n > _TRIAL_ROWS:
-            rng = np.random.default_rng(self.conduct.seed)
-            work = replace(self, points=self.points.taken(np.sort(rng.choice(n, _TRIAL_ROWS, replace=False))))
-        for tree, features in several_starts(work._start_task(1), self.budget.share(0.5)):
-            first = work.passes(tree, _TRIAL_PASSES, features).tree if features else tree
-            tried = work.passes(first, _TRIAL_PASSES)
-            if best is None or tried.objective < best.objective - 1e-9 * max(1.0, best.objective):
-                best = tried
-        assert best is not None
-        return best.tree
+        work = self._on_some(_TRIAL_ROWS)
+        first = self._on_some(_FIRST_ROWS) if work is not self else work
+        found = list[TAOResult]()
+        for tree, features in several_starts(first._start_task(1), self.budget.share(0.5)):
+            kept = first.passes(tree, _TRIAL_PASSES, features).tree if features else tree
+            found.append(first.passes(kept, _TRIAL_PASSES))
+        if first is not work:
+            best = sorted(found, key=lambda tried: tried.objective)[:_BEST_STARTS]
+            found = [work.passes(tried.tree, _TRIAL_PASSES) for tried in best]
+        return min(found, key=lambda tried: tried.objective).tree
+
+    def _on_some(self, n_points: int) -> _Work:
+        """The same on so many points, drawn, or on all if these are not more."""
+        n = len(self.points)
+        if n <= n_points:
+            return self
+        rows = np.sort(np.random.default_rng(self.conduct.seed).choice(n, n_points, replace=False))
+        return replace(self, points=self.points.taken(rows))
 
     def _start_task(self, n_jobs: int) -> StartTask:
         points, settings = self.points, self.settings

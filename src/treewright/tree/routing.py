@@ -321,21 +321,26 @@ def _goes_left(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
     level, whose rounding depends on how many rows are passed, a point is then routed the same way in every
     batch.
     """
+    by_category = tree.category[at] >= 0
+    if not by_category.any():
+        return _goes_left_by_plane(tree, block, at)
+    left = np.empty(len(block), dtype=bool)
+    for rows, goes_left in ((by_category, _goes_left_by_category), (~by_category, _goes_left_by_plane)):
+        left[rows] = goes_left(tree, block[rows], at[rows])
+    return left
+
+
+def _goes_left_by_plane(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
     weights = tree.weights[at]
     finite = np.isfinite(block)
     if finite.all():
-        left = np.einsum("ij,ij->i", block, weights) <= tree.threshold[at]
-    else:
-        used = weights != 0.0
-        missing = np.isnan(block)
-        # What the split does not use must not count: infinity times zero is no number.
-        filled = np.where(finite | (used & ~missing), block, 0.0)
-        left = np.einsum("ij,ij->i", filled, weights) <= tree.threshold[at]
-        left = np.where(np.any(missing & used, axis=1), tree.missing_left[at], left)
-    categorical = np.flatnonzero(tree.category[at] >= 0)
-    if len(categorical):
-        left[categorical] = _goes_left_by_category(tree, block[categorical], at[categorical])
-    return np.asarray(left)
+        return np.asarray(np.einsum("ij,ij->i", block, weights) <= tree.threshold[at])
+    used = weights != 0.0
+    missing = np.isnan(block)
+    # What the split does not use must not count: infinity times zero is no number.
+    filled = np.where(finite | (used & ~missing), block, 0.0)
+    left = np.einsum("ij,ij->i", filled, weights) <= tree.threshold[at]
+    return np.where(np.any(missing & used, axis=1), tree.missing_left[at], left)
 
 
 def _goes_left_by_category(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
