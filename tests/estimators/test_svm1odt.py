@@ -158,11 +158,11 @@ def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
         search_svm1odt(best, model, starts, *arguments[:-2], 0, 1, 0)
 
     monkeypatch.setattr(training, "search_svm1odt", search)
-    # alternating optimization has a seventh of the time, and must get to its end on a busy machine too
-    model = fitted(X, y, **PRICES, time_limit=4.0 if n > 2000 else 0.3)
-    assert len(given) == (n > 2000)
-    for tree in given:  # features have a range of one: points are rows
-        taught = TAOClassifier(max_depth=2, stretch=0.0, random_state=0).fit(X, y)
+    # alternating optimization has a tenth of the time, and must get to its end on a busy machine too
+    model = fitted(X, y, **PRICES, time_limit=8.0 if n > 2000 else 0.3)
+    assert len(given) == (2 if n > 2000 else 0)
+    for tree, stretch in zip(given, (0.0, 0.25), strict=False):  # features have a range of one: points are rows
+        taught = TAOClassifier(max_depth=2, stretch=stretch, random_state=0).fit(X, y)
         assert np.mean(predict_labels(tree, X) == y) == pytest.approx(taught.score(X, y), abs=0.02)
         whole = SVM1ODT(X, y, np.ones(n), 2, 2, *PRICES.values())
         assert model.objective_ <= whole.objective(whole.repair(tree)) * (1 + 1e-9)

@@ -62,8 +62,9 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
         margin hard: no row is within it, and errors are all that counts.
     alpha_2 : float or "auto"
         Price of the 1-norm of splits, in errors: larger is sparser, smaller, and has wider margins. "auto" is chosen on
-        the training rows by cross-validation among 2, 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`: the
-        one with the least errors, the largest of several. Without time for that it is ``0.25 / epsilon``.
+        the training rows by cross-validation among 2, 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`
+        (weaker ones for margins below 0.05, the last 0.4): the one with the least errors, the largest of several.
+        Without time for that it is the fourth.
     selection : {"auto", "hull", "balanced", "layers"} or None
         Rows for branch and bound. "hull": of the rows of a class in a leaf of the search's tree those that others are
         convex combinations of, and those near to splits (the paper's Algorithm 1); "balanced": few rows with many

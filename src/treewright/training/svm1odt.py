@@ -36,14 +36,19 @@ _START_SHARES = 0.1, 0.35
 """Shares of the time for a start by alternating optimization: of large tables and of those with categories or gaps,
 where the search here seldom finds a better root."""
 
+_STRETCHES = (0.0, 0.25), (0.0,)
+"""By how much rows are stretched in these: passes over stretched rows may end with fewer errors on the rows themselves
+(of large tables at depth 2, skin_segmentation: 97.9 % are right without, 99.3 with)."""
+
 _CHOICE_SHARES = 0.6, 0.4
 """Shares of the time for the choice of prices, of tables that are not large, and of large ones."""
 
 _PATH = (2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.02)
-"""Prices of a norm of ``1 / epsilon``, in rows, that cross-validation chooses from, the strongest first."""
+"""Prices of a norm of ``1 / epsilon``, in rows, that cross-validation chooses from, the strongest first; weaker for
+margins that are finer than the widest one, see :meth:`SVM1ODTSettings.path`."""
 
-_DEFAULT = 0.25
-"""That price where there is no time to choose, or where classes have too few rows for it."""
+_DEFAULT = 3
+"""Place on that path of the price where there is no time to choose, or where classes have too few rows for it."""
 
 _FOLDS, _PARTITIONS, _PATIENCE, _ENOUGH, _MANY = 4, 4, 4, 2000, 5000
 """Folds of the choice, most partitions into folds, and rounds of its searches; of tables from so many points (the
@@ -66,6 +71,24 @@ class SVM1ODTSettings:
     alpha_2: float | str = "auto"
     selection: str | None = "auto"
     max_iter: int = 1
+
+    def path(self) -> list[SVM1ODTSettings]:
+        """The settings along the path of prices of norms, the strongest first.
+
+        No value leaves [-1, 1], so that norms are seldom above 2 or 3, whatever the margin. In units of a fine margin
+        that is much, and even the weakest price of a wide one would be too dear for it. So the weakest price is the same
+        for a norm of 1 whatever the margin, and the strongest one is the geometric mean of that and of what is the same
+        for a norm of ``1 / epsilon``.
+
+        Examples
+        --------
+        >>> [round(s.alpha_2 * s.epsilon, 3) for s in SVM1ODTSettings(epsilon=0.05).path()]
+        [2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.02]
+        >>> [round(s.alpha_2, 1) for s in SVM1ODTSettings(epsilon=0.0005).path()]
+        [400.0, 136.3, 46.4, 15.8, 5.2, 1.8, 0.4]
+        """
+        fine = min(1.0, float(self.epsilon) / _MARGIN)
+        return [self.priced(norm * fine ** (0.5 + 0.5 * k / (len(_PATH) - 1))) for k, norm in enumerate(_PATH)]
 
     def priced(self, norm: float) -> SVM1ODTSettings:
         """The settings with numbers for prices that are "auto", at a price of `norm` for a norm of ``1 / epsilon``."""
@@ -103,7 +126,8 @@ def train_svm1odt(
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
         time = budget.share(_START_SHARES[int(mixed)])
-        starts.append(reduction.apply_tree(_alternated(rows, problem.n_classes, settings, solving, time)))
+        found = _alternated(rows, problem.n_classes, settings, solving, time, _STRETCHES[int(mixed)])
+        starts += [reduction.apply_tree(tree) for tree in found]
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget, starts)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     n_iter = 1
@@ -126,10 +150,19 @@ def train_svm1odt(
     return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter)
 
 
-def _alternated(rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget) -> Tree:
-    """The tree of alternating optimization, which on mixed and large tables makes more starts than a search here."""
-    tao = TAOSettings(max_depth=settings.max_depth, stretch=0.0)
-    return train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), budget).tree
+def _alternated(
+    rows: Sample,
+    n_classes: int,
+    settings: SVM1ODTSettings,
+    solving: Solving,
+    budget: Budget,
+    stretches: tuple[float, ...],
+) -> Iterator[Tree]:
+    """Trees of alternating optimization, which on mixed and large tables makes more starts than a search here."""
+    for number, stretch in enumerate(stretches):
+        tao = TAOSettings(max_depth=settings.max_depth, stretch=stretch)
+        time = budget.share(1 / (len(stretches) - number))
+        yield train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), time).tree
 
 
 def chosen_settings(
@@ -150,7 +183,7 @@ def chosen_settings(
     assert points.y is not None
     margins = [float(settings.epsilon)] if settings.epsilon != "auto" else margins_for(points, settings.alpha_1)
     settings = replace(settings, epsilon=margins[len(margins) // 2])
-    plain = settings.priced(_DEFAULT)
+    plain = settings.path()[_DEFAULT]
     if plain.alpha_1 == 0 or budget.over or (settings.alpha_2 != "auto" and len(margins) == 1):
         return plain
     rng = np.random.default_rng(solving.seed)
@@ -162,12 +195,12 @@ def chosen_settings(
     folding = _Folding(inside, n_classes, solving, rng, starts if len(inside) >= _ENOUGH else ())
     time = budget.share(_CHOICE_SHARES[int(folding.large)])
     if len(margins) > 1:
-        finest = folding.best_of([replace(settings, epsilon=m).priced(_DEFAULT) for m in margins], time.share(0.5))
+        finest = folding.best_of([replace(settings, epsilon=m).path()[_DEFAULT] for m in margins], time.share(0.5))
         plain = plain if finest is None else finest
         settings = replace(settings, epsilon=plain.epsilon)
     if settings.alpha_2 != "auto":
         return plain
-    return folding.best_of([settings.priced(norm) for norm in _PATH], time) or plain
+    return folding.best_of(settings.path(), time) or plain
 
 
 @dataclass(frozen=True, eq=False)
