@@ -76,8 +76,8 @@ class SVM1ODTSettings:
         """The settings along the path of prices of norms, the strongest first.
 
         No value leaves [-1, 1], so that norms are seldom above 2 or 3, whatever the margin. In units of a fine margin
-        that is much, and even the weakest price of a wide one would be too dear for it. So the weakest price is the same
-        for a norm of 1 whatever the margin, and the strongest one is the geometric mean of that and of what is the same
+        that is much, and even the weakest price of a wide one would be too dear for it. So the weakest price is the
+        same for a norm of 1 whatever the margin, the strongest one the geometric mean of that and of what is the same
         for a norm of ``1 / epsilon``.
 
         Examples
