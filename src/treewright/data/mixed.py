@@ -14,13 +14,24 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
+from treewright.data._table_columns import flag_numbers
 from treewright.exceptions import InvalidInputError, ModelFileError
 
-__all__ = ["Features", "Level", "check_finite", "chosen_features", "has_other_than_numbers", "is_frame", "refuse_text"]
+__all__ = [
+    "Features",
+    "Level",
+    "check_finite",
+    "chosen_features",
+    "has_other_than_numbers",
+    "is_frame",
+    "refuse_text",
+    "with_flags",
+]
 
 Level = str | bool | int | float
 """What a level of a category may be."""
@@ -114,12 +125,15 @@ class Features:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, in any of the forms that :meth:`learn` takes.
+            Rows, in any of the forms that :meth:`learn` takes. Text that says true and false is read like bools where
+            the fit had no text.
         """
         columns, _ = _columns(X)
         if len(columns) != len(self.levels):
             raise InvalidInputError(f"X has {len(columns)} features, but {len(self.levels)} were noted")
-        return self._matrix(columns, "new text")
+        text = [any(isinstance(level, str) for level in known or ()) for known in self.levels]
+        read = [column if kept else _flags(column) for column, kept in zip(columns, text, strict=True)]
+        return self._matrix(read, "new text")
 
     def _matrix(self, columns: Sequence[Any], text: str) -> FloatArray:
         refused = _Refused(self.labels, text)
@@ -174,6 +188,26 @@ def _is_numeric(dtype: Any) -> bool:
     if hasattr(dtype, "is_numeric"):  # polars
         return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
     return bool(dtype.kind in "biuf")
+
+
+def with_flags(X: Any) -> Any:
+    """New rows for a fit to numbers: columns of a frame whose text says true and false as numbers, all else as it is.
+
+    Examples
+    --------
+    >>> with_flags(pl.DataFrame({"member": ["True", "false", None]}))["member"].to_list()
+    [1.0, 0.0, nan]
+    """
+    if not has_other_than_numbers(X):
+        return X
+    columns, _ = _columns(X)
+    read = {X.columns[j]: found for j, column in enumerate(columns) if (found := _flags(column)) is not column}
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(**read)
+    other = X.copy(deep=False)
+    for name, numbers in read.items():
+        other[name] = numbers
+    return other
 
 
 def refuse_text(X: AnyArray, fitted: bool = False) -> None:
@@ -285,6 +319,16 @@ def _cells(column: Any) -> AnyArray:
     """A column as numbers or bools where it has nothing else, else as objects."""
     cells = np.asarray(column)
     return cells if cells.dtype.kind in "biuf" else cells.astype(object)
+
+
+def _flags(column: Any) -> Any:
+    """A column of text that says true and false as 1 and 0, NaN where a value is missing; else as it is."""
+    cells = _cells(column)
+    gone = missing_mask(cells)
+    if cells.dtype.kind != "O" or gone.all() or not all(isinstance(value, str) for value in cells[~gone]):
+        return column
+    read = flag_numbers(pl.Series([None if lost else text for text, lost in zip(cells, gone, strict=True)]))
+    return read.to_numpy() if read.dtype == pl.Float64 else column
 
 
 def _is_text_column(column: Any) -> bool:

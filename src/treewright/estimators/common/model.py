@@ -22,6 +22,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, refuse_repeated_names, show
+from treewright.data.mixed import with_flags
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tables import of_own_columns
@@ -95,7 +96,7 @@ def new_rows(estimator: Any, X: ArrayLike) -> Any:
     """Validate rows that a fitted estimator is to say something of."""
     check_is_fitted(estimator)
     own = of_own_columns(estimator, X)
-    return _checked(estimator, X, reset=False) if own is None else _checked(*own, reset=False)
+    return _checked(estimator, with_flags(X), reset=False) if own is None else _checked(*own, reset=False)
 
 
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
