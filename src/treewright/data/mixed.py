@@ -210,30 +210,48 @@ def with_flags(X: Any) -> Any:
     return other
 
 
-def refuse_text(X: AnyArray, fitted: bool = False) -> None:
-    """Refuse text in an array of objects or strings, naming all columns that have some; text of a number is none.
+def refuse_text(X: Any, reason: str = "text of an array") -> None:
+    """Refuse text in rows of any form, naming all columns that have some; text of a number is none.
 
     Parameters
     ----------
-    X : ndarray
-        The array.
-    fitted : bool
-        Whether a model was fitted to numbers before, so that nothing can be named any more.
+    X : array-like of shape (n_rows, n_features)
+        The rows. What is no table, a ragged list for instance, is left to whoever makes numbers of it.
+    reason : {"text of an array", "text for numbers", "new text"}
+        Why text is refused, and so what can be done: name the columns, make numbers of them, or nothing, as the model
+        was fitted to numbers before.
 
     Examples
     --------
-    >>> refuse_text(np.array([["red", 1.5, "low"], ["blue", "2", "high"]], dtype=object))
+    >>> refuse_text([["red", 1.5, "low"], ["blue", "2", "high"]])
     Traceback (most recent call last):
     ...
     treewright.exceptions.InvalidInputError: X has text in columns 0 (such as 'red'), 2 (such as 'low'); an array ...
     """
-    refused = _Refused(range(X.shape[1]), "new text" if fitted else "text of an array")
-    for j, column in enumerate(X.T):
-        text = (value for value in column if isinstance(value, str) and not _is_number_like(value))
-        example = next(text, None)
+    if not _may_have_text(X):
+        return
+    columns, labels = _columns(X)
+    refused = _Refused(labels, reason)
+    for j, column in enumerate(columns):
+        cells = _cells(column)
+        text = (value for value in cells if isinstance(value, str) and not _is_number_like(value))
+        example = next(text, None) if cells.dtype.kind == "O" else None
         if example is not None:
-            refused.add(refused.text, j, f"such as {show(example)}")
+            refused.add(reason, j, f"such as {show(example)}")
     refused.say()
+
+
+def _may_have_text(X: Any) -> bool:
+    """Whether X is a table with other dtypes than those of numbers."""
+    if sparse.issparse(X):
+        return False
+    if is_frame(X):
+        return has_other_than_numbers(X)
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return False
+    return array.ndim == 2 and array.dtype.kind in "OUS"
 
 
 def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
@@ -259,8 +277,10 @@ def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
 
 _REASONS = {
     "text": "X has text in {}; name them in categorical_features (or give 'from_dtype'), or make numbers of them",
-    "text of an array": "X has text in {}; an array has no dtypes of its own columns: give their numbers or a mask as "
-    "categorical_features, or make numbers of them",
+    "text of an array": "X has text in {}; an array or a list has no dtypes of its own columns: give their numbers or "
+    "a mask as categorical_features, or make numbers of them",
+    "text for numbers": "X has text in {}; this model takes numbers: make numbers of text, for instance with "
+    "scikit-learn's OneHotEncoder, or use a model that has categorical_features",
     "new text": "X has text in {}, where the fit had numbers",
     "infinite": "X has infinite values in {}; numbers must be finite or missing (NaN)",
     "strange": "X has values in {}; numbers are needed, or strings, bools and numbers in categorical features",

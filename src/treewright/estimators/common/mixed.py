@@ -184,11 +184,9 @@ class MixedModel(_Noted, TreeModel):
 
 
 def _cleaned(X: Any, fitted: bool) -> Any:
-    """An array of objects without text, NaN where values are missing; what is no such array as it is."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OUS" or X.ndim != 2:
-        return X
-    refuse_text(X, fitted)
-    if X.dtype.kind != "O":
+    """Rows without text, and with NaN where values of an array of objects are missing."""
+    refuse_text(X, "new text" if fitted else "text of an array")
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O" or X.ndim != 2:
         return X
     gone = missing_mask(X.reshape(-1)).reshape(X.shape)
     return np.where(gone, np.nan, X) if gone.any() else X

@@ -22,7 +22,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import missing_mask, plain, refuse_dates, refuse_repeated_names, show
-from treewright.data.mixed import with_flags
+from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tables import of_own_columns
@@ -102,6 +102,7 @@ def new_rows(estimator: Any, X: ArrayLike) -> Any:
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
     refuse_dates(X, "X")
     refuse_repeated_names(X)
+    refuse_text(X, "text for numbers" if how.get("reset", True) else "new text")
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     return validate_data(estimator, X, dtype=np.float64, accept_sparse=accepted, **how)
 
