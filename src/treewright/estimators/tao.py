@@ -25,7 +25,7 @@ from treewright.estimators.common.model import (
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
+from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor, rows_in_leaves
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
@@ -234,7 +234,8 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
                 rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
-        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher}
+        counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less
+        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher, "_leaf_rows": counted}
 
 
 @estimator
@@ -307,7 +308,9 @@ class TAORegressor(TAOModel, TreeRegressor):
         targets = check_array(given.y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(given.X, targets)
         targets = targets.reshape(given.X.shape[0], -1)
-        return self._trained_on(given, targets, given.checked_weight(), None, budget)
+        weight = given.checked_weight()
+        record, fitted = self._trained_on(given, targets, weight, None, budget)
+        return record, fitted | {"_leaf_rows": rows_in_leaves(fitted["tree_"], given.X, weight)}
 
 
 def _fitted(found: TAOFit) -> dict[str, Any]:

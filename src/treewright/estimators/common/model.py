@@ -315,7 +315,7 @@ class Model:
 
         So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself.
         """
-        old = (*NOTED, *_COURSE, "_table", "_rule_digits", *self._sometimes)
+        old = (*NOTED, *_COURSE, "_table", "_rule_digits", "_leaf_rows", *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
         self.__dict__ = kept | course_of(record) | fitted
         if record.note:

@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
-from treewright.exceptions import InvalidInputError
+from treewright.estimators.common.record_files import is_number
+from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import Tree, decision_path, predict_values, route, telling_digits
 from treewright.tree.number_text import MAX_PRECISION
 from treewright.tree.text import export_text
 from treewright.tree.words import FeatureWords
 
-__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
+__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor", "rows_in_leaves"]
 
 
 class TreeModel(NewRows, BaseEstimator):
@@ -30,6 +31,8 @@ class TreeModel(NewRows, BaseEstimator):
 
     tree_: Tree
     n_features_in_: int
+    _leaf_rows: FloatArray
+    """Training rows in each leaf, by number of the node; only where values of the tree do not tell."""
     warm_start: Any
 
     def apply(self, X: ArrayLike) -> IntArray:
@@ -106,6 +109,7 @@ class TreeModel(NewRows, BaseEstimator):
             precision=precision,
             max_depth=max_depth,
             leaf_texts=leaf_texts,
+            leaf_rows=getattr(self, "_leaf_rows", None),
             **naming,
         )
 
@@ -197,10 +201,22 @@ class TreeModel(NewRows, BaseEstimator):
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
-        return {}
+        return {"leaf_rows": self._leaf_rows.tolist()} if hasattr(self, "_leaf_rows") else {}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
+        rows = state.get("leaf_rows")
+        if rows is None:  # older files have none
+            return
+        if len(rows) != self.tree_.n_nodes or not all(is_number(n) and n >= 0 for n in rows):
+            raise ModelFileError(f"fit.leaf_rows: expected {self.tree_.n_nodes} numbers from 0 on")
+        self._leaf_rows = np.array(rows, dtype=np.float64)
+
+
+def rows_in_leaves(tree: Tree, X: Any, weight: FloatArray) -> FloatArray:
+    """How many rows are in each leaf, by number of the node: sums of weights that are whole, else rows that count."""
+    whole = bool(np.all(weight == np.round(weight)))
+    return np.asarray(np.bincount(route(tree, X), weight if whole else weight > 0, tree.n_nodes), dtype=np.float64)
 
 
 class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
