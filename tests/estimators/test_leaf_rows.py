@@ -10,6 +10,7 @@ from sklearn.base import clone
 from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier, TAORegressor, load_model
 from treewright.cli.files import TableModel
 from treewright.exceptions import ModelFileError
+from treewright.report import fit_report
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 2))
@@ -57,6 +58,15 @@ def test_leaves_say_how_many_rows_they_have(model, y, tmp_path):
     assert load_model(tmp_path / "model.json").export_text() == found.export_text()
     if hasattr(found, "classes_"):
         assert told(TableModel.read(str(tmp_path / "model.json")).rules) == counted(found, X)
+
+
+def test_pictures_of_smoothed_labels_say_rows():
+    found = LapTAOClassifier(max_depth=2, random_state=0).fit(X, FEW)
+    given = np.where(FEW < 0, None, FEW.astype(object))
+    page = fit_report(found, given, found.predict(X), form="html")
+    assert not re.search(r"labels: \d", page)
+    for rows in counted(found, X):
+        assert f"{rows} row" in page[page.index("<svg") :]
 
 
 @pytest.mark.parametrize("name", ["tao", "laptao", "smoothed labels"])
