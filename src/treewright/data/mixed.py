@@ -20,6 +20,7 @@ from scipy import sparse
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
 from treewright.data._table_columns import flag_numbers
+from treewright.data.rows import is_frame
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "check_finite",
     "chosen_features",
     "has_other_than_numbers",
-    "is_frame",
     "refuse_text",
     "with_flags",
 ]
@@ -172,11 +172,6 @@ class Features:
         if len(labels) != len(data):
             raise ModelFileError(f"categories has {len(data)} features, the model {len(labels)}")
         return cls(tuple(None if known is None else tuple(known) for known in data), labels)
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a frame of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def has_other_than_numbers(X: Any) -> bool:

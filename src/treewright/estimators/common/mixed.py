@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
 from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names
-from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
+from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, refuse_text
+from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns

@@ -77,6 +77,8 @@ class TreeModel(NewRows, BaseEstimator):
     ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
+        Of a model with a tree for each class, all of them, each with a title.
+
         Parameters
         ----------
         precision : int
@@ -84,7 +86,8 @@ class TreeModel(NewRows, BaseEstimator):
         max_depth : int or None
             Depth below which the rest is left out.
         leaf_texts : mapping of int to str, or None
-            What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows.
+            What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows; for
+            one tree alone.
         words : mapping of int to FeatureWords, or None
             Words for features that are flags or dates, such as those of a `TableEncoder` (its ``words``).
         X : array-like of shape (n_samples, n_features), or None
@@ -97,29 +100,22 @@ class TreeModel(NewRows, BaseEstimator):
             The rules.
         """
         self._need_tree()
-        classes = getattr(self, "classes_", None)
-        naming = self._naming(words)
-        if X is not None:
-            rows = self._check_rows(X)
-            naming = self._naming(words, None if sparse.issparse(rows) else np.isnan(rows).any(axis=0))
-            naming["digits"] = self._telling_digits(rows, words, precision)
-        return export_text(
-            self.tree_,
-            class_names=None if classes is None else [str(c) for c in classes],
-            precision=precision,
-            max_depth=max_depth,
-            leaf_texts=leaf_texts,
-            leaf_rows=getattr(self, "_leaf_rows", None),
-            **naming,
-        )
+        trees, rows = self._read_trees(), None if X is None else self._check_rows(X)
+        gaps = None if rows is None or sparse.issparse(rows) else np.isnan(rows).any(axis=0)
+        texts = []
+        for title, tree, classes in trees:
+            naming = self._naming(words, gaps)
+            if rows is not None:
+                naming["digits"] = _digits(tree, rows, words, precision)
+            if len(trees) == 1:
+                naming |= {"leaf_texts": leaf_texts, "leaf_rows": getattr(self, "_leaf_rows", None)}
+            text = export_text(tree, class_names=classes or None, precision=precision, max_depth=max_depth, **naming)
+            texts.append(f"{title}:\n{text}" if title else text)
+        return "\n\n".join(texts)
 
-    def _telling_digits(
-        self, rows: Any, words: Mapping[int, FeatureWords] | None = None, precision: int = 4
-    ) -> dict[int, int]:
-        """Digits of splits with which rules say of checked rows what the tree says; of sparse ones all there are."""
-        if sparse.issparse(rows):
-            return dict.fromkeys(range(self.tree_.n_nodes), MAX_PRECISION)
-        return telling_digits(self.tree_, rows, route(self.tree_, rows), words, precision)
+    def _telling_digits(self, rows: Any, words: Mapping[int, FeatureWords] | None = None) -> dict[int, int]:
+        """Digits of splits with which rules say of checked rows what the tree says."""
+        return _digits(self.tree_, rows, words, 4)
 
     def _naming(self, words: Mapping[int, FeatureWords] | None = None, gaps: BoolArray | None = None) -> dict[str, Any]:
         """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`.
@@ -217,6 +213,13 @@ def rows_in_leaves(tree: Tree, X: Any, weight: FloatArray) -> FloatArray:
     """How many rows are in each leaf, by number of the node: sums of weights that are whole, else rows that count."""
     whole = bool(np.all(weight == np.round(weight)))
     return np.asarray(np.bincount(route(tree, X), weight if whole else weight > 0, tree.n_nodes), dtype=np.float64)
+
+
+def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
+    """Digits of splits with which rules say of checked rows what a tree says; of sparse ones all there are."""
+    if sparse.issparse(rows):
+        return dict.fromkeys(range(tree.n_nodes), MAX_PRECISION)
+    return telling_digits(tree, rows, route(tree, rows), words, precision)
 
 
 class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
