@@ -4,8 +4,10 @@ import html
 import json
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 
 import treewright
 from treewright import load_model
@@ -186,6 +188,43 @@ def test_a_model_from_python_predicts_a_table(survey, tmp_path):
     data = Table({"age": table["age"], "region": table["region"]})
     model = TableModel.read(str(tmp_path / "m.json"))
     assert np.array_equal(model.estimator.predict(model.features_of(data)), found.predict(X))
+
+
+FLAGGED = {
+    "a category": treewright.TAOClassifier(2, categorical_features=["member"], random_state=0),
+    "a number": treewright.OCTClassifier(2),
+    "a number, other models": treewright.SSCTClassifier(max_depth=2),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("of", FLAGGED)
+def test_bools_of_a_frame_are_text_in_a_file(tmp_path, of, kind):
+    rng = np.random.default_rng(0)
+    age, member = rng.integers(18, 80, 60).astype(float), rng.random(60) < 0.5
+    y = np.where(member ^ (age > 50), "yes", "no")
+    found = sklearn.clone(FLAGGED[of]).fit(pd.DataFrame({"age": age, "member": member}), y)
+    assert (found.predict(pd.DataFrame({"age": age, "member": member})) == y).all()
+    found.save(tmp_path / "m.json")
+    text = np.where(member, np.where(age < 40, "True", "TRUE"), np.where(age < 40, "False", "false"))
+    data, out = tmp_path / f"new.{kind}", tmp_path / "p.csv"
+    write_table(data, {"age": age, "member": text.astype(object)})
+    if kind == "parquet":
+        pl.DataFrame({"age": age, "member": member}).write_parquet(data)
+    assert main(["predict", str(tmp_path / "m.json"), str(data), "--out", str(out)]) == 0
+    assert read_table(out)["prediction"].tolist() == y.tolist()
+    for frame in (pd.DataFrame, pl.DataFrame):
+        new = frame({"age": age, "member": text.astype(object)})
+        assert load_model(tmp_path / "m.json").predict(new).tolist() == y.tolist()
+        assert new["member"].to_list() == text.tolist()  # what is given stays as it is
+        with pytest.raises(ValueError, match="kinds of levels|text|convert"):
+            found.predict(frame({"age": age, "member": np.where(member, "true", "perhaps").astype(object)}))
+
+
+def test_levels_that_say_true_and_false_stay_text():
+    X = pl.DataFrame({"member": ["true", "false", "unknown"] * 10})
+    found = treewright.TAOClassifier(2, categorical_features="from_dtype", random_state=0).fit(X, [0, 1, 0] * 10)
+    assert found.predict(pl.DataFrame({"member": ["false", "true"]})).tolist() == [1, 0]
 
 
 def test_text_that_differs_in_every_row_is_warned_of(tmp_path, capsys):

@@ -220,7 +220,7 @@ def test_ctrl_c_while_neighbours_are_searched_for(kind, monkeypatch):
     finally:
         signal.signal(signal.SIGINT, previous)
     assert len(asked) == 12 and model.status_ == "interrupted" and "neighbours" in model.reason_
-    assert len(told) == 1 and "ended with 40% of the points" in told[0]
+    assert len(told) == 1 and "ended with 40% of the rows" in told[0]
     assert model.tree_.n_leaves > 1 and np.mean((model.predict(X) > 0.5) == (truth > 0.5)) > 0.9
 
 

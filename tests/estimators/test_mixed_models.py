@@ -15,7 +15,17 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
 
-from treewright import LapTAOClassifier, LapTAORegressor, OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
+from treewright import (
+    LapTAOClassifier,
+    LapTAORegressor,
+    OCTClassifier,
+    OCTHClassifier,
+    SVM1ODTClassifier,
+    TAOClassifier,
+    TAORegressor,
+    Tree,
+    load_model,
+)
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import route
 
@@ -241,6 +251,32 @@ def test_text_in_an_array_of_numbers_is_refused_with_what_the_fit_had():
     found = TAOClassifier(1).fit(np.arange(20.0)[:, None], np.arange(20) > 9)
     with pytest.raises(InvalidInputError, match="column 0 .such as 'old'., where the fit had numbers$"):
         found.predict(np.array([["old"]], dtype=object))
+
+
+MIXED_LIST = [["red", 1.0, True], ["blue", None, False]] * 10
+
+
+@pytest.mark.parametrize("kind", [TAOClassifier, TAORegressor, LapTAOClassifier, OCTClassifier, SVM1ODTClassifier])
+def test_text_in_a_list_is_named_or_a_category(kind):
+    y = [0, 1] * 10
+    wrong = r"text in column 0 \(such as 'red'\); .*list .* numbers or a mask as categorical_features"
+    with pytest.raises(InvalidInputError, match=wrong):
+        kind(max_depth=1).fit(MIXED_LIST, y)
+    found = kind(max_depth=1, categorical_features=[0], random_state=0).fit(MIXED_LIST, y)
+    assert found.categories_ == [("blue", "red"), None, None]
+    assert np.array_equal(found.predict(MIXED_LIST), y)
+    numbers = kind(max_depth=1, random_state=0).fit([row[1:] for row in MIXED_LIST], y)
+    with pytest.raises(InvalidInputError, match="column 1 .such as 'old'., where the fit had numbers$"):
+        numbers.predict([[1.0, "old"]])
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.DataFrame])
+def test_text_is_named_by_models_of_numbers(form):
+    with pytest.raises(InvalidInputError, match=r"text in column 0 \(such as 'red'\); this model takes numbers"):
+        OCTHClassifier(1).fit(form([["red", "1"], ["blue", "2"]] * 10), [0, 1] * 10)
+    found = OCTHClassifier(1, time_limit=5).fit(form([[0.0, 1.0], [1.0, 2.0]] * 10), [0, 1] * 10)
+    with pytest.raises(InvalidInputError, match="column 0 .such as 'old'., where the fit had numbers$"):
+        found.predict(form([["old", 1.0]]))
 
 
 @pytest.mark.parametrize(

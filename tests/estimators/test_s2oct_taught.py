@@ -88,9 +88,21 @@ def test_the_default_has_few_terms_and_meets_the_totals():
     assert model.status_ in ("local", "optimal")
     if model.status_ == "local":
         wrong = int(np.sum(model.predict(X[y >= 0]) != y[y >= 0]))
-        words = f"{wrong} of {np.sum(y >= 0)} labelled points are not as labelled" if wrong else "all labels are right"
+        words = f"{wrong} of {np.sum(y >= 0)} labelled rows are not as labelled" if wrong else "all labels are right"
         assert "the totals are met" in model.reason_ and words in model.reason_
         assert "max_split_features=None" in model.reason_
+
+
+def test_rows_that_are_not_as_labelled_are_counted_one_by_one():
+    X, truth, y = survey(n=150, p=8, labelled=60)
+    rng = np.random.default_rng(1)
+    again = rng.permutation(np.repeat(np.arange(150), rng.integers(1, 4, 150)))
+    y = np.where((y >= 0) & (rng.random(150) < 0.2), 1 - y, y)  # some are wrong
+    model = fit(X[again], y[again], totals=counted(truth[again], y[again]))
+    given = y[again] >= 0
+    wrong = int(np.sum(model.predict(X[again][given]) != y[again][given]))
+    assert model.status_ == "local" and wrong
+    assert f"{wrong} of {given.sum()} labelled rows are not as labelled" in model.reason_
 
 
 @pytest.mark.parametrize("size", ["auto", 1, 2, None])

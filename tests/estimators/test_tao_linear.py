@@ -160,7 +160,7 @@ def test_text_shows_the_formulas():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "shoe": [1.0, 1.0, 1.0, 1.0]})
     model = linear(max_depth=1, leaf_ridge=1e-9, alpha=100.0).fit(frame, [3.0, 5.0, 7.0, 9.0])
-    assert model.export_text() == "value = 1 + 2*age"
+    assert model.export_text() == "value = 1 + 2*age  (4 rows)"
 
 
 @pytest.mark.parametrize("settings", [{"leaves": "round"}, {"leaf_ridge": 0.0}, {"leaf_ridge": -1.0}])

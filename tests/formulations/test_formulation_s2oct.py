@@ -394,7 +394,7 @@ def test_the_printed_program_refuses_what_it_does_not_know(change, text):
         ({"formulation": "x"}, "formulation='x'"),
         ({"max_coefficient": 0.0}, "max_coefficient=0"),
         ({"tolerance": 0.0}, "tolerance=0"),
-        ({"n_classes": 5}, "5 classes have labelled points"),
+        ({"n_classes": 5}, "5 classes have labelled rows"),
         ({"depth": 0}, "depth 0"),
     ],
 )

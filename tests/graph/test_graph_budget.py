@@ -46,7 +46,7 @@ def test_without_time_the_first_part_of_an_exact_search_is_done(budget, n_jobs, 
         warnings.simplefilter("ignore", ConvergenceWarning)
         near = nearest_neighbors(X, 5, "exact", n_jobs, budget=budget())
     done = near.index[:, 0] >= 0
-    assert near.searched == done.mean() == 0.05 and "ended with 5% of the points" in near.note
+    assert near.searched == done.mean() == 0.05 and "ended with 5% of the rows" in near.note
     assert np.all(done == (np.arange(2000) % 20 == 0))  # evenly spread
     whole = nearest_neighbors(X, 5, "exact")
     np.testing.assert_array_equal(near.index[done], whole.index[done])
@@ -55,7 +55,7 @@ def test_without_time_the_first_part_of_an_exact_search_is_done(budget, n_jobs, 
 
 
 def test_without_time_there_is_no_approximate_search():
-    with pytest.warns(ConvergenceWarning, match="search for neighbours of 2000 points takes .*: it is left out"):
+    with pytest.warns(ConvergenceWarning, match="search for neighbours of 2000 distinct rows takes .*: it is left out"):
         near = nearest_neighbors(points(), 5, "approximate", budget=Budget(0.0))
     assert near.searched == 0.0 and near.note == "there was no time to search for neighbours"
     assert np.all(near.index == -1) and affinity_graph(near, 3.0).nnz == 0
@@ -82,7 +82,7 @@ def test_a_stop_ends_the_search_between_two_parts(kind, small_parts, monkeypatch
     np.testing.assert_array_equal(near.index[done], whole.index[done])
     others = np.setdiff1d(np.flatnonzero(near.index[:, 0] >= 0), done)
     assert len(others) <= (0 if kind is ExactSearch else approximate.SAMPLE)  # points that show how many are found
-    assert 0.2 <= near.searched < 0.5 and "of the points" in near.note
+    assert 0.2 <= near.searched < 0.5 and "of the rows" in near.note
 
 
 def test_an_exact_search_that_takes_too_long_is_told_before_it_starts(small_parts, monkeypatch):
@@ -98,7 +98,7 @@ def test_an_exact_search_that_takes_too_long_is_told_before_it_starts(small_part
     monkeypatch.setattr(warnings, "warn", lambda text, *_, **__: asked.append(text))
     with within(10):
         near = nearest_neighbors(points(), 5, "exact", budget=Budget(0.5))
-    assert "exact neighbours of 2000 points take about" in asked[1] and "left for it: it finds" in asked[1]
+    assert "exact neighbours of 2000 distinct rows take about" in asked[1] and "left for it: it finds" in asked[1]
     assert [type(one) for one in asked].count(str) == 1
     assert near.searched == pytest.approx((len(asked) - 1) / 20) and near.searched < 0.5
 

@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 
 from treewright import OCTHClassifier, TotalsClassifier
 from treewright.estimators.accuracy import AccuracyEstimate
-from treewright.report import Explanation, labels_facts
+from treewright.report import About, Explanation, labels_facts
 from treewright.training.record import FitRecord, named_trace
 from treewright.tree import Tree
 
@@ -64,13 +64,13 @@ def job(classes, groups, *, n=600, depth=4, names=("age", "income"), words=None,
     model = TotalsClassifier(LogisticRegression(), random_state=0).fit(X, y, totals=totals, groups=group)
     tree = tree_model(complete_tree(depth, len(names), len(classes)), model.classes_, names)
     estimate = AccuracyEstimate(0.61, 0.52, 0.7, 0.95, int(known.sum()), dict.fromkeys(classes, 0.61))
+    told = {"title": "Labels of register.csv", "target": "status", "group_name": "area", "model_file": "m.zip"}
     facts = labels_facts(
         model,
         y,
         model.transduction_,
-        **{"title": "Labels of register.csv", "target": "status", "group_name": "area", "model_file": "m.zip"} | more,
+        About(groups=group, **told | more),
         estimate=estimate,
         explanation=Explanation.of(tree, X, words),
-        groups=group,
     )
     return facts, X, tree

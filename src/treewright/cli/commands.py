@@ -13,7 +13,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
-from treewright.cli.making import making
+from treewright.cli.making import about
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.predicting import predict
 from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
@@ -74,16 +74,9 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
         estimator,
         y,
         predicted,
-        title=f"{name} fitted to {os.path.basename(args.data)}",
-        target=args.target,
-        groups=rows.more.get("groups"),
+        about(rows, args, f"{name} fitted to {os.path.basename(args.data)}"),
         leaves=None if model.several_trees else estimator.apply(X),
         words=model.words,
-        group_name=args.groups or "",
-        model_file=args.out,
-        id_name=args.id or "",
-        making=making(rows, args),
-        totals_of=args.totals_of,
     )
     if not model.several_trees:
         model = replace(model, leaves=facts.trees[0].leaves)

@@ -14,7 +14,7 @@ import numpy as np
 
 from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Surprises, Table, TableEncoder, table_batches
+from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
 from treewright.estimators.common.tables import rule_digits, table_notes
@@ -129,7 +129,9 @@ class TableModel:
         if self.several_trees:
             return str(self.tree_model.export_text(words=self.words))
         model, classes = self.tree_model, [str(label) for label in self.estimator.classes_]
-        return export_text(model.tree_, class_names=classes, number_leaves=True, **model._naming(self.words))
+        rows = getattr(model, "_leaf_rows", None)
+        naming = model._naming(self.words)
+        return export_text(model.tree_, class_names=classes, number_leaves=True, leaf_rows=rows, **naming)
 
     @property
     def notes(self) -> list[str]:
@@ -160,6 +162,10 @@ class TableModel:
     def features_of(self, table: Table, surprises: Surprises | None = None) -> AnyArray:
         """Return the features of a table; of one of several parts, with what counts levels and gaps in all of them."""
         encoder = self.encoder_for(table.columns)
+        if self.encoder is None:  # fitted to a frame or an array, where bools are numbers; in files they are text
+            encoder.check_columns(table.columns)
+            numbers = [table.series(name) for name in encoder.columns if name not in encoder.text_columns]
+            table = Table(table.frame.with_columns(map(flag_numbers, numbers)), table.first_row)
         if not isinstance(encoder, MixedEncoder):
             return encoder.transform(table, surprises)[0]
         X = encoder.transform(table)[0]

@@ -13,7 +13,7 @@ import numpy as np
 from treewright.budget import Budget, interrupts_break_off
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
-from treewright.cli.making import making
+from treewright.cli.making import about
 from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
@@ -75,17 +75,10 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             labeller,
             rows.y,
             labels,
-            title=f"Labels of {os.path.basename(args.data)}",
-            target=args.target,
+            about(rows, args, f"Labels of {os.path.basename(args.data)}", _parts_words(estimate)),
             estimate=estimate,
             no_estimate=why,
             explanation=explanation,
-            groups=rows.more.get("groups"),
-            group_name=args.groups or "",
-            model_file=args.out,
-            id_name=args.id or "",
-            making=[*making(rows, args), *_parts_words(estimate)],
-            totals_of=args.totals_of,
         )
         console.written |= write_reports(args.report, facts, console.warned)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from treewright.cli.reading import FitRows
 from treewright.cli.totals import knows_totals
-from treewright.report import table_making
+from treewright.report import About, table_making
 
-__all__ = ["making"]
+__all__ = ["about"]
 
 
-def making(rows: FitRows, args: argparse.Namespace) -> list[tuple[str, str]]:
+def about(rows: FitRows, args: argparse.Namespace, title: str, more: Sequence[tuple[str, str]] = ()) -> About:
+    """What the report of a fit is told beside the model; `more` of how it was made."""
+    return About(
+        title=title,
+        target=args.target,
+        groups=rows.more.get("groups"),
+        group_name=args.groups or "",
+        model_file=args.out,
+        making=[*_making(rows, args), *more],
+        totals_of=args.totals_of,
+        id_name=args.id or "",
+    )
+
+
+def _making(rows: FitRows, args: argparse.Namespace) -> list[tuple[str, str]]:
     """The table, what became of its columns, totals and weights: what is told, and the words for it."""
     aside = {name: "not named by --features" for name in rows.table.columns} if args.features is not None else {}
     aside |= dict.fromkeys(rows.untold, "empty in all rows without a label")

@@ -21,6 +21,7 @@ __all__ = [
     "date_format",
     "days",
     "finite_numbers",
+    "flag_numbers",
     "is_date_format",
     "joined",
     "level_codes",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 BOOLEAN = ("false", "true")
+"""Text of flags, in any case."""
 _DECIMAL_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?$"
 _YEAR_FIRST = [rf"\d{{4}}{mark}\d{{1,2}}{mark}\d{{1,2}}" for mark in ("-", "/", r"\.")]
 _YEAR_LAST = [rf"\d{{1,2}}{mark}\d{{1,2}}{mark}(\d{{4}}|\d{{2}})" for mark in ("-", "/", r"\.")]
@@ -273,6 +275,20 @@ def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, p
 
 
 # ---------------------------------------------------------------------- numbers
+
+
+def flag_numbers(column: pl.Series) -> pl.Series:
+    """Return text that says true and false as 1 and 0, and any other column as it is.
+
+    Examples
+    --------
+    >>> flag_numbers(pl.Series(["True", "false", None])).to_list(), flag_numbers(pl.Series(["true", "3"])).to_list()
+    ([1.0, 0.0, None], ['true', '3'])
+    """
+    if column.dtype != pl.String:
+        return column
+    text = column.str.to_lowercase()
+    return (text == BOOLEAN[1]).cast(pl.Float64) if text.drop_nulls().is_in(list(BOOLEAN)).all() else column
 
 
 def finite_numbers(table: Table, name: str, gaps: bool = False) -> FloatArray:

@@ -14,13 +14,24 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
+from treewright.data._table_columns import flag_numbers
+from treewright.data.rows import is_frame
 from treewright.exceptions import InvalidInputError, ModelFileError
 
-__all__ = ["Features", "Level", "check_finite", "chosen_features", "has_other_than_numbers", "is_frame", "refuse_text"]
+__all__ = [
+    "Features",
+    "Level",
+    "check_finite",
+    "chosen_features",
+    "has_other_than_numbers",
+    "refuse_text",
+    "with_flags",
+]
 
 Level = str | bool | int | float
 """What a level of a category may be."""
@@ -114,12 +125,15 @@ class Features:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, in any of the forms that :meth:`learn` takes.
+            Rows, in any of the forms that :meth:`learn` takes. Text that says true and false is read like bools where
+            the fit had no text.
         """
         columns, _ = _columns(X)
         if len(columns) != len(self.levels):
             raise InvalidInputError(f"X has {len(columns)} features, but {len(self.levels)} were noted")
-        return self._matrix(columns, "new text")
+        text = [any(isinstance(level, str) for level in known or ()) for known in self.levels]
+        read = [column if kept else _flags(column) for column, kept in zip(columns, text, strict=True)]
+        return self._matrix(read, "new text")
 
     def _matrix(self, columns: Sequence[Any], text: str) -> FloatArray:
         refused = _Refused(self.labels, text)
@@ -160,11 +174,6 @@ class Features:
         return cls(tuple(None if known is None else tuple(known) for known in data), labels)
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a frame of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
 def has_other_than_numbers(X: Any) -> bool:
     """Whether X is a frame with a column whose dtype is not one of numbers or bools."""
     return is_frame(X) and not all(_is_numeric(dtype) for dtype in X.dtypes)
@@ -176,30 +185,68 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.kind in "biuf")
 
 
-def refuse_text(X: AnyArray, fitted: bool = False) -> None:
-    """Refuse text in an array of objects or strings, naming all columns that have some; text of a number is none.
-
-    Parameters
-    ----------
-    X : ndarray
-        The array.
-    fitted : bool
-        Whether a model was fitted to numbers before, so that nothing can be named any more.
+def with_flags(X: Any) -> Any:
+    """New rows for a fit to numbers: columns of a frame whose text says true and false as numbers, all else as it is.
 
     Examples
     --------
-    >>> refuse_text(np.array([["red", 1.5, "low"], ["blue", "2", "high"]], dtype=object))
+    >>> with_flags(pl.DataFrame({"member": ["True", "false", None]}))["member"].to_list()
+    [1.0, 0.0, nan]
+    """
+    if not has_other_than_numbers(X):
+        return X
+    columns, _ = _columns(X)
+    read = {X.columns[j]: found for j, column in enumerate(columns) if (found := _flags(column)) is not column}
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(**read)
+    other = X.copy(deep=False)
+    for name, numbers in read.items():
+        other[name] = numbers
+    return other
+
+
+def refuse_text(X: Any, reason: str = "text of an array") -> None:
+    """Refuse text in rows of any form, naming all columns that have some; text of a number is none.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        The rows. What is no table, a ragged list for instance, is left to whoever makes numbers of it.
+    reason : {"text of an array", "text for numbers", "new text"}
+        Why text is refused, and so what can be done: name the columns, make numbers of them, or nothing, as the model
+        was fitted to numbers before.
+
+    Examples
+    --------
+    >>> refuse_text([["red", 1.5, "low"], ["blue", "2", "high"]])
     Traceback (most recent call last):
     ...
     treewright.exceptions.InvalidInputError: X has text in columns 0 (such as 'red'), 2 (such as 'low'); an array ...
     """
-    refused = _Refused(range(X.shape[1]), "new text" if fitted else "text of an array")
-    for j, column in enumerate(X.T):
-        text = (value for value in column if isinstance(value, str) and not _is_number_like(value))
-        example = next(text, None)
+    if not _may_have_text(X):
+        return
+    columns, labels = _columns(X)
+    refused = _Refused(labels, reason)
+    for j, column in enumerate(columns):
+        cells = _cells(column)
+        text = (value for value in cells if isinstance(value, str) and not _is_number_like(value))
+        example = next(text, None) if cells.dtype.kind == "O" else None
         if example is not None:
-            refused.add(refused.text, j, f"such as {show(example)}")
+            refused.add(reason, j, f"such as {show(example)}")
     refused.say()
+
+
+def _may_have_text(X: Any) -> bool:
+    """Whether X is a table with other dtypes than those of numbers."""
+    if sparse.issparse(X):
+        return False
+    if is_frame(X):
+        return has_other_than_numbers(X)
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return False
+    return array.ndim == 2 and array.dtype.kind in "OUS"
 
 
 def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
@@ -225,8 +272,10 @@ def check_finite(matrix: FloatArray, labels: Sequence[str | int]) -> None:
 
 _REASONS = {
     "text": "X has text in {}; name them in categorical_features (or give 'from_dtype'), or make numbers of them",
-    "text of an array": "X has text in {}; an array has no dtypes of its own columns: give their numbers or a mask as "
-    "categorical_features, or make numbers of them",
+    "text of an array": "X has text in {}; an array or a list has no dtypes of its own columns: give their numbers or "
+    "a mask as categorical_features, or make numbers of them",
+    "text for numbers": "X has text in {}; this model takes numbers: make numbers of text, for instance with "
+    "scikit-learn's OneHotEncoder, or use a model that has categorical_features",
     "new text": "X has text in {}, where the fit had numbers",
     "infinite": "X has infinite values in {}; numbers must be finite or missing (NaN)",
     "strange": "X has values in {}; numbers are needed, or strings, bools and numbers in categorical features",
@@ -285,6 +334,16 @@ def _cells(column: Any) -> AnyArray:
     """A column as numbers or bools where it has nothing else, else as objects."""
     cells = np.asarray(column)
     return cells if cells.dtype.kind in "biuf" else cells.astype(object)
+
+
+def _flags(column: Any) -> Any:
+    """A column of text that says true and false as 1 and 0, NaN where a value is missing; else as it is."""
+    cells = _cells(column)
+    gone = missing_mask(cells)
+    if cells.dtype.kind != "O" or gone.all() or not all(isinstance(value, str) for value in cells[~gone]):
+        return column
+    read = flag_numbers(pl.Series([None if lost else text for text, lost in zip(cells, gone, strict=True)]))
+    return read.to_numpy() if read.dtype == pl.Float64 else column
 
 
 def _is_text_column(column: Any) -> bool:

@@ -26,7 +26,7 @@ from treewright.estimators.common.model import (
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor
+from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor, rows_in_leaves
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import GraphSettings
@@ -171,6 +171,8 @@ class LapTAOModel(GraphModel, TAOModel):
             found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start, lessons)
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
+        if found.model.tree is not None:
+            fitted["_leaf_rows"] = rows_in_leaves(found.model.tree, given.X, weight)
         return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
 
     def _given_start(self, noted: dict[str, Any]) -> Tree | None:

@@ -25,8 +25,7 @@ from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
-from treewright.tree.telling import telling_digits
-from treewright.tree.text import export_text, path_texts
+from treewright.tree.text import path_texts
 from treewright.tree.words import FeatureWords
 
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
@@ -246,38 +245,6 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         return None if names is None else [str(name) for name in names]
 
     # ------------------------------------------------------------------ text and model files
-
-    def export_text(
-        self,
-        precision: int = 4,
-        max_depth: int | None = None,
-        leaf_texts: Mapping[int, str] | None = None,
-        words: Mapping[int, FeatureWords] | None = None,
-        X: ArrayLike | None = None,
-    ) -> str:
-        """Write the tree as rules, or one a class against all others, in the units of the data.
-
-        Parameters
-        ----------
-        precision, max_depth, leaf_texts, words, X
-            As for the other trees; texts of leaves are for one tree alone.
-
-        Returns
-        -------
-        str
-            The rules.
-        """
-        check_is_fitted(self)
-        if len(self.trees_) == 1:
-            return super().export_text(precision, max_depth, leaf_texts, words, X)
-        texts, rows = [], None if X is None else self._check_rows(X)
-        for title, tree, classes in self._read_trees():
-            naming = self._naming(words)
-            if rows is not None:
-                naming["digits"] = telling_digits(tree, rows, route(tree, rows), words, precision)
-            text = export_text(tree, class_names=classes, precision=precision, max_depth=max_depth, **naming)
-            texts.append(f"{title}:\n{text}")
-        return "\n\n".join(texts)
 
     def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:
         if len(self.trees_) == 1:

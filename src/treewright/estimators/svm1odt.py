@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.budget import Budget
+from treewright.estimators.common.class_weights import ClassWeighted
 from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
@@ -26,7 +27,7 @@ _PRICE = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
 @estimator
-class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
+class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     r"""Optimal tree of 1-norm support vector machines, with categories, missing values and a choice of rows (SVM1-ODT).
 
     Minimizes
@@ -75,7 +76,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
         Rounds of selection; before the last one, trees are trained on rows chosen by the tree of the round before, with
         weights that let no round lose accuracy where margins are hard and solves optimal (Algorithm 3). Without meaning
         if no rows are selected.
-    categorical_features, solver, time_limit, gap
+    categorical_features, class_weight, solver, time_limit, gap
     n_jobs : int or None
         Threads of the search, the cross-validation and the solver: None for one, -1 for all cores.
     random_state, verbose, warm_start
@@ -120,7 +121,7 @@ class SVM1ODTClassifier(MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = mixed_problem(given)
+        problem = self._class_weighted(mixed_problem(given))
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)

@@ -14,18 +14,18 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample, make_problem
 from treewright.data._checks import refuse_dates
+from treewright.estimators.common.class_weights import ClassWeighted, class_weighted
 from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import (
     Given,
     TimedModel,
-    class_weighted,
     semi_supervised_problem,
     settings_of,
 )
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor
+from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor, rows_in_leaves
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
@@ -120,7 +120,7 @@ class TAOModel(MixedModel, TimedModel):
 
 
 @estimator
-class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
+class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     r"""Classification tree with sparse oblique splits, by tree alternating optimization (TAO).
 
     Lowers, pass by pass and never raising it but for the last ones (`stretch`),
@@ -139,10 +139,7 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
         Price of a split, in rows of weight 1: one on a single feature must save rows of a total weight of more than
         this, one on k equally weighted features :math:`\sqrt k` times as much. Larger is sparser and smaller. "auto" is
         an eightieth of the root of the number of rows, at least 1, times the weight of one row (see Notes).
-    max_split_features, init, stretch, max_iter, categorical_features
-    class_weight : dict, "balanced" or None
-        Factors of the weights of the rows by class, as in scikit-learn; finite numbers from 0 on.
-    teacher
+    max_split_features, init, stretch, max_iter, categorical_features, class_weight, teacher
     unlabeled : label
         Mark of unlabelled rows in y, where there is a teacher; NaN and None are marks then too. Without a teacher it
         is a label like any other.
@@ -212,8 +209,6 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     ('auto', True, True)
     """
 
-    class_weight: Any = parameter(default=None, allowed=[dict, StrOptions({"balanced"}), None])
-
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
     _sometimes = ("teacher_", "transduction_")
@@ -221,9 +216,8 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         if self.teacher is not None:
             return self._taught(given, budget)
-        problem = make_problem(given.without_features().X, given.y, given.sample_weight)
-        weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
-        record, fitted = self._trained_on(given, problem.y, weight, problem.n_classes, budget)
+        problem = self._class_weighted(make_problem(given.without_features().X, given.y, given.sample_weight))
+        record, fitted = self._trained_on(given, problem.y, problem.weight, problem.n_classes, budget)
         return record, fitted | {"classes_": problem.classes}
 
     def _taught(self, given: Given, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
@@ -240,7 +234,8 @@ class TAOClassifier(TaughtModel, TAOModel, TreeClassifier):
                 rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
-        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher}
+        counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less
+        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher, "_leaf_rows": counted}
 
 
 @estimator
@@ -313,7 +308,9 @@ class TAORegressor(TAOModel, TreeRegressor):
         targets = check_array(given.y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(given.X, targets)
         targets = targets.reshape(given.X.shape[0], -1)
-        return self._trained_on(given, targets, given.checked_weight(), None, budget)
+        weight = given.checked_weight()
+        record, fitted = self._trained_on(given, targets, weight, None, budget)
+        return record, fitted | {"_leaf_rows": rows_in_leaves(fitted["tree_"], given.X, weight)}
 
 
 def _fitted(found: TAOFit) -> dict[str, Any]:

@@ -154,6 +154,48 @@ class LabelledPoints:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class RelativeErrors(LabelledPoints):
+    """What models share whose errors are relative to those of the majority class, and whose leaves have a least size.
+
+    Parameters
+    ----------
+    X, y, weight, n_classes, depth
+        See :class:`LabelledPoints`.
+    complexity : float
+        The price alpha of what splits are priced by.
+    min_leaf : float
+        Smallest sum of `size` in a leaf that is used.
+    size : ndarray of shape (n_points,) or None
+        How many rows a point stands for in `min_leaf`; 1 each by default.
+    """
+
+    complexity: float = 0.0
+    min_leaf: float = 1.0
+    size: FloatArray | None = None
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Rows that each point stands for."""
+        return np.ones(len(self.X)) if self.size is None else self.size
+
+    @cached_property
+    def baseline(self) -> float:
+        """Error of the majority class, by which errors are divided (1 if there is none)."""
+        by_class = np.bincount(self.y, self.weight, self.n_classes)
+        return float(by_class.sum() - by_class.max()) or 1.0
+
+    def lower_bound(self) -> float:
+        """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""
+        table = self.group_weight
+        inseparable = (table.sum(axis=1) - table.max(axis=1)).sum()
+        by_class = np.sort(table.sum(axis=0))
+        # A leaf needs its rows, so there may be room for fewer than the complete tree has.
+        room = max(1, int(self.sizes.sum() / self.min_leaf + 1e-6)) if self.min_leaf > 0 else self.tree.n_leaves
+        without_leaf = by_class[: max(0, self.n_classes - min(room, self.tree.n_leaves))].sum()
+        return float(max(inseparable, without_leaf) / self.baseline)
+
+
 def with_min_leaf(points: LabelledPoints, tree: Tree, least: float) -> Tree:
     """Drop splits above leaves of fewer than `least` rows, lowest first."""
     while tree.n_nodes > 1:

@@ -191,8 +191,8 @@ def _may_be_coarse(exact: ExactSearch, method: str, work: _Work) -> bool:
     if importlib.util.find_spec("faiss") is not None:
         return True
     warnings.warn(
-        f"exact neighbours of {work.n} points take about {_duration(exact.seconds / work.threads)}; approximate ones "
-        f"take a fraction of that and need the package 'faiss-cpu'; install it with: {INSTALL}",
+        f"exact neighbours of {work.n} distinct rows take about {_duration(exact.seconds / work.threads)}; approximate "
+        f"ones take a fraction of that and need the package 'faiss-cpu'; install it with: {INSTALL}",
         UserWarning,
         stacklevel=3,
     )
@@ -216,7 +216,9 @@ class _Work:
         seconds = (time.perf_counter() - began) * len(others) / self.threads
         if seconds > self.budget.remaining:
             share = self.budget.remaining / seconds
-            self._tell(f"exact neighbours of {self.n} points take about {_duration(seconds)}", f"finds {share:.0%}")
+            self._tell(
+                f"exact neighbours of {self.n} distinct rows take about {_duration(seconds)}", f"finds {share:.0%}"
+            )
         self._each(exact, others)
         return self.found()
 
@@ -239,13 +241,15 @@ class _Work:
         if coarse.recall >= RECALL and coarse.seconds > exact.seconds:
             return self.exactly(exact)
         if coarse.recall < RECALL:
-            what = f"a search for {RECALL:.0%} of the neighbours of {self.n} points takes too long"
+            what = f"a search for {RECALL:.0%} of the neighbours of {self.n} distinct rows takes too long"
             self._tell(what, f"finds about {coarse.recall:.0%}")
         self._each(coarse, _parts(np.arange(self.n), coarse.part))
         return self.found(coarse.recall)
 
     def _left_out(self, seconds: float) -> Neighbors:
-        self._tell(f"a search for neighbours of {self.n} points takes more than {_duration(seconds)}", "is left out")
+        self._tell(
+            f"a search for neighbours of {self.n} distinct rows takes more than {_duration(seconds)}", "is left out"
+        )
         return self.found()
 
     def _each(self, search: ExactSearch | ApproximateSearch, parts: list[IntArray]) -> None:
@@ -276,7 +280,7 @@ class _Work:
         if not near.searched:
             return near._replace(note="there was no time to search for neighbours")
         if near.searched < 1:
-            return near._replace(note=f"{spent} and ended with {near.searched:.0%} of the points")
+            return near._replace(note=f"{spent} and ended with {near.searched:.0%} of the rows")
         if recall < RECALL:
             return near._replace(note=f"{spent} and was cut down to finding about {recall:.0%} of them")
         return near

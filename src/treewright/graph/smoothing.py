@@ -212,7 +212,7 @@ class LabelSmoother:
         worst = float(np.sqrt(np.max(square / np.where(goal > 0, goal, 1.0)))) * self.tol
         warnings.warn(
             f"conjugate gradients ended after {self.n_iter} steps with a relative residual of {worst:.1e}, asked for "
-            f"{self.tol:.1e}; labels are far from most points along the graph: use more neighbours, or method='direct'",
+            f"{self.tol:.1e}; labels are far from most rows along the graph: use more neighbours, or method='direct'",
             ConvergenceWarning,
             stacklevel=4,
         )

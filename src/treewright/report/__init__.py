@@ -1,6 +1,6 @@
 """What people look at: a fit as plain text, or as one HTML file."""
 
-from treewright.report.facts import Facts, fit_facts, labels_facts, office_totals
+from treewright.report.facts import About, Facts, fit_facts, labels_facts, office_totals
 from treewright.report.html import facts_html
 from treewright.report.labels import labels_report
 from treewright.report.making import table_making
@@ -11,6 +11,7 @@ from treewright.report.words import STATUS_WORDS
 
 __all__ = [
     "STATUS_WORDS",
+    "About",
     "Explanation",
     "Facts",
     "facts_html",

@@ -20,7 +20,7 @@ from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, 
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
-__all__ = ["Changes", "Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]
+__all__ = ["About", "Changes", "Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +191,21 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
+class About:
+    """What a report is told beside the model and its rows; :func:`treewright.report.fit_report` says what each is."""
+
+    title: str = ""
+    target: str = ""
+    groups: Any = None
+    group_name: str = ""
+    model_file: str = ""
+    making: Iterable[tuple[str, str]] = ()
+    totals_of: str = "unlabeled"
+    id_name: str = ""
+    """Column that tells the rows apart, if it is known."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Rows:
     """Labels of all rows, given and found, as numbers of classes."""
 
@@ -209,12 +224,12 @@ class _Rows:
         truth = class_numbers(given[known], classes, "y")
         return cls(known, given, truth, labels, class_numbers(labels, classes, name))
 
-    def facts(self, estimator: Any, title: str, target: str, explains: bool) -> Facts:
+    def facts(self, estimator: Any, about: About, explains: bool) -> Facts:
         """What is the same for all models."""
         k, name = len(estimator.classes_), type(estimator).__name__
         return Facts(
-            title=title or name,
-            target=target,
+            title=about.title or name,
+            target=about.target,
             model=name,
             explains=explains,
             classes=[str(label) for label in estimator.classes_.tolist()],
@@ -232,25 +247,26 @@ class _Rows:
             uses_hidden=explains or hasattr(estimator, "transduction_"),
             trees=[],
             recall=[None] * k,
+            group_name=about.group_name,
+            model_file=about.model_file,
+            id_name=about.id_name,
+            subtracted=about.totals_of == "all",
         )
+
+    def told_totals(self, facts: Facts, groups: Any) -> list[dict[str, Any]]:
+        """Totals as they were given: those of all rows with what was subtracted."""
+        return office_totals(facts.totals, self.given, groups) if facts.subtracted else facts.totals
 
 
 def fit_facts(
     estimator: Any,
     y: ArrayLike,
     predicted: ArrayLike,
+    about: About | None = None,
     *,
-    title: str = "",
-    target: str = "",
     totals: Any = None,
-    groups: ArrayLike | None = None,
     leaves: ArrayLike | None = None,
     words: Mapping[int, FeatureWords] | None = None,
-    group_name: str = "",
-    model_file: str = "",
-    id_name: str = "",
-    making: Iterable[tuple[str, str]] = (),
-    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
@@ -260,27 +276,23 @@ def fit_facts(
         )
     classes, k = estimator.classes_, len(estimator.classes_)
     rows = _Rows.read(classes, y, predicted, "predicted")
-    facts = rows.facts(estimator, title, target, explains=False)
+    about = about or About()
+    facts = rows.facts(estimator, about, explains=False)
     if totals is not None:
-        chosen = None if groups is None else as_column(groups, "groups")[~rows.known]
+        chosen = None if about.groups is None else as_column(about.groups, "groups")[~rows.known]
         parsed = parse_totals(totals, classes, facts.n_hidden, chosen)
         facts = replace(facts, totals=parsed.table(rows.numbers[~rows.known], classes))
-    if totals_of == "all":
-        facts = replace(facts, totals=office_totals(facts.totals, rows.given, groups))
     suspects = getattr(estimator, "relabeled_", None)
     several = hasattr(estimator, "trees_") and not hasattr(estimator, "relabel")
     return replace(
         facts,
+        totals=rows.told_totals(facts, about.groups),
         confusion=np.bincount(rows.truth * k + rows.numbers[rows.known], minlength=k * k).reshape(k, k),
         trees=fitted_trees(estimator, None if leaves is None else np.asarray(leaves), rows.truth, rows.known, words),
         n_voting=len(estimator.trees_) if several else 1,
-        making=[*made_today(), *making, *_fit_lines(estimator.record_)],
+        making=[*made_today(), *about.making, *_fit_lines(estimator.record_)],
         n_suspects=None if suspects is None else int(np.count_nonzero(suspects)),
-        groups=_group_facts(groups, rows.known, None),
-        group_name=group_name,
-        model_file=model_file,
-        id_name=id_name,
-        subtracted=totals_of == "all",
+        groups=_group_facts(about.groups, rows.known, None),
     )
 
 
@@ -294,22 +306,15 @@ def labels_facts(
     labeller: Any,
     y: ArrayLike,
     labels: ArrayLike,
+    about: About | None = None,
     *,
-    title: str = "",
-    target: str = "",
     estimate: AccuracyEstimate | None = None,
     no_estimate: str = "it was not asked for",
     explanation: Explanation | None = None,
-    groups: ArrayLike | None = None,
-    group_name: str = "",
-    model_file: str = "",
-    id_name: str = "",
-    making: Iterable[tuple[str, str]] = (),
-    totals_of: str = "unlabeled",
 ) -> Facts:
     """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
-    rows = _Rows.read(labeller.classes_, y, labels, "labels")
-    facts = rows.facts(labeller, title, target, explains=True)
+    rows, about = _Rows.read(labeller.classes_, y, labels, "labels"), about or About()
+    facts = rows.facts(labeller, about, explains=True)
     wrapped = labeller.estimator if isinstance(labeller.estimator, str) else type(labeller.estimator).__name__
     scores = getattr(labeller.estimator_, "record_", wrapped)
     shares = getattr(labeller, "transduction_proba_", None)
@@ -324,16 +329,12 @@ def labels_facts(
         found_again=_found_again(estimate, labeller.classes_),
         making=[
             *made_today(),
-            *making,
+            *about.making,
             ("labels", f"{labeller.record_.reason}; {seconds_words(labeller.record_)}"),
             ("scores", str(scores)),
         ],
-        groups=_group_facts(groups, rows.known, doubt),
-        group_name=group_name,
-        model_file=model_file,
-        id_name=id_name,
-        subtracted=totals_of == "all",
-        totals=office_totals(facts.totals, rows.given, groups) if totals_of == "all" else facts.totals,
+        groups=_group_facts(about.groups, rows.known, doubt),
+        totals=rows.told_totals(facts, about.groups),
     )
     return facts if explanation is None else _explained(facts, explanation, rows)
 

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from treewright.estimators.accuracy import AccuracyEstimate
-from treewright.report.facts import labels_facts
+from treewright.report.facts import About, labels_facts
 from treewright.report.text import rendered
 from treewright.report.trees import Explanation
 
@@ -42,10 +42,8 @@ def labels_report(
         Labels of all rows as given, NaN or None where there is none.
     labels : array-like of shape (n_rows,)
         Labels of all rows as found.
-    title : str
-        First line, by default the name of the classifier.
-    target : str
-        Name of what is labelled.
+    title, target, group_name, model_file, making, totals_of, form
+        As for :func:`treewright.report.fit_report`.
     estimate : AccuracyEstimate or None
         How accurate labels are likely to be, see :func:`treewright.estimated_accuracy`.
     no_estimate : str
@@ -54,14 +52,6 @@ def labels_report(
         A tree that explains the labels.
     groups : array-like of shape (n_rows,) or None
         Group of each row, to say which groups lack labels and which are the least sure.
-    group_name, model_file : str
-        Column of the groups and file of the model, if advice is to be commands of the command line.
-    making : iterable of pairs of str
-        What else is to be told of how it was made, such as :func:`treewright.report.table_making` of a table.
-    totals_of : {"unlabeled", "all"}, default="unlabeled"
-        Which rows the totals counted that the model was fitted to.
-    form : {"text", "html"}, default="text"
-        Plain text, or one HTML file that needs nothing else: no script, no request.
 
     Returns
     -------
@@ -90,19 +80,8 @@ def labels_report(
     <BLANKLINE>
     <BLANKLINE>
     """
+    about = About(title, target, groups, group_name, model_file, making, totals_of)
     facts = labels_facts(
-        labeller,
-        y,
-        labels,
-        title=title,
-        target=target,
-        estimate=estimate,
-        no_estimate=no_estimate,
-        explanation=explanation,
-        groups=groups,
-        group_name=group_name,
-        model_file=model_file,
-        making=making,
-        totals_of=totals_of,
+        labeller, y, labels, about, estimate=estimate, no_estimate=no_estimate, explanation=explanation
     )
     return rendered(facts, form)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from treewright.names import printable
 from treewright.report.advice import advice
-from treewright.report.facts import Facts, fit_facts
+from treewright.report.facts import About, Facts, fit_facts
 from treewright.report.html import facts_html
 from treewright.report.words import (
     ALIKE,
@@ -125,21 +125,8 @@ def fit_report(
     >>> page.splitlines()[0], "<svg" in page, "<script" in page
     ('<!DOCTYPE html>', True, False)
     """
-    facts = fit_facts(
-        estimator,
-        y,
-        predicted,
-        title=title,
-        target=target,
-        totals=totals,
-        groups=groups,
-        leaves=leaves,
-        words=words,
-        group_name=group_name,
-        model_file=model_file,
-        making=making,
-        totals_of=totals_of,
-    )
+    about = About(title, target, groups, group_name, model_file, making, totals_of)
+    facts = fit_facts(estimator, y, predicted, about, totals=totals, leaves=leaves, words=words)
     return rendered(facts, form)
 
 

@@ -320,9 +320,10 @@ def fitted_trees(
         return [_with_rows(estimator, leaves, truth, known, words)]
     found: list[TreeFacts] = []
     for title, tree, classes in estimator._read_trees():
-        naming, facts = estimator._naming(words), {}
+        naming, facts, rows = estimator._naming(words), {}, getattr(estimator, "_leaf_rows", None)
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
-            facts[leaf] = LeafFacts(classes[tree.labels[leaf]], None, tree.values[leaf].tolist())
+            n_rows = None if rows is None else int(rows[leaf])
+            facts[leaf] = LeafFacts(classes[tree.labels[leaf]], n_rows, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
         pieces, notes = split_pieces(tree, **naming), reading_notes(tree, words)
         found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes, words))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from treewright.arrays import IntArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import (
     ClassTotals,
@@ -134,7 +135,7 @@ def train_s2oct(
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
     teach = _teach(problem, reduction, model, solving, teaching)
-    train = _sparse if settings.sparse else _optimal
+    train = partial(_sparse, size=reduction.points.size) if settings.sparse else _optimal
     outcome, others, guess, teacher = train(model, starts, settings, solving, budget, teach)
 
     def of_rows(labels: IntArray) -> IntArray:
@@ -187,9 +188,19 @@ def _optimal(
 
 
 def _sparse(
-    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, solving: Solving, budget: Budget, teach: Teach
+    model: S2OCT,
+    starts: list[Tree],
+    settings: S2OCTSettings,
+    solving: Solving,
+    budget: Budget,
+    teach: Teach,
+    *,
+    size: FloatArray,
 ) -> _Trained:
-    """The smallest taught tree that has learned enough; there is nothing to prove but what its objective proves."""
+    """The smallest taught tree that has learned enough; there is nothing to prove but what its objective proves.
+
+    Points stand for so many rows each as `size` says.
+    """
     require(solving.solver.name, solving.solver.capabilities, model.needs)
     survey = Survey(model)
     teacher = teach(survey.lesson, budget.share(0.4))
@@ -204,7 +215,7 @@ def _sparse(
     guess = committee(pool, model, list(range(len(trees))))
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
-    status, reason = FitStatus.LOCAL, _words(best, model, len(tried))
+    status, reason = FitStatus.LOCAL, _words(best, model, size, len(tried))
     if relative_gap(objective, bound) <= solving.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
     elif budget.interrupted or (budget.over and len(path) < 2):
@@ -234,9 +245,11 @@ def _members(
     return found
 
 
-def _words(best: SizedTree, model: S2OCT, n_tried: int) -> str:
-    known = len(model.labelled)
-    right = "all labels are right" if not best.wrong else f"{best.wrong} of {known} labelled points are not as labelled"
+def _words(best: SizedTree, model: S2OCT, size: FloatArray, n_tried: int) -> str:
+    rows = size[model.labelled]
+    wrong = predict_labels(best.tree, model.X[model.labelled]) != model.y[model.labelled]
+    given = counted(int(rows.sum()), "labelled row")
+    right = f"{int(rows[wrong].sum())} of {given} are not as labelled" if wrong.any() else "all labels are right"
     met = "the totals are met" if not best.missed else f"{counted(best.missed, 'row misses', 'rows miss')} the totals"
     n_sizes = len(sizes_of(model))
     time = f"; the time was over after {n_tried} of {n_sizes} sizes of trees" if n_tried < n_sizes else ""

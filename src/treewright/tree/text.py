@@ -7,7 +7,7 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray
+from treewright.arrays import BoolArray, FloatArray
 from treewright.names import printable, quoted
 from treewright.tree.conditions import ConditionWriter, constant_side, names_in_lines
 from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number
@@ -32,6 +32,7 @@ def export_text(
     words: Mapping[int, FeatureWords] | None = None,
     number_leaves: bool = False,
     digits: Mapping[int, int] | None = None,
+    leaf_rows: Sequence[float] | FloatArray | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -75,6 +76,9 @@ def export_text(
     digits : mapping of int to int, or None
         Significant digits of splits that need more of them than `precision`, by their node numbers: see
         :func:`telling_digits`, with which the rules say of some rows what the tree says.
+    leaf_rows : sequence of float or None
+        How many rows are in each leaf, by number of the node, where values do not tell: those of a regression tree are
+        its predictions. By default sums of the values of classes, and none for a regression tree.
 
     Returns
     -------
@@ -93,11 +97,11 @@ def export_text(
     Linear leaves:
 
     >>> line = tree.with_leaves([[0.0], [1.5], [4.0]], None, [[[0.0, 0.0]], [[2.0, -0.5]], [[0.0, 1.0]]])
-    >>> print(export_text(line, feature_names=["age", "income"]))
+    >>> print(export_text(line, feature_names=["age", "income"], leaf_rows=[0, 49, 12]))
     if age >= -1.5:
-        value = 1.5 + 2*age - 0.5*income
+        value = 1.5 + 2*age - 0.5*income  (49 rows)
     else:
-        value = 4 + income
+        value = 4 + income  (12 rows)
     """
     precision = index(precision)
     if not 1 <= precision <= MAX_PRECISION:
@@ -110,7 +114,7 @@ def export_text(
     writer = _Writer(
         tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words, digits
     )
-    writer.number_leaves = number_leaves
+    writer.number_leaves, writer.leaf_rows = number_leaves, leaf_rows
     return "\n".join(writer.lines(max_depth))
 
 
@@ -259,6 +263,7 @@ class _Writer(ConditionWriter):
         self._width = width
         self._leaf_texts = leaf_texts or {}
         self.number_leaves = False
+        self.leaf_rows: Sequence[float] | FloatArray | None = None
         # points that weigh a fraction are not counted
         values = tree.values[tree.left == LEAF]
         self._weighted = bool(np.any(np.abs(values - np.round(values)) > NOISE * np.maximum(1.0, np.abs(values))))
@@ -299,7 +304,12 @@ class _Writer(ConditionWriter):
         if tree.labels is not None:
             return [indent + self._class_text(node)]
         numbers = [format_number(value, self._precision) for value in values]
-        return [indent + (f"value = {numbers[0]}" if len(numbers) == 1 else f"values = [{', '.join(numbers)}]")]
+        text = f"value = {numbers[0]}" if len(numbers) == 1 else f"values = [{', '.join(numbers)}]"
+        return [f"{indent}{text}{self._known_rows(node)}"]
+
+    def _known_rows(self, node: int) -> str:
+        """What follows the values of a regression leaf."""
+        return "" if self.leaf_rows is None else f"  ({self._amount(float(self.leaf_rows[node]))})"
 
     def _formulas(self, node: int, indent: str) -> list[str]:
         """One formula an output of a linear leaf, without the features that have no slope."""
@@ -315,7 +325,7 @@ class _Writer(ConditionWriter):
             ]
             pieces = [format_number(float(values[output] + slopes[used] @ origin), self._precision), *terms]
             found += _wrap(pieces, indent + name, " " * len(indent + name), self._width)
-        return found
+        return [*found[:-1], found[-1] + self._known_rows(node)]
 
     def _class_text(self, node: int) -> str:
         tree, values = self._tree, self._tree.values[node]
@@ -324,11 +334,14 @@ class _Writer(ConditionWriter):
         total = float(values.sum())
         if total <= 0:
             return f"{name}  (no rows, or most of them are others)"
-        number = format_number(total, self._precision, keep_fraction=True)
-        amount = f"weight {number}" if self._weighted else f"{number} {'row' if number == '1' else 'rows'}"
+        amount = self._amount(total, self._weighted) if self.leaf_rows is None else self._amount(self.leaf_rows[node])
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
         return f"{name}  ({amount}: {shares})"
+
+    def _amount(self, total: float, weighted: bool = False) -> str:
+        number = format_number(float(total), self._precision, keep_fraction=True)
+        return f"weight {number}" if weighted else f"{number} {'row' if number == '1' else 'rows'}"
 
 
 def _percent(share: float) -> str:

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
 from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names
-from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, is_frame, refuse_text
+from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, refuse_text
+from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
@@ -184,11 +185,9 @@ class MixedModel(_Noted, TreeModel):
 
 
 def _cleaned(X: Any, fitted: bool) -> Any:
-    """An array of objects without text, NaN where values are missing; what is no such array as it is."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OUS" or X.ndim != 2:
-        return X
-    refuse_text(X, fitted)
-    if X.dtype.kind != "O":
+    """Rows without text, and with NaN where values of an array of objects are missing."""
+    refuse_text(X, "new text" if fitted else "text of an array")
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O" or X.ndim != 2:
         return X
     gone = missing_mask(X.reshape(-1)).reshape(X.shape)
     return np.where(gone, np.nan, X) if gone.any() else X

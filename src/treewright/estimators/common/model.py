@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length, check_random_state, compute_sample_weight, get_tags
+from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
-from treewright.data._checks import missing_mask, plain, refuse_dates, refuse_repeated_names, show
+from treewright.data._checks import missing_mask, refuse_dates, refuse_repeated_names
+from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
-from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.solvers import Progress, get_solver, relative_gap
@@ -40,7 +40,6 @@ __all__ = [
     "PredictsOutputs",
     "SolvedModel",
     "TimedModel",
-    "class_weighted",
     "course_of",
     "new_rows",
     "partly_known_targets",
@@ -95,12 +94,13 @@ def new_rows(estimator: Any, X: ArrayLike) -> Any:
     """Validate rows that a fitted estimator is to say something of."""
     check_is_fitted(estimator)
     own = of_own_columns(estimator, X)
-    return _checked(estimator, X, reset=False) if own is None else _checked(*own, reset=False)
+    return _checked(estimator, with_flags(X), reset=False) if own is None else _checked(*own, reset=False)
 
 
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
     refuse_dates(X, "X")
     refuse_repeated_names(X)
+    refuse_text(X, "text for numbers" if how.get("reset", True) else "new text")
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     return validate_data(estimator, X, dtype=np.float64, accept_sparse=accepted, **how)
 
@@ -133,17 +133,6 @@ def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
             "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class."
         )
         return make_problem(rows, y, weight, supervised=True)
-
-
-def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
-    """Weights of rows times those of their classes, as in scikit-learn; factors that are no weights are refused."""
-    if isinstance(class_weight, dict):
-        for label, factor in class_weight.items():
-            if not is_number(plain(factor)) or factor < 0:
-                raise InvalidInputError(
-                    f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
-                )
-    return np.asarray(weight * compute_sample_weight(class_weight, labels))
 
 
 def partly_known_targets(estimator: Any, given: Given, unlabeled: float | None) -> tuple[FloatArray, BoolArray, bool]:
@@ -326,7 +315,7 @@ class Model:
 
         So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself.
         """
-        old = (*NOTED, *_COURSE, "_table", "_rule_digits", *self._sometimes)
+        old = (*NOTED, *_COURSE, "_table", "_rule_digits", "_leaf_rows", *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
         self.__dict__ = kept | course_of(record) | fitted
         if record.note:

@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
-from treewright.exceptions import InvalidInputError
+from treewright.estimators.common.record_files import is_number
+from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import Tree, decision_path, predict_values, route, telling_digits
 from treewright.tree.number_text import MAX_PRECISION
 from treewright.tree.text import export_text
 from treewright.tree.words import FeatureWords
 
-__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor"]
+__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor", "rows_in_leaves"]
 
 
 class TreeModel(NewRows, BaseEstimator):
@@ -30,6 +31,8 @@ class TreeModel(NewRows, BaseEstimator):
 
     tree_: Tree
     n_features_in_: int
+    _leaf_rows: FloatArray
+    """Training rows in each leaf, by number of the node; only where values of the tree do not tell."""
     warm_start: Any
 
     def apply(self, X: ArrayLike) -> IntArray:
@@ -74,6 +77,8 @@ class TreeModel(NewRows, BaseEstimator):
     ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
+        Of a model with a tree for each class, all of them, each with a title.
+
         Parameters
         ----------
         precision : int
@@ -81,7 +86,8 @@ class TreeModel(NewRows, BaseEstimator):
         max_depth : int or None
             Depth below which the rest is left out.
         leaf_texts : mapping of int to str, or None
-            What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows.
+            What to write for leaves, by the numbers that :meth:`apply` gives, instead of class and labelled rows; for
+            one tree alone.
         words : mapping of int to FeatureWords, or None
             Words for features that are flags or dates, such as those of a `TableEncoder` (its ``words``).
         X : array-like of shape (n_samples, n_features), or None
@@ -94,28 +100,22 @@ class TreeModel(NewRows, BaseEstimator):
             The rules.
         """
         self._need_tree()
-        classes = getattr(self, "classes_", None)
-        naming = self._naming(words)
-        if X is not None:
-            rows = self._check_rows(X)
-            naming = self._naming(words, None if sparse.issparse(rows) else np.isnan(rows).any(axis=0))
-            naming["digits"] = self._telling_digits(rows, words, precision)
-        return export_text(
-            self.tree_,
-            class_names=None if classes is None else [str(c) for c in classes],
-            precision=precision,
-            max_depth=max_depth,
-            leaf_texts=leaf_texts,
-            **naming,
-        )
+        trees, rows = self._read_trees(), None if X is None else self._check_rows(X)
+        gaps = None if rows is None or sparse.issparse(rows) else np.isnan(rows).any(axis=0)
+        texts = []
+        for title, tree, classes in trees:
+            naming = self._naming(words, gaps)
+            if rows is not None:
+                naming["digits"] = _digits(tree, rows, words, precision)
+            if len(trees) == 1:
+                naming |= {"leaf_texts": leaf_texts, "leaf_rows": getattr(self, "_leaf_rows", None)}
+            text = export_text(tree, class_names=classes or None, precision=precision, max_depth=max_depth, **naming)
+            texts.append(f"{title}:\n{text}" if title else text)
+        return "\n\n".join(texts)
 
-    def _telling_digits(
-        self, rows: Any, words: Mapping[int, FeatureWords] | None = None, precision: int = 4
-    ) -> dict[int, int]:
-        """Digits of splits with which rules say of checked rows what the tree says; of sparse ones all there are."""
-        if sparse.issparse(rows):
-            return dict.fromkeys(range(self.tree_.n_nodes), MAX_PRECISION)
-        return telling_digits(self.tree_, rows, route(self.tree_, rows), words, precision)
+    def _telling_digits(self, rows: Any, words: Mapping[int, FeatureWords] | None = None) -> dict[int, int]:
+        """Digits of splits with which rules say of checked rows what the tree says."""
+        return _digits(self.tree_, rows, words, 4)
 
     def _naming(self, words: Mapping[int, FeatureWords] | None = None, gaps: BoolArray | None = None) -> dict[str, Any]:
         """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`.
@@ -197,10 +197,29 @@ class TreeModel(NewRows, BaseEstimator):
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
-        return {}
+        return {"leaf_rows": self._leaf_rows.tolist()} if hasattr(self, "_leaf_rows") else {}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
+        rows = state.get("leaf_rows")
+        if rows is None:  # older files have none
+            return
+        if len(rows) != self.tree_.n_nodes or not all(is_number(n) and n >= 0 for n in rows):
+            raise ModelFileError(f"fit.leaf_rows: expected {self.tree_.n_nodes} numbers from 0 on")
+        self._leaf_rows = np.array(rows, dtype=np.float64)
+
+
+def rows_in_leaves(tree: Tree, X: Any, weight: FloatArray) -> FloatArray:
+    """How many rows are in each leaf, by number of the node: sums of weights that are whole, else rows that count."""
+    whole = bool(np.all(weight == np.round(weight)))
+    return np.asarray(np.bincount(route(tree, X), weight if whole else weight > 0, tree.n_nodes), dtype=np.float64)
+
+
+def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
+    """Digits of splits with which rules say of checked rows what a tree says; of sparse ones all there are."""
+    if sparse.issparse(rows):
+        return dict.fromkeys(range(tree.n_nodes), MAX_PRECISION)
+    return telling_digits(tree, rows, route(tree, rows), words, precision)
 
 
 class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):

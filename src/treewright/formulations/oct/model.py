@@ -26,7 +26,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.base import DistinctPoints, LabelledPoints
+from treewright.formulations.base import DistinctPoints, RelativeErrors
 from treewright.formulations.fragments import add_group_errors, add_leaf_labels, add_routing_rows, add_used_leaves
 from treewright.formulations.oct.repair import repaired
 from treewright.program import Program, ProgramBuilder
@@ -39,19 +39,15 @@ __all__ = ["OCT"]
 
 
 @dataclass(frozen=True)
-class OCT(DistinctPoints, LabelledPoints):
+class OCT(DistinctPoints, RelativeErrors):
     """OCT on points of any kind.
 
     Parameters
     ----------
-    X, y, weight, n_classes, depth
-        See :class:`~treewright.formulations.base.LabelledPoints`. Values may be missing, NaN.
+    X, y, weight, n_classes, depth, min_leaf, size
+        See :class:`~treewright.formulations.base.RelativeErrors`. Values may be missing, NaN.
     complexity : float
         The price alpha of a split.
-    min_leaf : float
-        Smallest sum of `size` in a leaf.
-    size : ndarray of shape (n_points,) or None
-        How many rows a point stands for in `min_leaf`; 1 each by default.
     n_levels : ndarray of int, shape (n_features,), or None
         Levels of each categorical feature, whose values are codes 0, 1, 2, ..., and 0 for a number; None where all are
         numbers.
@@ -68,9 +64,6 @@ class OCT(DistinctPoints, LabelledPoints):
     (0.2, [0.2, 0.8])
     """
 
-    complexity: float = 0.0
-    min_leaf: float = 1.0
-    size: FloatArray | None = None
     n_levels: IntArray | None = None
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
@@ -86,20 +79,9 @@ class OCT(DistinctPoints, LabelledPoints):
     # ------------------------------------------------------------------ data as the program sees it
 
     @cached_property
-    def sizes(self) -> FloatArray:
-        """Rows that each point stands for."""
-        return np.ones(len(self.X)) if self.size is None else self.size
-
-    @cached_property
     def columns(self) -> OrdinalColumns:
         """All splits there are, as cuts of ordinal columns."""
         return OrdinalColumns.of(self.X, self.y, self.weight, self.n_classes, self.n_levels)
-
-    @cached_property
-    def baseline(self) -> float:
-        """Error of the majority class, by which errors are divided (1 if there is none)."""
-        by_class = np.bincount(self.y, self.weight, self.n_classes)
-        return float(by_class.sum() - by_class.max()) or 1.0
 
     @property
     def margin(self) -> float:
@@ -254,13 +236,3 @@ class OCT(DistinctPoints, LabelledPoints):
         """Objective of a tree, computed from the tree and the data alone."""
         error = weighted_error(tree, self.X, self.y, self.weight)
         return error / self.baseline + self.complexity * len(tree.branches)
-
-    def lower_bound(self) -> float:
-        """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""
-        table = self.group_weight
-        inseparable = (table.sum(axis=1) - table.max(axis=1)).sum()
-        by_class = np.sort(table.sum(axis=0))
-        # A leaf needs its rows, so there may be room for fewer than the complete tree has.
-        room = max(1, int(self.sizes.sum() / self.min_leaf + 1e-6)) if self.min_leaf > 0 else self.tree.n_leaves
-        without_leaf = by_class[: max(0, self.n_classes - min(room, self.tree.n_leaves))].sum()
-        return float(max(inseparable, without_leaf) / self.baseline)

@@ -25,7 +25,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.formulations.base import LabelledPoints
+from treewright.formulations.base import RelativeErrors
 from treewright.formulations.fragments import (
     add_group_errors,
     add_leaf_labels,
@@ -45,21 +45,17 @@ __all__ = ["OCTH"]
 
 
 @dataclass(frozen=True)
-class OCTH(LabelledPoints):
+class OCTH(RelativeErrors):
     """OCT-H on points with features in [0, 1].
 
     Parameters
     ----------
-    X, y, weight, n_classes, depth
-        See :class:`~treewright.formulations.base.LabelledPoints`.
+    X, y, weight, n_classes, depth, min_leaf, size
+        See :class:`~treewright.formulations.base.RelativeErrors`.
     complexity : float
         The price alpha of a feature in a split.
-    min_leaf : float
-        Smallest sum of `size` in a leaf that is used.
     margin : float
         mu, the gap between the two sides of a split.
-    size : ndarray of shape (n_points,) or None
-        How many rows a point stands for in `min_leaf`; 1 each by default.
     formulation : {"tight", "paper"}
         The program to write; "paper" is the printed one.
 
@@ -75,10 +71,7 @@ class OCTH(LabelledPoints):
     0.0
     """
 
-    complexity: float = 0.0
-    min_leaf: float = 1.0
     margin: float = 0.005
-    size: FloatArray | None = None
     formulation: Literal["tight", "paper"] = "tight"
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
@@ -94,20 +87,9 @@ class OCTH(LabelledPoints):
         return self.formulation == "paper"
 
     @cached_property
-    def sizes(self) -> FloatArray:
-        """Rows that each point stands for."""
-        return np.ones(len(self.X)) if self.size is None else self.size
-
-    @cached_property
     def group(self) -> IntArray:
         """Group of each point; points of a group cannot be parted, not even by a split at the end of the tolerance."""
         return inseparable_groups(self.X, self.margin - GAP_TOLERANCE)
-
-    @cached_property
-    def baseline(self) -> float:
-        """Error of the majority class, by which errors are divided (1 if there is none)."""
-        by_class = np.bincount(self.y, self.weight, self.n_classes)
-        return float(by_class.sum() - by_class.max()) or 1.0
 
     @cached_property
     def program_cells(self) -> int:
@@ -272,13 +254,3 @@ class OCTH(LabelledPoints):
         """Objective of a tree, computed from the tree and the data alone."""
         error = weighted_error(tree, self.X, self.y, self.weight)
         return error / self.baseline + self.complexity * n_split_weights(tree)
-
-    def lower_bound(self) -> float:
-        """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""
-        table = self.group_weight
-        inseparable = (table.sum(axis=1) - table.max(axis=1)).sum()
-        by_class = np.sort(table.sum(axis=0))
-        # A leaf needs its rows, so there may be room for fewer than the complete tree has.
-        room = max(1, int(self.sizes.sum() / self.min_leaf + 1e-6)) if self.min_leaf > 0 else self.tree.n_leaves
-        without_leaf = by_class[: max(0, self.n_classes - min(room, self.tree.n_leaves))].sum()
-        return float(max(inseparable, without_leaf) / self.baseline)

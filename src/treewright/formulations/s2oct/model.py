@@ -144,7 +144,7 @@ class S2OCT:
             )
         if len(self.present) > 2**self.depth:
             raise InvalidInputError(
-                f"{len(self.present)} classes have labelled points, but a tree of depth {self.depth} has only "
+                f"{len(self.present)} classes have labelled rows, but a tree of depth {self.depth} has only "
                 f"{2**self.depth} leaves; use a larger depth"
             )
         if self.max_split_features is not None and self.max_split_features < 1:

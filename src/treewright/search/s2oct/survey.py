@@ -31,12 +31,10 @@ class Survey:
 
     Attributes
     ----------
-    X, y, weight : ndarray
-        Labelled points, their class numbers and weights.
-    hidden : ndarray of shape (n_unlabelled, n_features)
-        Unlabelled points.
+    X, y, weight, hidden : ndarray
+        Labelled and unlabelled points, as a :class:`~treewright.search.teachers.lesson.Lesson` has them.
     totals : PointTotals
-        Their totals.
+        Totals of the unlabelled ones.
     """
 
     def __init__(self, model: S2OCT) -> None:

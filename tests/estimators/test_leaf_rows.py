@@ -1,0 +1,98 @@
+"""Leaves say how many training rows are in them, whatever their values are."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier, TAORegressor, load_model
+from treewright.cli.files import TableModel
+from treewright.exceptions import ModelFileError
+from treewright.report import fit_report
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 2))
+Y = np.sign(X[:, 0]) + 0.1 * RNG.normal(size=80)
+FEW = np.where(np.arange(80) % 4 == 0, (X[:, 0] > 0).astype(int), -1)
+MODELS = {
+    "tao": (TAORegressor(2, random_state=0), Y),
+    "linear": (TAORegressor(1, leaves="linear", random_state=0), np.abs(X[:, 0])),
+    "outputs": (TAORegressor(2, random_state=0), np.column_stack([Y, -Y])),
+    "linear outputs": (TAORegressor(1, leaves="linear", random_state=0), np.column_stack([np.abs(X[:, 0]), Y])),
+    "laptao": (LapTAORegressor(max_depth=2, random_state=0), np.where(FEW < 0, np.nan, Y)),
+    "lapcart": (LapTAORegressor(max_depth=2, estimator="cart", random_state=0), np.where(FEW < 0, np.nan, Y)),
+    "smoothed labels": (LapTAOClassifier(max_depth=2, random_state=0), FEW),
+    "labels of a teacher": (TAOClassifier(2, teacher="auto", random_state=0), FEW),
+}
+every_model = pytest.mark.parametrize(("model", "y"), MODELS.values(), ids=MODELS.keys())
+
+
+def told(text):
+    """Rows of the leaves, from left to right."""
+    assert "weight" not in text
+    return [int(rows) for rows in re.findall(r"\((\d+) rows?\b", text)]
+
+
+def counted(model, rows):
+    """The same by routing."""
+    leaves = model.apply(rows)
+    order = [leaf for leaf in _left_to_right(model.tree_) if model.tree_.left[leaf] < 0]
+    return [int(np.sum(leaves == leaf)) for leaf in order]
+
+
+def _left_to_right(tree, node=0):
+    yield node
+    if tree.left[node] >= 0:
+        yield from _left_to_right(tree, int(tree.left[node]))
+        yield from _left_to_right(tree, int(tree.right[node]))
+
+
+@every_model
+def test_leaves_say_how_many_rows_they_have(model, y, tmp_path):
+    found = clone(model).fit(X, y)
+    assert found.tree_.n_leaves > 1
+    assert told(found.export_text()) == counted(found, X)
+    found.save(tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").export_text() == found.export_text()
+    if hasattr(found, "classes_"):
+        assert told(TableModel.read(str(tmp_path / "model.json")).rules) == counted(found, X)
+
+
+def test_pictures_of_smoothed_labels_say_rows():
+    found = LapTAOClassifier(max_depth=2, random_state=0).fit(X, FEW)
+    given = np.where(FEW < 0, None, FEW.astype(object))
+    page = fit_report(found, given, found.predict(X), form="html")
+    assert not re.search(r"labels: \d", page)
+    for rows in counted(found, X):
+        assert f"{rows} row" in page[page.index("<svg") :]
+
+
+@pytest.mark.parametrize("name", ["tao", "laptao", "smoothed labels"])
+def test_whole_weights_are_rows_and_others_do_not_count(name):
+    model, y = MODELS[name]
+    times = np.random.default_rng(1).integers(0, 3, len(X))
+    found = clone(model).fit(X, y, sample_weight=times)
+    assert told(found.export_text()) == counted(found, np.repeat(X, times, axis=0))
+    found = clone(model).fit(X, y, sample_weight=times / 4)
+    assert told(found.export_text()) == counted(found, X[times > 0])
+
+
+def test_a_fit_without_a_tree_has_none_of_an_earlier_one():
+    model = LapTAORegressor(max_depth=2, random_state=0).fit(X, Y)
+    model.set_params(estimator="graph").fit(X, Y)
+    assert not hasattr(model, "_leaf_rows")
+
+
+def test_files_without_rows_of_leaves_are_read_and_damaged_ones_refused(tmp_path):
+    path = tmp_path / "model.json"
+    TAORegressor(1, random_state=0).fit(X, Y).save(path)
+    document = json.loads(path.read_text())
+    for wrong in ([1.0], [1.0, "2", 3.0], [1.0, -2.0, 3.0], 3):
+        path.write_text(json.dumps(document | {"fit": document["fit"] | {"leaf_rows": wrong}}))
+        with pytest.raises(ModelFileError):
+            load_model(path)
+    del document["fit"]["leaf_rows"]  # as older versions wrote it
+    path.write_text(json.dumps(document))
+    assert "rows" not in load_model(path).export_text()
