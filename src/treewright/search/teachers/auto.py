@@ -126,7 +126,8 @@ def auto_teacher(
 
 def _made(work: _Work, budget: Budget, chosen: Sequence[str] | None) -> Teacher:
     lesson = work.lesson
-    if len(lesson.present) < 2 or not len(lesson.hidden):
+    # Without totals points may be asked for later that are no part of the lesson, even if all of it is labelled.
+    if len(lesson.present) < 2 or (work.ranks and not len(lesson.hidden)):
         return _blind(lesson, work.seed)
     names = list(chosen or work.names())
     if work.many:
@@ -409,7 +410,9 @@ class _Work:
 
     def _voice(self, fitted: Fitted, raw: FloatArray | None = None) -> _Voice:
         """What a classifier says of the unlabelled points, or what it said before it knew their labels."""
-        raw = fitted.scores(self.lesson.hidden) if raw is None else raw
+        if raw is None:
+            hidden = self.lesson.hidden
+            raw = fitted.scores(hidden) if len(hidden) else np.zeros((0, len(fitted.classes)))
         return _Voice(fitted, raw, self._ranked(fitted.classes, raw))
 
     def _ranked(self, classes: IntArray, raw: FloatArray) -> FloatArray:
