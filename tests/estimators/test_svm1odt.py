@@ -161,8 +161,8 @@ def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
     solving = Solving(get_solver("highs"), gap=0.0)
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        X = rng.integers(0, 9, (18, 2)) / 8.0
-        y = ((X[:, 0] > 0.5) ^ (rng.random(18) < 0.2)).astype(int)
+        X = rng.integers(0, 9, (24, 2)) / 8.0
+        y = ((X[:, 0] > 0.5) ^ (rng.random(24) < 0.2)).astype(int)
         X, first = np.unique(X, axis=0, return_index=True)
         y = y[first]
         model = SVM1ODT(X, y, np.ones(len(y)), 2, 1, 0.02, 0.0, 0.0)
