@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ SOLVER_PACKAGES = {"highspy", "pyscipopt", "gurobipy", "clarabel"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):

@@ -25,7 +25,7 @@ def table(tmp_path_factory):
 
 
 def fit(path, *options):
-    return main(["fit", str(path), "--target", "ill", "--time-limit", "4", "--random-state", "0", *options])
+    return main(["fit", str(path), "--target", "ill", "--time-limit", "3", "--random-state", "0", *options])
 
 
 def test_suspects_are_written_with_the_row_numbers_of_the_file(table, tmp_path, capsys):

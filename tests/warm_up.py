@@ -20,7 +20,7 @@ FEW = np.where(np.arange(40) < 20, y, -1)
 
 
 def trees() -> None:
-    """Alternating optimization, graphs, S2OCT, optimal trees of single features and of hyperplanes."""
+    """Alternating optimization, graphs, S2OCT, optimal trees of single features and of hyperplanes, relabelling."""
     for table in (X, X.astype(np.float32), sparse.csr_array(X)):
         tw.TAOClassifier(max_depth=2, random_state=0).fit(table, y)
     tw.TAORegressor(max_depth=2, random_state=0).fit(X, X[:, 0])
@@ -30,16 +30,16 @@ def trees() -> None:
         tw.S2OCTClassifier(max_split_features=most, time_limit=1, random_state=0).fit(X, FEW, totals={0: 10, 1: 10})
     tw.OCTClassifier(max_depth=3, time_limit=1, random_state=0).fit(X, y)
     tw.OCTClassifier(max_depth=2, time_limit=1, random_state=0).fit(X, np.arange(40) % 3)
-    tw.OCTHClassifier(max_depth=1, time_limit=5, random_state=0).fit(X, y)
+    tw.OCTHClassifier(max_depth=1, time_limit=5, random_state=0).fit(X[:16], y[:16])
+    tw.OCTSVMClassifier(max_depth=1, time_limit=1, random_state=0).fit(X, y)
+    tw.RESVMClassifier(time_limit=1, random_state=0).fit(X, y)
 
 
 def margins() -> None:
-    """Trees of support vector machines, selected rows, mixed tables, graphs of sparse rows."""
+    """SVM1-ODT, selected rows, mixed tables, graphs of sparse rows, totals."""
     tw.SVM1ODTClassifier(max_depth=1, selection="hull", time_limit=1, random_state=0).fit(X, y)
     # Few rows, so that the search gets to its end, and compiles all of it, on a machine that is busy too.
     tw.SVM1ODTClassifier(max_depth=1, epsilon=0.1, time_limit=10, random_state=0).fit(X[:12], y[:12])
-    tw.OCTSVMClassifier(max_depth=1, time_limit=1, random_state=0).fit(X, y)
-    tw.RESVMClassifier(time_limit=1, random_state=0).fit(X, y)
     mixed = np.where(X > 0.9, np.nan, np.floor(3 * X))
     tw.TAOClassifier(max_depth=2, categorical_features=[0], random_state=0).fit(mixed, y)
     tw.LapTAOClassifier(max_depth=2, random_state=0).fit(sparse.csr_array(X), FEW)

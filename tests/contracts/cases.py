@@ -205,20 +205,20 @@ def oct_case(name: str, tiny: Any, small: Any) -> Case:
 
 
 CASES = [
-    tree_case("oct-h", _oct_h(6, 2, 2, depth=2, margin=0.05), _oct_h(14, 2, 3, depth=2), best_oct_h),
+    tree_case("oct-h", _oct_h(6, 2, 2, depth=2, margin=0.05), _oct_h(10, 2, 3, depth=2), best_oct_h),
     tree_case(
         "oct-h-priced",
         _oct_h(6, 2, 3, depth=2, complexity=0.11, min_leaf=2.0, margin=0.05),
-        _oct_h(12, 2, 2, depth=2, complexity=0.02, min_leaf=3.0),
+        _oct_h(9, 2, 2, depth=2, complexity=0.02, min_leaf=3.0),
         best_oct_h,
     ),
     tree_case(
         "oct-h-sized",
         _oct_h(7, 1, 3, depth=2, min_leaf=4.0, margin=0.05, sized=True),
-        _oct_h(14, 2, 2, depth=2, min_leaf=6.0, sized=True),
+        _oct_h(10, 2, 2, depth=2, min_leaf=6.0, sized=True),
         best_oct_h,
     ),
-    tree_case("oct-h-stump", _oct_h(8, 2, 3, depth=1, margin=0.05), _oct_h(20, 3, 2, depth=1), best_oct_h),
+    tree_case("oct-h-stump", _oct_h(7, 2, 3, depth=1, margin=0.05), _oct_h(14, 3, 2, depth=1), best_oct_h),
     tree_case(
         "oct-h-printed",
         _oct_h(6, 2, 2, depth=2, margin=0.05, formulation="paper"),
@@ -245,11 +245,11 @@ CASES = [
         _fair(7, 2, 2, 3, depth=2, complexity=0.02, fairness_weight=0.1),
         best_fair,
     ),
-    oct_case("oct", oct_model(8, 2, 3), oct_model(12, 2, 2)),
+    oct_case("oct", oct_model(8, 2, 3), oct_model(10, 2, 2)),
     oct_case(
         "oct-priced",
         oct_model(7, 2, 2, complexity=0.11, min_leaf=4.0),
-        oct_model(10, 2, 3, complexity=0.05, min_leaf=3.0),
+        oct_model(8, 2, 3, complexity=0.05, min_leaf=3.0),
     ),
     oct_case("oct-mixed", oct_model(8, 1, 2, levels=(4,), gaps=0.15), oct_model(9, 1, 2, levels=(8,), gaps=0.1)),
     tree_case("s2oct-stump", _s2oct(6, 6, depth=1), _s2oct(12, 12, depth=1), best_s2oct),
@@ -311,7 +311,7 @@ CASES = [
         _s2oct(5, 5, depth=2, formulation="paper"),
         best_s2oct,
     ),
-    mixed_case("svm1odt", svm1odt(6, 2), svm1odt(8, 2)),
+    mixed_case("svm1odt", svm1odt(6, 2), svm1odt(7, 2)),
     mixed_case(
         "svm1odt-mixed",
         svm1odt(6, 1, 2, levels=(3,), gaps=0.15, depth=1),

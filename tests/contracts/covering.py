@@ -26,11 +26,13 @@ def covering(
     """
     every = [row for values in product(*factors.values()) if allowed(row := dict(zip(factors, values, strict=True)))]
     number: dict[Meeting, int] = {}
-    cells = [[number.setdefault(met, len(number)) for met in combinations(row.items(), strength)] for row in every]
+    cells = np.array(
+        [[number.setdefault(met, len(number)) for met in combinations(row.items(), strength)] for row in every]
+    )
     new = np.ones(len(number), dtype=bool)
     chosen = []
     while new.any():
-        best = int(np.argmax(new[np.array(cells)].sum(axis=1)))
+        best = int(np.argmax(new[cells].sum(axis=1)))
         chosen.append(every[best])
         new[cells[best]] = False
     return chosen

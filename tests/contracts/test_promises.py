@@ -90,7 +90,7 @@ def test_3_the_solution_measures_what_the_solver_says(case, solver, seed):
 
 @every_solver
 @every_model
-@pytest.mark.parametrize("seconds", [0.001, 0.2])
+@pytest.mark.parametrize("seconds", [0.001, 0.05])
 def test_4_a_start_is_never_made_worse(case, solver, seconds):
     model = case.small(0)
     best = Incumbent(model)
@@ -116,7 +116,7 @@ def test_5_bound_and_objective_enclose_the_brute_force_optimum(case, solver, see
 def test_5_nothing_feasible_is_below_the_brute_force_optimum(case, seed):
     model, optimum = case.tiny(seed), optimum_of(case, seed)
     rng = np.random.default_rng(seed)
-    values = [model.objective(model.repair(case.random(model, rng))) for _ in range(50)]
+    values = [model.objective(model.repair(case.random(model, rng))) for _ in range(25)]
     assert min(values) >= optimum - 1e-9
 
 

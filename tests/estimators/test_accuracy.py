@@ -249,7 +249,7 @@ def test_rows_of_few_kinds_make_no_estimate_too_low(monkeypatch):
         truth = np.where(rng.random(3000) < 0.9, rng.integers(0, 3, len(kinds))[kind], rng.integers(0, 3, 3000))
         y = np.where(np.arange(3000) < 300, truth, -1)
         given = {"totals": {c: int(np.sum(truth[300:] == c)) for c in range(3)}}
-        model = TotalsClassifier(RandomForestClassifier(20, random_state=0), random_state=0)
+        model = TotalsClassifier(RandomForestClassifier(10, random_state=0), random_state=0)
         found.append(estimated_accuracy(model, kinds[kind], y, n_splits=5, **given))
         truths.append(np.mean(model.fit(kinds[kind], y, **given).transduction_[300:] == truth[300:]))
         with monkeypatch.context() as patch:  # all twins left out together
@@ -292,7 +292,7 @@ def test_three_parts_of_few_labels_at_least():
 def test_the_estimate_does_not_depend_on_the_time():
     """A model that learns from few labels: means over samples with and without time are the same but for chance."""
     ends = {0.0: [], 600.0: []}
-    for seed in range(30):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         truth = rng.integers(0, 2, 400)
         X = rng.normal(size=(400, 12)) + 0.5 * truth[:, None]

@@ -68,7 +68,7 @@ ENSEMBLES = {
 def test_claims_are_counted_from_predictions(name, threshold):
     X, y, truth, hidden = survey()
     totals = totals_of(truth, hidden)
-    model = C2RFClassifier(ENSEMBLES[name], class_prices=threshold, time_limit=2, random_state=0)
+    model = C2RFClassifier(ENSEMBLES[name], class_prices=threshold, time_limit=0.5, random_state=0)
     model.fit(X, y, totals=totals)
     assert np.array_equal(model.transduction_[~hidden], y[~hidden])
     assert np.array_equal(model.predict(X[hidden]), model.transduction_[hidden])
@@ -119,7 +119,7 @@ def test_totals_per_group(threshold):
     groups = np.array(["north", "south"])[(X[:, 0] > 0).astype(int)]
     totals = {g: {k: int(np.sum(truth[hidden & (groups == g)] == k)) for k in (0, 1)} for g in ("north", "south")}
     model = C2RFClassifier(
-        ExtraTreesClassifier(60, random_state=0), class_prices=threshold, time_limit=2, random_state=0
+        ExtraTreesClassifier(60, random_state=0), class_prices=threshold, time_limit=0.6, random_state=0
     )
     model.fit(X, y, totals=totals, groups=groups)
     missed = sum(deviation(model.transduction_[hidden & (groups == g)], totals[g]) for g in totals)

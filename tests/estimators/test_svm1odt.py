@@ -53,7 +53,7 @@ def test_prices_that_are_not_given_follow_the_margin_and_the_rows():
 def test_a_dear_norm_leaves_no_split_and_a_cheap_one_parts_what_can_be_parted():
     X, y = load_wine(return_X_y=True)
     assert fitted(X, y, epsilon=0.1, alpha_1=10.0, alpha_2=1e4).tree_.n_nodes == 1
-    assert fitted(X, y, epsilon=0.01, alpha_1=100.0, alpha_2=0.01, time_limit=3.0).score(X, y) > 0.9
+    assert fitted(X, y, epsilon=0.01, alpha_1=100.0, alpha_2=0.01, time_limit=1.5).score(X, y) > 0.9
 
 
 def test_splits_stay_where_they_are_among_many_rows():
@@ -219,7 +219,7 @@ def test_numbers_with_gaps_need_no_categories():
     X = rng.random((40, 2))
     X[rng.random(40) < 0.3, 0] = np.nan
     y = np.where(np.isnan(X[:, 0]), X[:, 1] > 0.5, X[:, 0] > 0.5)
-    model = fitted(X, y, **PRICES, time_limit=3.0)
+    model = fitted(X, y, **PRICES, time_limit=1.5)
     assert model.score(X, y) > 0.9 and model.has_missing_.tolist() == [True, False]
 
 

@@ -14,18 +14,19 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import treewright as tw
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+pytestmark = pytest.mark.usefixtures("shortest_searches")
 ESTIMATORS = [getattr(tw, name) for name in tw.__all__ if name.endswith(("Classifier", "Regressor"))]
 FITS = [
     tw.OCTClassifier(max_depth=1),
     tw.OCTHClassifier(max_depth=1),
     tw.BinOCTClassifier(max_depth=1),
     tw.FairOCTClassifier(max_depth=1),
-    tw.S2OCTClassifier(max_depth=1, time_limit=5),
-    tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=5),
+    tw.S2OCTClassifier(max_depth=1, time_limit=1),
+    tw.C2RFClassifier(ExtraTreesClassifier(5), time_limit=1),
     tw.TotalsClassifier(LogisticRegression()),
-    tw.SVM1ODTClassifier(max_depth=1, time_limit=2),
-    tw.OCTSVMClassifier(max_depth=0, time_limit=1, n_estimators=5),
-    tw.RESVMClassifier(time_limit=1),
+    tw.SVM1ODTClassifier(max_depth=1, time_limit=0.2),
+    tw.OCTSVMClassifier(max_depth=0, time_limit=0.2, n_estimators=5),
+    tw.RESVMClassifier(time_limit=0.2),
     tw.TAOClassifier(max_depth=2),
     tw.TAORegressor(max_depth=2),
     tw.LapTAOClassifier(max_depth=2, max_iter=1),
@@ -40,8 +41,8 @@ FITS = [
 
 
 def fit_of(model):
-    """The model, fitted to forty rows."""
-    X = np.random.default_rng(0).random((40, 2))
+    """The model, fitted to twenty rows."""
+    X = np.random.default_rng(0).random((20, 2))
     if not hasattr(model, "n_features_in_"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 
 from treewright import (
@@ -120,7 +121,7 @@ TOTAL = {"totals": int(CLEAR[30:40].sum())}
 CALM = {
     "oct-h": (OCTHClassifier(max_depth=1, time_limit=None), {}),
     "s2oct": (S2OCTClassifier(max_depth=1, time_limit=None, random_state=0), TOTAL),
-    "c2rf": (C2RFClassifier(paper_forest(0), random_state=0), TOTAL),
+    "c2rf": (C2RFClassifier(RandomForestClassifier(5), random_state=0), TOTAL),
     "tao": (TAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),
     "tao regressor": (TAORegressor(max_depth=2, max_iter=2, random_state=0), {}),
     "laptao": (LapTAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),

@@ -239,9 +239,9 @@ def random_pair(seed, n=10, p=2, k=2, **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"depth": 1, "n": 12},
-        {"depth": 1, "n": 12, "k": 3, "min_leaf": 6.0},
-        {"depth": 2, "n": 8, "complexity": 0.07},
+        {"depth": 1, "n": 10},
+        {"depth": 1, "n": 10, "k": 3, "min_leaf": 5.0},
+        {"depth": 2, "n": 7, "complexity": 0.07},
         {"depth": 2, "n": 6, "k": 3, "min_leaf": 3.0, "complexity": 0.02},
     ],
 )

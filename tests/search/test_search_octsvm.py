@@ -121,7 +121,7 @@ def test_no_step_makes_a_tree_dearer_or_its_normals_too_long(norm):
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("given", [{}, {"max_norm": None, "margin_price": 1.0}, {"norm": "l1"}])
 def test_the_search_finds_the_optima_of_tiny_data(seed, given):
-    model = bounded(6, 1, seed, 1, c3=0.2, **given)
+    model = bounded(5, 1, seed, 1, c3=0.2, **given)
     best = Incumbent(model, floor=0.0)
     search_octsvm(best, model, [], Budget(), seed=seed, patience=100)
     optimum = best_octsvm(model)

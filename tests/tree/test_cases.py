@@ -56,7 +56,7 @@ def test_words_send_other_rows_where_the_tree_does(encoder, kinds, seed):
     rng = np.random.default_rng([seed, len(kinds)])
     X, names, read = encoded(encoder, people(300, 100 + seed))
     words, told = feature_words(encoder), set()
-    for _ in range(60):
+    for _ in range(40):
         flags = [j for j, name in enumerate(names) if not number(name)]
         chosen = rng.choice(flags, rng.integers(1, 5), replace=False).tolist()
         if kinds != "flags":
@@ -149,8 +149,8 @@ def test_all_splits_on_three_flags_are_told_in_words():
         "sex": np.where(rows[:, 2] == 1, "male", "female").astype(object),
     }
     seen = set()
-    for weights in itertools.product((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0), repeat=3):
-        for at in np.arange(-6.5, 7.0):
+    for weights in itertools.product((-2.0, -1.0, 0.0, 1.0, 2.0), repeat=3):
+        for at in np.arange(-4.5, 5.0):
             tree = Tree.stump(weights, at, np.eye(2))
             condition = split_pieces(tree, ["e", "b", "m"], words=flags)[0][0]
             goes = side(tree, rows, 0)

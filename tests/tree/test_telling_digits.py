@@ -120,7 +120,7 @@ def test_the_column_leaf_is_what_the_report_says(tmp_path, monkeypatch, capsys, 
         "--report",
         str(tmp_path / "r.txt"),
     ]
-    more = ["--estimator", "logistic", "--random-state", "0", "--time-limit", "4"]
+    more = ["--estimator", "logistic", "--random-state", "0", "--time-limit", "1.5"]
     assert main([*fit, *files, *more]) == 0
     said = capsys.readouterr().out
     leaves = read_table(tmp_path / "p.csv")["leaf"].astype(int)
