@@ -127,6 +127,15 @@ def test_auto_is_right_mostly_and_says_what_it_was(iris):
     assert sum(member.share for member in model.teacher_.members) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("teacher", ["auto", LogisticRegression()])
+def test_tables_that_are_labelled_throughout(iris, kind, teacher):
+    """A teacher of them had nothing to say of imagined rows but one class, and the tree was a leaf."""
+    X, y, _, _ = iris
+    model = kind(**QUICK, teacher=teacher).fit(X, y)
+    assert model.score(X, y) > 0.9 and np.array_equal(model.transduction_, y)
+
+
 def test_without_a_teacher_the_mark_is_a_class(iris):
     X, _, _, few = iris
     model = TAOClassifier(**QUICK).fit(X, few)
