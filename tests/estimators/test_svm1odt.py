@@ -18,7 +18,7 @@ from treewright.solvers import get_solver
 from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
 from treewright.training.prices import folds_of, in_the_race, strongest_of_the_best
-from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, svm1odt_model, train_rounds
+from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, margins_for, svm1odt_model, train_rounds
 from treewright.tree import Tree, predict_labels
 
 PRICES = {"epsilon": 0.1, "alpha_1": 10.0, "alpha_2": 0.5}
@@ -66,6 +66,28 @@ def test_splits_stay_where_they_are_among_many_rows():
     assert np.count_nonzero(wrong) <= 5  # the nearest gap may be a row or two away
     near = np.abs(x[:, 0] - 0.5).min()
     assert model.margin < 1e-5 and near < 2e-4 / 2
+
+
+def with_one_far_off(value):
+    """Rows that one column parts, in which one value is far off."""
+    X = np.random.default_rng(0).random((120, 3))
+    y = (X[:, 1] > 0.5).astype(int)
+    X[7, 1], y[7] = value, 1
+    return X, y
+
+
+@pytest.mark.parametrize("value", [10.0, 100.0])
+def test_a_value_far_off_does_not_hide_what_its_column_says(value):
+    X, y = with_one_far_off(value)
+    margin = min(margins_for(Sample.of(X / [1.0, value, 1.0], y, np.ones(len(y)))))
+    assert 0.05 / value < margin < 0.5 / value
+    assert fitted(X, y, max_depth=1, epsilon=margin, alpha_2=1.0).score(X, y) > 0.97
+
+
+def test_columns_without_room_for_splits_are_named():
+    X, y = with_one_far_off(1e5)
+    with pytest.warns(UserWarning, match="nearly all of the range of column 'b'"):
+        fitted(pd.DataFrame(X, columns=["a", "b", "c"]), y, **PRICES)
 
 
 def test_prices_below_an_error_are_refused():

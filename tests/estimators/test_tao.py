@@ -87,6 +87,16 @@ def test_a_diagonal_needs_one_split():
     assert set(model.predict(X)) == {"above", "below"} and "above" in model.export_text()
 
 
+@pytest.mark.parametrize("value", [100.0, 1e4])
+@pytest.mark.parametrize("kind", [TAOClassifier, TAORegressor])
+def test_a_value_far_off_does_not_hide_what_its_column_says(kind, value):
+    X = np.random.default_rng(0).random((120, 3))
+    y = (X[:, 1] > 0.5).astype(int)
+    X[7, 1], y[7] = value, 1
+    model = kind(max_depth=1, stretch=0.0, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0 and np.flatnonzero(model.tree_.weights[0]).tolist() == [1]
+
+
 def test_alpha_is_a_price():
     X, y = load_breast_cancer(return_X_y=True)
     cheap, dear, dearest = (TAOClassifier(alpha=a, random_state=0).fit(X, y) for a in (0.1, 5.0, 1000.0))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treewright.arrays import IntArray
 from treewright.budget import Budget
+from treewright.data._checks import listing
 from treewright.estimators.common.class_weights import ClassWeighted
 from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
@@ -54,9 +57,9 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     max_depth
     epsilon : float or "auto"
         The margin :math:`\epsilon`, from 1e-4 to 1: half the width of the band around a split in which rows pay, where
-        the farthest row is at distance 1. "auto" is 0.05, or chosen by cross-validation among three finer ones where
-        rows far off leave little of the range to all others: where the middle half of the rows takes less than a
-        fifth of it in most features.
+        the farthest row is at distance 1. "auto" is 0.05, or chosen by cross-validation among finer ones where rows far
+        off leave little of the range to all others: where the middle half of the rows takes less than a fifth of it in
+        most features, or much less in any.
     alpha_1 : float or "auto"
         Price of the margin, ``alpha_1 * epsilon >= 1``: a row on a split pays that many errors. With less, a row in the
         margin would be cheaper than an error. "auto" is ``1 / epsilon``. 0, together with ``alpha_2=0``, makes the
@@ -127,7 +130,8 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
         fitted |= {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
-        return found.record, fitted | {"n_iter_": found.n_iter}
+        record = replace(found.record, note=_squeezed_note(found.squeezed, given.noted.get("feature_names_in_")))
+        return record, fitted | {"n_iter_": found.n_iter}
 
     def _fitted_state(self) -> dict[str, Any]:
         prices = {name: float(getattr(self, f"{name}_")) for name in _PRICES}
@@ -140,3 +144,14 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
                 raise ModelFileError(f"fit.{name} is {state[name]!r}, expected a number from 0 on")
             setattr(self, f"{name}_", float(state[name]))
         self.n_iter_ = whole_number(state, "n_iter")
+
+
+def _squeezed_note(features: IntArray, names: Any) -> str:
+    """What to do about columns in which values far off leave no room for splits; empty where there are none."""
+    if not len(features):
+        return ""
+    named = listing(features if names is None else [str(names[j]) for j in features.tolist()])
+    return (
+        f"values far off take up nearly all of the range of {'columns' if len(features) > 1 else 'column'} {named}: "
+        "there is next to no room for splits where other rows are. Check these values, clip them, or give logarithms"
+    )

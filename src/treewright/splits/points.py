@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,11 @@ __all__ = ["LEAST_GAP", "Points", "SplitRule", "Splits"]
 LEAST_GAP = {8: 1e-9, 4: 2e-7}
 """Least distance along a normal of points on different sides, by the bytes of a float: below, rounding could part them
 otherwise when features are turned back to their units."""
+
+
+_SQUEEZED, _MOST_SQUEEZED, _SOME_POINTS = 0.01, 16, 5000
+"""Share of its range below which the middle half of a feature is squeezed, how many such features are told at most, and
+points by which quartiles are estimated."""
 
 
 class SplitRule(NamedTuple):
@@ -157,6 +163,33 @@ class Points:
     def categorical(self) -> IntArray:
         """Numbers of the categorical features."""
         return np.zeros(0, dtype=np.int64) if self.n_levels is None else np.flatnonzero(self.n_levels)
+
+    @cached_property
+    def squeezed(self) -> IntArray:
+        """Numbers of the numerical features whose range a few values far off take up, the most squeezed first.
+
+        A weight that counts for most points counts for these too much, so that regressions leave such a feature alone,
+        and prices of weights, which are for features of the same range, hold it back.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).random((100, 2))
+        >>> X[7, 1] = 9999.0
+        >>> Points(X).squeezed.tolist()
+        [1]
+        """
+        X, n_points = self.X, self.X.shape[0]
+        if self.sparse or not n_points:
+            return np.zeros(0, dtype=np.int64)
+        number = self.numerical
+        some = X[:: max(1, n_points // _SOME_POINTS)][:, number]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # features without any value
+            low, high = np.nanquantile(some, [0.25, 0.75], axis=0)
+            width = np.nanmax(X, axis=0)[number] - np.nanmin(X, axis=0)[number]
+        found = np.flatnonzero((high > low) & (high - low < _SQUEEZED * width))
+        order = np.argsort((high - low)[found] / width[found], kind="stable")
+        return np.asarray(number[found[order[:_MOST_SQUEEZED]]])
 
     def take(self, rows: IntArray) -> Any:
         """Some of the points."""

@@ -57,6 +57,9 @@ large ones) two folds of one partition are enough, and of larger ones than so ma
 _MARGIN, _LEAST_MARGIN = 0.05, 2e-4
 """Widest and finest margin that is chosen."""
 
+_SQUEEZED = 0.002
+"""Share of the range of a feature below which its middle half is too narrow for the finest margin."""
+
 _LEAST_DISTANCE = 1e-8
 """Least distance of points from splits, far above what rounding is off by."""
 
@@ -111,6 +114,8 @@ class SVM1ODTFit:
     """Rows that branch and bound had."""
     n_iter: int
     """Rounds of selection, the last one included."""
+    squeezed: IntArray
+    """Features in whose range values far off leave next to no room for splits."""
 
 
 def train_svm1odt(
@@ -126,8 +131,8 @@ def train_svm1odt(
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
         time = budget.share(_START_SHARES[int(mixed)])
-        found = _alternated(rows, problem.n_classes, settings, solving, time, _STRETCHES[int(mixed)])
-        starts += [reduction.apply_tree(tree) for tree in found]
+        others = _alternated(rows, problem.n_classes, settings, solving, time, _STRETCHES[int(mixed)])
+        starts += [reduction.apply_tree(tree) for tree in others]
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget, starts)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     n_iter = 1
@@ -147,7 +152,9 @@ def train_svm1odt(
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)
     selected = reduction.invert(chosen.points, left_out=False)
-    return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter)
+    spread = middle_halves(reduction.points)
+    squeezed = np.flatnonzero((spread > 0) & (spread < _SQUEEZED))
+    return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter, squeezed)
 
 
 def _alternated(
@@ -195,7 +202,8 @@ def chosen_settings(
     folding = _Folding(inside, n_classes, solving, rng, starts if len(inside) >= _ENOUGH else ())
     time = budget.share(_CHOICE_SHARES[int(folding.large)])
     if len(margins) > 1:
-        finest = folding.best_of([replace(settings, epsilon=m).path()[_DEFAULT] for m in margins], time.share(0.5))
+        each = [replace(settings, epsilon=m).path()[_DEFAULT] for m in margins]
+        finest = folding.best_of(each, time.share(0.5))
         plain = plain if finest is None else finest
         settings = replace(settings, epsilon=plain.epsilon)
     if settings.alpha_2 != "auto":
@@ -219,7 +227,7 @@ class _Folding:
         return len(self.points) >= _ENOUGH
 
     def best_of(self, path: list[SVM1ODTSettings], time: Budget) -> SVM1ODTSettings | None:
-        """The settings with the least errors, the first of several; None without time for any.
+        """The settings with the least errors, the first of several; None without time for all of them.
 
         Points are parted anew as long as there is time for all folds of another partition. Settings that are clearly
         worse than the best ones are left out then, so that more partitions tell the others apart.
@@ -249,7 +257,8 @@ class _Folding:
             racing = np.flatnonzero(in_the_race(found, _FOLDS))
             if len(racing) == 1 or time.over or time.remaining < before - time.remaining:
                 break
-        return path[strongest_of_the_best(found)] if found.size else None
+        tried = np.isfinite(found).any(axis=1)
+        return path[strongest_of_the_best(found)] if found.size and tried.all() else None
 
 
 def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
@@ -258,8 +267,8 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
     No value of a split leaves [-1, 1], whatever row has it. Where a few rows are far off, as in features that are
     skewed, all others lie within a small part of the range, and a margin of 0.05 is wider than that: every split would
     have to pay for most rows. So there are finer ones for points whose middle half, in the median feature, takes less
-    than a fifth of its range. Of more than 2000 points many are near any split, and there is less to guard against:
-    margins shrink with the root of their number.
+    than a fifth of its range, and where that of any feature takes much less than these allow for. Of more than 2000
+    points many are near any split, and there is less to guard against: margins shrink with the root of their number.
 
     Examples
     --------
@@ -269,7 +278,22 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
     >>> margins_for(Sample.of(np.linspace(0.0, 1.0, 8000)[:, None], None, np.ones(8000)))
     [0.025, 0.005, 0.001]
     """
-    X, spread = np.asarray(points.X), []
+    spread = middle_halves(points)
+    told = spread[~np.isnan(spread)]
+    shrink = min(1.0, np.sqrt(_ENOUGH / len(points)))
+    width = min(_MARGIN, float(np.median(told)) / 4 if len(told) else 1.0) * shrink
+    found = [_MARGIN] if width >= _MARGIN else [max(_LEAST_MARGIN, width / part) for part in (1, 5, 25)]
+    narrow = max(_LEAST_MARGIN, float(told[told > 0].min(initial=1.0)) / 4 * shrink)
+    if narrow < found[-1] / 3:
+        found += [np.sqrt(narrow * found[-1]), narrow] if narrow < found[-1] / 25 else [narrow]
+    least = 1.0 / float(alpha_1) if alpha_1 not in ("auto", 0) else 0.0
+    kept = sorted({float(f"{margin:.2g}") for margin in found if margin >= least}, reverse=True)
+    return kept or [min(1.0, max(_MARGIN, least))]
+
+
+def middle_halves(points: Sample) -> FloatArray:
+    """Share of its range that the middle half of each numerical feature takes; NaN of one with two values or fewer."""
+    X, spread = np.asarray(points.X), np.full(np.shape(points.X)[1], np.nan)
     numerical = np.ones(X.shape[1], dtype=bool) if points.categorical is None else ~points.categorical
     for j in np.flatnonzero(numerical).tolist():
         known = ~np.isnan(X[:, j])
@@ -279,12 +303,8 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
             continue
         share = np.cumsum(weight[order]) / weight.sum()
         low, high = values[order][np.searchsorted(share, [0.25, 0.75])]
-        spread.append((high - low) / np.ptp(values))
-    width = min(_MARGIN, float(np.median(spread)) / 4 if spread else 1.0) * min(1.0, np.sqrt(_ENOUGH / len(X)))
-    found = [_MARGIN] if width >= _MARGIN else [max(_LEAST_MARGIN, width / part) for part in (1, 5, 25)]
-    least = 1.0 / float(alpha_1) if alpha_1 not in ("auto", 0) else 0.0
-    kept = sorted({float(f"{margin:.2g}") for margin in found if margin >= least}, reverse=True)
-    return kept or [min(1.0, max(_MARGIN, least))]
+        spread[j] = (high - low) / np.ptp(values)
+    return spread
 
 
 def _on_some(points: Sample, n_classes: int, settings: SVM1ODTSettings, rows: IntArray) -> SVM1ODT:
@@ -306,22 +326,27 @@ def svm1odt_model(points: Sample, n_classes: int, settings: SVM1ODTSettings) -> 
         size=points.weight,
         categorical=points.categorical,
         levels=points.n_levels,
-        tolerance=least_distance(len(points)),
+        tolerance=least_distance(points),
     )
 
 
-def least_distance(n_points: int) -> float:
-    """The distance that so many points keep from splits, in a range of 1: 1e-4, and less where they lie closer.
+def least_distance(points: Sample) -> float:
+    """The distance that points keep from splits, in a range of 1: 1e-4, and less where they lie closer.
 
     With 200 000 points of a column of numbers no gap is wider than 1e-4 but at its ends, and splits would have to go
-    there. What solvers blur below their tolerances does not matter: trees are made feasible and measured anew.
+    there; likewise with a hundred where one that is far off takes up most of the range. So it is at most half of the
+    mean distance of the points in the middle half of any feature. What solvers blur below their tolerances does not
+    matter: trees are made feasible and measured anew.
 
     Examples
     --------
-    >>> [least_distance(n) for n in (100, 2000, 200_000)]
-    [0.0001, 0.0001, 1e-06]
+    >>> x = np.linspace(0.0, 1.0, 50_001)[:, None]
+    >>> [round(least_distance(Sample.of(values, None, np.ones(len(values)))), 9) for values in (x[::500], x, x**99)]
+    [0.0001, 5e-06, 1e-08]
     """
-    return max(_LEAST_DISTANCE, min(1e-4, 0.2 / max(1, n_points)))
+    spread = middle_halves(points)
+    narrow = float(spread[spread > 0].min(initial=0.5))
+    return max(_LEAST_DISTANCE, min(1e-4, 0.5 * narrow / max(1, len(points))))
 
 
 def restricted(model: SVM1ODT, points: IntArray, weight: FloatArray | None = None) -> SVM1ODT:

@@ -283,10 +283,13 @@ class _Work:
     budget: Budget
 
     def start(self) -> Tree:
-        """A tree by the settings; "auto" on mixed tables and for few features is the best of some after some passes."""
+        """A tree by the settings; "auto" is the best of some after some passes on mixed tables and for few features.
+
+        So it is where values far off squeeze a feature: balanced trees, which see it as constant, may be hopeless.
+        """
         points = Points(self.points.X, self.points.n_levels)
         few = restricted_to(self.settings.max_split_features, len(points.numerical))
-        if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1):
+        if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1 or len(points.squeezed)):
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
         work = self._on_some(_TRIAL_ROWS)
         first = self._on_some(_FIRST_ROWS) if work is not self else work
@@ -373,7 +376,9 @@ def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[Fi
     passes_left = not result.converged and result.n_iter < settings.max_iter
     if budget.interrupted or passes_left or (settings.stretches and budget.over):
         return cut_short(budget, counted(result.n_iter, "pass", "passes"))
-    return FitStatus.LOCAL, "no single node can be improved" if result.converged else "all passes are made"
+    reason = "no single node can be improved" if result.converged else "all passes are made"
+    # what the tree that is returned was improved on are other rows then, and it may be improved on its own
+    return FitStatus.LOCAL, f"{reason}; passes over stretched rows followed" if settings.stretches else reason
 
 
 def _note(objective: float, reached: float, unit: float) -> str:

@@ -211,7 +211,8 @@ class SparseNodes:
         if points.n_levels is not None and kind != "numbers":
             found.append(best_category(points, rows, stake))
         if len(points.numerical) and kind != "categories":
-            if points.gaps or restricted_to(self.max_split_features, len(points.numerical)):
+            few = restricted_to(self.max_split_features, len(points.numerical))
+            if points.gaps or few or len(points.squeezed):
                 found.append(best_single(points, rows, stake))
             if self.max_split_features != 1:
                 found += self._hyperplanes(points, node, rows, stake, sided)
@@ -234,11 +235,14 @@ class SparseNodes:
     def _directions(
         self, points: Points, node: Node, rows: IntArray, stake: FloatArray, sided: BoolArray
     ) -> list[FloatArray]:
-        """Directions of 2-norm 1 to try at a node: its own, that of the surrogate, and of few features the best one."""
+        """Directions of 2-norm 1 to try at a node: its own, that of the surrogate, and single features.
+
+        Of these the best one where few are allowed, else those that values far off squeeze, which regressions overlook.
+        """
         few = restricted_to(self.max_split_features, points.X.shape[1])
         if few == 1:
             return [_best_feature(points, rows, stake)]
-        single = [_likely_feature(points, rows, stake)] if few else []
+        single = [_likely_feature(points, rows, stake)] if few else list(_axes(points.squeezed, points.X.shape[1]))
         own = node.normal
         found = [own] if np.any(own) else []
         start = (5.0 * own, -5.0 * node.threshold) if found else None
@@ -295,6 +299,12 @@ class SparseNodes:
                 weights[used] = self.direction(part, wish, table.worth[there], self.alpha, None)[0]
                 thinned += [cut(weights)] if np.any(weights) else []
         return found + thinned
+
+
+def _axes(features: IntArray, n_features: int) -> FloatArray:
+    axes = np.zeros((len(features), n_features))
+    axes[np.arange(len(features)), features] = 1.0
+    return axes
 
 
 class _Numbers:
