@@ -21,9 +21,9 @@ LEAST_GAP = {8: 1e-9, 4: 2e-7}
 otherwise when features are turned back to their units."""
 
 
-_SQUEEZED, _MOST_SQUEEZED, _SOME_POINTS = 0.01, 16, 5000
-"""Share of its range below which the middle half of a feature is squeezed, how many such features are told at most, and
-points by which quartiles are estimated."""
+_SQUEEZED, _FEW_FAR_OFF, _MOST_SQUEEZED, _SOME_POINTS = 0.01, 0.1, 16, 1000
+"""Shares of its range below which the middle half of a feature is squeezed by what lies beyond all but 4 % of it, how
+many such features are told at most, and points by which quantiles are estimated."""
 
 
 class SplitRule(NamedTuple):
@@ -185,9 +185,11 @@ class Points:
         some = X[:: max(1, n_points // _SOME_POINTS)][:, number]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # features without any value
-            low, high = np.nanquantile(some, [0.25, 0.75], axis=0)
-            width = np.nanmax(X, axis=0)[number] - np.nanmin(X, axis=0)[number]
-        found = np.flatnonzero((high > low) & (high - low < _SQUEEZED * width))
+            quantile = np.nanquantile if self.gaps else np.quantile  # which takes a tenth of the time
+            lowest, low, high, highest = quantile(some, [0.02, 0.25, 0.75, 0.98], axis=0)
+            width = np.fmax.reduce(X, axis=0)[number] - np.fmin.reduce(X, axis=0)[number]
+        few = highest - lowest < _FEW_FAR_OFF * width  # else many values are far off, and regressions see them
+        found = np.flatnonzero((high > low) & (high - low < _SQUEEZED * width) & few)
         order = np.argsort((high - low)[found] / width[found], kind="stable")
         return np.asarray(number[found[order[:_MOST_SQUEEZED]]])
 
