@@ -20,7 +20,7 @@ from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import fitted_shares
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import table_kind, write_table
-from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.files import written_parameters
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
@@ -213,7 +213,7 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
         "categories": _categories(estimator, model.feature_names),
-        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
+        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in written_parameters(estimator).items()},
         "status": record.status,
         "reason": record.reason,
         **{
