@@ -129,9 +129,8 @@ class TableModel:
         if self.several_trees:
             return str(self.tree_model.export_text(words=self.words))
         model, classes = self.tree_model, [str(label) for label in self.estimator.classes_]
-        rows = getattr(model, "_leaf_rows", None)
-        naming = model._naming(self.words)
-        return export_text(model.tree_, class_names=classes, number_leaves=True, leaf_rows=rows, **naming)
+        naming = model._naming(self.words) | model._leaf_words()
+        return export_text(model.tree_, class_names=classes, number_leaves=True, **naming)
 
     @property
     def notes(self) -> list[str]:

@@ -33,6 +33,8 @@ class TreeModel(NewRows, BaseEstimator):
     n_features_in_: int
     _leaf_rows: FloatArray
     """Training rows in each leaf, by number of the node; only where values of the tree do not tell."""
+    _weighted_leaves: bool
+    """Whether counts of classes in leaves are sums of weights that are not all 1; only where they are."""
     warm_start: Any
 
     def apply(self, X: ArrayLike) -> IntArray:
@@ -107,8 +109,11 @@ class TreeModel(NewRows, BaseEstimator):
             naming = self._naming(words, gaps)
             if rows is not None:
                 naming["digits"] = _digits(tree, rows, words, precision)
+            naming |= self._leaf_words()
             if len(trees) == 1:
-                naming |= {"leaf_texts": leaf_texts, "leaf_rows": getattr(self, "_leaf_rows", None)}
+                naming["leaf_texts"] = leaf_texts
+            else:
+                naming["leaf_rows"] = None
             text = export_text(tree, class_names=classes or None, precision=precision, max_depth=max_depth, **naming)
             texts.append(f"{title}:\n{text}" if title else text)
         return "\n\n".join(texts)
@@ -130,6 +135,16 @@ class TreeModel(NewRows, BaseEstimator):
             "show_missing": shown if gaps is None else shown | gaps,
             "words": words,
             "digits": getattr(self, "_rule_digits", None),
+        }
+
+    def _leaf_words(self) -> dict[str, Any]:
+        """What is told of the rows of leaves, as arguments of :func:`treewright.tree.export_text`.
+
+        Files of before do not say whether rows had weights: then fractions do.
+        """
+        return {
+            "leaf_rows": getattr(self, "_leaf_rows", None),
+            "weighted": True if getattr(self, "_weighted_leaves", False) else None,
         }
 
     def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:
@@ -197,10 +212,16 @@ class TreeModel(NewRows, BaseEstimator):
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
-        return {"leaf_rows": self._leaf_rows.tolist()} if hasattr(self, "_leaf_rows") else {}
+        state: dict[str, Any] = {"leaf_rows": self._leaf_rows.tolist()} if hasattr(self, "_leaf_rows") else {}
+        return state | ({"weighted": True} if hasattr(self, "_weighted_leaves") else {})
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
+        weighted = state.get("weighted", False)
+        if not isinstance(weighted, bool):
+            raise ModelFileError(f"fit.weighted is {weighted!r}, expected true or false")
+        if weighted:
+            self._weighted_leaves = True
         rows = state.get("leaf_rows")
         if rows is None:  # older files have none
             return
@@ -210,9 +231,8 @@ class TreeModel(NewRows, BaseEstimator):
 
 
 def rows_in_leaves(tree: Tree, X: Any, weight: FloatArray) -> FloatArray:
-    """How many rows are in each leaf, by number of the node: sums of weights that are whole, else rows that count."""
-    whole = bool(np.all(weight == np.round(weight)))
-    return np.asarray(np.bincount(route(tree, X), weight if whole else weight > 0, tree.n_nodes), dtype=np.float64)
+    """How many rows are in each leaf, by number of the node; those of weight 0 were left out of the fit."""
+    return np.asarray(np.bincount(route(tree, X), weight > 0, tree.n_nodes), dtype=np.float64)
 
 
 def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
