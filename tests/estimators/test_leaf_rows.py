@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from treewright import LapTAOClassifier, LapTAORegressor, SVM1ODTClassifier, TAOClassifier, TAORegressor, load_model
+from treewright.cli import main
 from treewright.cli.files import TableModel
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import ModelFileError
@@ -151,3 +152,38 @@ def test_files_that_do_not_say_whether_rows_have_weights_are_read_and_damaged_on
     del document["fit"]["weighted"]  # as older versions wrote it
     path.write_text(json.dumps(document))
     assert load_model(path).tree_.n_leaves == 2
+
+
+SEMI = {
+    "taught": (TAOClassifier(1, teacher="auto", random_state=0), "a teacher (auto)"),
+    "taught smooth": (LapTAOClassifier(max_depth=1, teacher="auto", random_state=0), "a teacher (auto)"),
+    "smooth": (LapTAOClassifier(max_depth=1, random_state=0), "the graph"),
+}
+
+
+@pytest.mark.usefixtures("shortest_searches")
+@pytest.mark.parametrize(("model", "who"), SEMI.values(), ids=SEMI.keys())
+def test_leaves_tell_their_labels_from_those_of_a_teacher(model, who, tmp_path, capsys):
+    found = clone(model).fit(X, FEW)
+    own = [int(n) for n in re.findall(r"\(\d+ rows?, (\d+) labelled: ", found.export_text())]
+    assert own == counted(found, X[FEW >= 0]) and len(own) == found.tree_.n_leaves > 1
+    path = tmp_path / "model.json"
+    found.save(path)
+    assert load_model(path).export_text() == found.export_text()
+    note = f"those without a label as {who} labels them"
+    assert main(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert note in shown and re.search(r"\d+ rows?, \d+ labelled: ", shown)
+    y = np.where(FEW < 0, None, FEW.astype(object))
+    for form in ("text", "html"):
+        report = fit_report(found, y, found.predict(X), form=form)
+        assert form == "text" or "labels of the fit, given and found, by class" in report
+        assert note in " ".join(report.split()) and re.search(r"\d+ rows?, \d+ labelled: ", report)
+    document = json.loads(path.read_text())
+    many = [n + 1 for n in document["fit"]["leaf_rows"]]
+    for wrong in ([1.0], "3", many):
+        path.write_text(json.dumps(document | {"fit": document["fit"] | {"leaf_labelled": wrong}}))
+        with pytest.raises(ModelFileError, match="leaf_labelled"):
+            load_model(path)
+    everything = (X[:, 0] > 0).astype(int)
+    assert "labelled" not in found.fit(X, everything).export_text()

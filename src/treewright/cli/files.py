@@ -136,7 +136,8 @@ class TableModel:
     def notes(self) -> list[str]:
         """How to read the rules."""
         trees = [] if self.tree_model is None else self.tree_model._read_trees()
-        return list(dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words)))
+        told = self.tree_model._leaf_notes() if trees and self.leaves is None else []  # else leaves tell given labels
+        return [*told, *dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words))]
 
     @property
     def feature_names(self) -> list[str] | None:

@@ -25,7 +25,13 @@ from treewright.estimators.common.model import (
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor, rows_in_leaves
+from treewright.estimators.common.tree_model import (
+    TreeClassifier,
+    TreeModel,
+    TreeRegressor,
+    labelled_in_leaves,
+    rows_in_leaves,
+)
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
@@ -235,7 +241,8 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
         counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less
-        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher, "_leaf_rows": counted}
+        labels |= {"_leaf_rows": counted, **labelled_in_leaves(found.fit.tree, given.X, problem)}
+        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher}
 
 
 @estimator

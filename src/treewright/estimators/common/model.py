@@ -52,6 +52,8 @@ __all__ = [
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 S = TypeVar("S")
+_UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves")
+"""What else a fit may leave that the next one must not keep."""
 _COURSE = ("record_", "status_", "reason_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 
 
@@ -325,7 +327,7 @@ class Model:
 
         So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself.
         """
-        old = (*NOTED, *_COURSE, "_table", "_rule_digits", "_leaf_rows", "_weighted_leaves", *self._sometimes)
+        old = (*NOTED, *_COURSE, *_UNTOLD, *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
         self.__dict__ = kept | course_of(record) | fitted
         if record.note:
