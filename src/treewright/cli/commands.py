@@ -27,7 +27,7 @@ from treewright.estimators.totals import TotalsClassifier
 from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
 from treewright.report.text import text_table
-from treewright.report.words import SEEN, parameter_words, proof_words
+from treewright.report.words import SEEN, parameter_words, proof_words, teacher_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -104,7 +104,12 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
             f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {counted(n_known, 'row')}{hint}"
         )
     if left_out:
-        lines.append(f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised)")
+        hint = "; --set teacher=auto makes use of them" if "teacher" in estimator.get_params(deep=False) else ""
+        lines.append(
+            f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised{hint})"
+        )
+    if taught := teacher_words(estimator, len(y) - n_known):
+        lines.append(taught)
     lines += written_lines(console)
     document = {
         **_model_document(model),
