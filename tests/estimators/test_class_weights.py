@@ -84,6 +84,11 @@ WRONG = {
     "nan": ({"rare": np.nan}, "class_weight has nan for class 'rare'"),
     "negative": ({"usual": -0.5}, r"class_weight has -0\.5 for class 'usual'"),
     "overflow": ({"rare": 1e308, "usual": 1e308}, "the weights sum to infinity"),
+    "unknown": (
+        {"Rare": 2},
+        "class_weight has 'Rare', which is no class; did you mean 'rare'",
+    ),
+    "also unknown": ({"rare": 2, "often": 1}, "class_weight has 'often', which is no class; there are 'rare', 'usual'"),
     "zero": ({"rare": 0, "usual": 0}, "all weights are zero"),
 }
 
@@ -94,3 +99,17 @@ def test_class_weights_that_are_none_are_refused(model, weights, text):
     with pytest.raises(InvalidInputError, match=text), warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(model).set_params(class_weight=weights).fit(X, Y)
+
+
+def test_names_of_other_classes_do_no_harm_and_missing_ones_count_once():
+    model = TAOClassifier(1, random_state=0)
+    by_all = clone(model).set_params(class_weight=FACTOR).fit(X, Y)
+    for same in ({"rare": 5}, FACTOR | {"class that this fold lacks": 2}):
+        assert clone(model).set_params(class_weight=same).fit(X, Y).tree_ == by_all.tree_
+
+
+def test_unknown_classes_are_refused_with_a_teacher_too():
+    few = np.where(np.arange(len(Y)) % 2 == 0, Y.astype(object), None)
+    model = TAOClassifier(1, class_weight={"Rare": 2}, teacher=Y, random_state=0)
+    with pytest.raises(InvalidInputError, match="did you mean 'rare'"):
+        model.fit(X, few)

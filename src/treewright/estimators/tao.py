@@ -233,8 +233,9 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         rows, start, settings = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:
-            return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes[numbers])
+            return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes, numbers)
 
+        factors(np.arange(problem.n_classes))  # what cannot be weights is refused before the teacher learns
         with budget.stop_on_interrupt():
             found = train_taught_tao(
                 rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
