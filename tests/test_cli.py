@@ -569,7 +569,7 @@ def test_interrupt_while_the_process_starts(fitted, seconds):
     assert process.returncode in (0, 130)
 
 
-def test_tao_leaves_out_rows_without_a_label_unless_it_has_a_teacher(tmp_path):
+def test_tao_leaves_out_rows_without_a_label_unless_it_has_a_teacher(tmp_path, capsys):
     rng = np.random.default_rng(0)
     X = rng.random((40, 2)).round(3)
     labels = np.where(X[:, 0] > 0.5, "high", "low").astype(object)
@@ -577,5 +577,20 @@ def test_tao_leaves_out_rows_without_a_label_unless_it_has_a_teacher(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("a,b,y\n" + "".join(f"{a},{b},{y}\n" for (a, b), y in zip(X, labels, strict=True)))
     fit = ["fit", str(table), "--target", "y", "--model", "tao", "--out", str(tmp_path / "m.json")]
+    report = tmp_path / "r.txt"
+    fit += ["--report", str(report), "--report", str(tmp_path / "r.html")]
     assert main(fit) == 0
+    out = capsys.readouterr().out
+    assert "left out of the fit: 20 rows without 'y' (tao is supervised; --set teacher=auto makes use of them)" in out
+    assert "labelled by" not in out and "With --set teacher=auto a teacher labels them" in plain_text(report)
     assert main([*fit, "--set", "teacher=auto"]) == 0
+    out = capsys.readouterr().out
+    told = "20 rows without a label were labelled by a teacher: auto: "
+    (line,) = [line for line in out.splitlines() if line.startswith(told)]
+    assert "trees" in line and "left out of the fit" not in out
+    assert line in plain_text(report) and told in (tmp_path / "r.html").read_text()
+
+
+def plain_text(path):
+    """Text of a report without its line breaks."""
+    return " ".join(path.read_text().split())

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier, TAORegressor, load_model
+from treewright import LapTAOClassifier, LapTAORegressor, SVM1ODTClassifier, TAOClassifier, TAORegressor, load_model
+from treewright.cli import main
 from treewright.cli.files import TableModel
+from treewright.estimators.registry import SHORT_NAMES
 from treewright.exceptions import ModelFileError
 from treewright.report import fit_report
 
@@ -70,13 +72,12 @@ def test_pictures_of_smoothed_labels_say_rows():
 
 
 @pytest.mark.parametrize("name", ["tao", "laptao", "smoothed labels"])
-def test_whole_weights_are_rows_and_others_do_not_count(name):
+def test_rows_of_weight_zero_do_not_count_and_others_once(name):
     model, y = MODELS[name]
     times = np.random.default_rng(1).integers(0, 3, len(X))
-    found = clone(model).fit(X, y, sample_weight=times)
-    assert told(found.export_text()) == counted(found, np.repeat(X, times, axis=0))
-    found = clone(model).fit(X, y, sample_weight=times / 4)
-    assert told(found.export_text()) == counted(found, X[times > 0])
+    for weight in (times, times / 4):
+        found = clone(model).fit(X, y, sample_weight=weight)
+        assert told(found.export_text()) == counted(found, X[times > 0])
 
 
 def test_a_fit_without_a_tree_has_none_of_an_earlier_one():
@@ -96,3 +97,93 @@ def test_files_without_rows_of_leaves_are_read_and_damaged_ones_refused(tmp_path
     del document["fit"]["leaf_rows"]  # as older versions wrote it
     path.write_text(json.dumps(document))
     assert "rows" not in load_model(path).export_text()
+
+
+FULL = np.where(X[:, 0] > 0, "hi", "lo")
+
+
+def amounts(text):
+    """Rows that leaves are said to have, and weights."""
+    return [[float(n) for n in re.findall(words, text)] for words in (r"\(([\d.]+) rows?\b", r"\(weight ([\d.]+)")]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("shortest_searches")
+@pytest.mark.parametrize("name", sorted(SHORT_NAMES))
+def test_sums_of_weights_are_never_called_rows(name, tmp_path):
+    depth = {} if name == "resvm" else {"max_depth": 1}
+    model = SHORT_NAMES[name](**depth, time_limit=1.0, random_state=0)
+    some, labels = X[:24], FULL[:24]
+    times = np.random.default_rng(1).integers(1, 4, len(some))
+    for weight in (np.ones(len(some)), times):
+        found = clone(model).fit(some, labels, sample_weight=weight)
+        rows, weights = amounts(found.export_text())
+        if weight is times and name != "laptao":  # whose values are no counts: it knows its rows by routing
+            assert not rows and sum(weights) == times.sum()
+            page = fit_report(found, labels, found.predict(some), form="html")
+            assert re.search(r">weight: \d", page) and not re.search(r">labels: \d", page)
+        else:
+            assert not weights and sum(rows) == len(some)
+        found.save(tmp_path / "model.json")
+        assert load_model(tmp_path / "model.json").export_text() == found.export_text()
+        assert amounts(TableModel.read(str(tmp_path / "model.json")).rules)[1] == weights
+
+
+@pytest.mark.parametrize("factors", [{"hi": 3, "lo": 1}, {"hi": 0, "lo": 1}])
+@pytest.mark.parametrize(
+    "model", [TAOClassifier(1, random_state=0), SVM1ODTClassifier(1, alpha_2=1.0, time_limit=1.0, random_state=0)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_weights_of_classes_are_never_called_rows(model, factors):
+    found = clone(model).set_params(class_weight=factors).fit(X, FULL)
+    rows, weights = amounts(found.export_text())
+    assert not rows and sum(weights) == sum(factors[label] for label in FULL)
+    assert amounts(found.set_params(class_weight=None).fit(X, FULL).export_text())[1] == []
+
+
+def test_files_that_do_not_say_whether_rows_have_weights_are_read_and_damaged_ones_refused(tmp_path):
+    path = tmp_path / "model.json"
+    TAOClassifier(1, random_state=0).fit(X, FULL, sample_weight=np.full(len(X), 2)).save(path)
+    document = json.loads(path.read_text())
+    for wrong in ("yes", 1, None):
+        path.write_text(json.dumps(document | {"fit": document["fit"] | {"weighted": wrong}}))
+        with pytest.raises(ModelFileError, match="weighted"):
+            load_model(path)
+    del document["fit"]["weighted"]  # as older versions wrote it
+    path.write_text(json.dumps(document))
+    assert load_model(path).tree_.n_leaves == 2
+
+
+SEMI = {
+    "taught": (TAOClassifier(1, teacher="auto", random_state=0), "a teacher (auto)"),
+    "taught smooth": (LapTAOClassifier(max_depth=1, teacher="auto", random_state=0), "a teacher (auto)"),
+    "smooth": (LapTAOClassifier(max_depth=1, random_state=0), "the graph"),
+}
+
+
+@pytest.mark.usefixtures("shortest_searches")
+@pytest.mark.parametrize(("model", "who"), SEMI.values(), ids=SEMI.keys())
+def test_leaves_tell_their_labels_from_those_of_a_teacher(model, who, tmp_path, capsys):
+    found = clone(model).fit(X, FEW)
+    own = [int(n) for n in re.findall(r"\(\d+ rows?, (\d+) labelled: ", found.export_text())]
+    assert own == counted(found, X[FEW >= 0]) and len(own) == found.tree_.n_leaves > 1
+    path = tmp_path / "model.json"
+    found.save(path)
+    assert load_model(path).export_text() == found.export_text()
+    note = f"those without a label as {who} labels them"
+    assert main(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert note in shown and re.search(r"\d+ rows?, \d+ labelled: ", shown)
+    y = np.where(FEW < 0, None, FEW.astype(object))
+    for form in ("text", "html"):
+        report = fit_report(found, y, found.predict(X), form=form)
+        assert form == "text" or "labels of the fit, given and found, by class" in report
+        assert note in " ".join(report.split()) and re.search(r"\d+ rows?, \d+ labelled: ", report)
+    document = json.loads(path.read_text())
+    many = [n + 1 for n in document["fit"]["leaf_rows"]]
+    for wrong in ([1.0], "3", many):
+        path.write_text(json.dumps(document | {"fit": document["fit"] | {"leaf_labelled": wrong}}))
+        with pytest.raises(ModelFileError, match="leaf_labelled"):
+            load_model(path)
+    everything = (X[:, 0] > 0).astype(int)
+    assert "labelled" not in found.fit(X, everything).export_text()

@@ -20,14 +20,14 @@ from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import fitted_shares
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import table_kind, write_table
-from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.files import written_parameters
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
 from treewright.report.text import text_table
-from treewright.report.words import SEEN, parameter_words, proof_words
+from treewright.report.words import SEEN, parameter_words, proof_words, teacher_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -104,7 +104,12 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
             f"labels held for wrong: {np.count_nonzero(estimator.relabeled_)} of {counted(n_known, 'row')}{hint}"
         )
     if left_out:
-        lines.append(f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised)")
+        hint = "; --set teacher=auto makes use of them" if "teacher" in estimator.get_params(deep=False) else ""
+        lines.append(
+            f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised{hint})"
+        )
+    if taught := teacher_words(estimator, len(y) - n_known):
+        lines.append(taught)
     lines += written_lines(console)
     document = {
         **_model_document(model),
@@ -213,7 +218,7 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
         "categories": _categories(estimator, model.feature_names),
-        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in plain_parameters(estimator).items()},
+        "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in written_parameters(estimator).items()},
         "status": record.status,
         "reason": record.reason,
         **{

@@ -129,15 +129,15 @@ class TableModel:
         if self.several_trees:
             return str(self.tree_model.export_text(words=self.words))
         model, classes = self.tree_model, [str(label) for label in self.estimator.classes_]
-        rows = getattr(model, "_leaf_rows", None)
-        naming = model._naming(self.words)
-        return export_text(model.tree_, class_names=classes, number_leaves=True, leaf_rows=rows, **naming)
+        naming = model._naming(self.words) | model._leaf_words()
+        return export_text(model.tree_, class_names=classes, number_leaves=True, **naming)
 
     @property
     def notes(self) -> list[str]:
         """How to read the rules."""
         trees = [] if self.tree_model is None else self.tree_model._read_trees()
-        return list(dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words)))
+        told = self.tree_model._leaf_notes() if trees and self.leaves is None else []  # else leaves tell given labels
+        return [*told, *dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words))]
 
     @property
     def feature_names(self) -> list[str] | None:

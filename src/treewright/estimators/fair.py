@@ -137,9 +137,10 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
         return None
 
     def _fitted_state(self) -> dict[str, Any]:
-        return {"discrimination": getattr(self, "discrimination_", None)}
+        return super()._fitted_state() | {"discrimination": getattr(self, "discrimination_", None)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
         value = state["discrimination"]
         if value is None:
             return

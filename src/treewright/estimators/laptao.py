@@ -26,7 +26,7 @@ from treewright.estimators.common.model import (
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor, rows_in_leaves
+from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor, labelled_in_leaves, rows_in_leaves
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import GraphSettings
@@ -296,6 +296,8 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget, lessons)
         if found.taught is not None:
             fitted |= {"teacher_": found.taught.teacher, "teacher_weight_": found.taught.weight}
+        if found.model.tree is not None:
+            fitted |= labelled_in_leaves(found.model.tree, given.X, problem)
         numbers = np.where(problem.labelled, problem.y, found.smooth.argmax(axis=1))
         return found.record, fitted | {"classes_": problem.classes, "transduction_": problem.classes[numbers]}
 

@@ -25,7 +25,13 @@ from treewright.estimators.common.model import (
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
-from treewright.estimators.common.tree_model import TreeClassifier, TreeModel, TreeRegressor, rows_in_leaves
+from treewright.estimators.common.tree_model import (
+    TreeClassifier,
+    TreeModel,
+    TreeRegressor,
+    labelled_in_leaves,
+    rows_in_leaves,
+)
 from treewright.exceptions import ModelFileError
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
@@ -227,15 +233,17 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         rows, start, settings = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:
-            return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes[numbers])
+            return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes, numbers)
 
+        factors(np.arange(problem.n_classes))  # what cannot be weights is refused before the teacher learns
         with budget.stop_on_interrupt():
             found = train_taught_tao(
                 rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
         counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less
-        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher, "_leaf_rows": counted}
+        labels |= {"_leaf_rows": counted, **labelled_in_leaves(found.fit.tree, given.X, problem)}
+        return found.fit.record, _fitted(found.fit) | labels | {"teacher_": found.teacher}
 
 
 @estimator

@@ -315,6 +315,9 @@ def _tree(facts: Facts) -> Iterator[Advice]:
 def _rows(facts: Facts) -> Iterator[Advice]:
     if facts.n_hidden and not facts.uses_hidden:
         how = "A fit without --model" if facts.model_file else "TotalsClassifier or S2OCTClassifier"
+        if any(name == "teacher" for _, pairs in facts.parameters for name, _ in pairs):
+            option = "--set teacher=auto" if facts.model_file else "teacher='auto'"
+            how = f"With {option} a teacher labels them for the tree. {how}"
         yield Advice(
             f"{counted(facts.n_hidden, 'row')} without a label had no part in the fit: {facts.model} is supervised. "
             f"{how} makes use of {'it' if facts.n_hidden == 1 else 'them'}, and of totals."

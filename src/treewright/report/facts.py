@@ -16,7 +16,7 @@ from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, absent_notes, fitted_trees
-from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words
+from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words, teacher_words
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
@@ -290,7 +290,12 @@ def fit_facts(
         confusion=np.bincount(rows.truth * k + rows.numbers[rows.known], minlength=k * k).reshape(k, k),
         trees=fitted_trees(estimator, None if leaves is None else np.asarray(leaves), rows.truth, rows.known, words),
         n_voting=len(estimator.trees_) if several else 1,
-        making=[*made_today(), *about.making, *_fit_lines(estimator.record_)],
+        making=[
+            *made_today(),
+            *about.making,
+            *([("teacher", taught)] if (taught := teacher_words(estimator, facts.n_hidden)) else []),
+            *_fit_lines(estimator.record_),
+        ],
         n_suspects=None if suspects is None else int(np.count_nonzero(suspects)),
         groups=_group_facts(about.groups, rows.known, None),
     )

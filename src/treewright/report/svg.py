@@ -299,7 +299,7 @@ def _end_words(facts: TreeFacts, node: int, rows: float, n_leaves: int, n_rows: 
 
 def _amount(facts: TreeFacts, rows: float) -> str:
     if any(leaf.rows is None for leaf in facts.leaves.values()):  # weights, of labels alone
-        return f"labels: {rows:g}"
+        return f"{'weight' if facts.weighted else 'labels'}: {rows:g}"
     return f"{spaced(int(rows))} {'row' if rows == 1 else 'rows'}"
 
 

@@ -83,6 +83,8 @@ class TreeFacts:
         How to read its conditions, in sentences.
     words : mapping of int to FeatureWords, or None
         Words of features that are flags or dates.
+    weighted : bool
+        Whether ``counts`` of leaves are sums of weights.
     """
 
     title: str
@@ -94,6 +96,7 @@ class TreeFacts:
     rules: str
     notes: list[str]
     words: Mapping[int, FeatureWords] | None = None
+    weighted: bool = False
 
 
 def leaf_texts(
@@ -319,14 +322,17 @@ def fitted_trees(
     if leaves is not None:
         return [_with_rows(estimator, leaves, truth, known, words)]
     found: list[TreeFacts] = []
+    weighted = bool(getattr(estimator, "_weighted_leaves", False))
+    what = "weights of the labels of the fit" if weighted else "labels of the fit"
+    what += ", given and found" if hasattr(estimator, "_leaf_labelled") else ""
     for title, tree, classes in estimator._read_trees():
         naming, facts, rows = estimator._naming(words), {}, getattr(estimator, "_leaf_rows", None)
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
             n_rows = None if rows is None else int(rows[leaf])
             facts[leaf] = LeafFacts(classes[tree.labels[leaf]], n_rows, tree.values[leaf].tolist())
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
-        pieces, notes = split_pieces(tree, **naming), reading_notes(tree, words)
-        found.append(TreeFacts(title, tree, classes, pieces, facts, "labels of the fit", rules, notes, words))
+        pieces, notes = split_pieces(tree, **naming), [*estimator._leaf_notes(), *reading_notes(tree, words)]
+        found.append(TreeFacts(title, tree, classes, pieces, facts, what, rules, notes, words, weighted))
     return found
 
 

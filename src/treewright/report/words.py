@@ -8,6 +8,8 @@ from typing import Any
 
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.estimators.common.files import plain_parameters
+from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.teachers import TaughtModel
 from treewright.names import counted, printable
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.record import FitRecord
@@ -38,6 +40,7 @@ __all__ = [
     "proof_words",
     "row_words",
     "seconds_words",
+    "teacher_words",
     "spaced",
     "totals_words",
 ]
@@ -308,6 +311,24 @@ def parameter_words(estimator: Any) -> str:
     (True, 1)
     """
     return ", ".join(f"{name}={value}" for name, value in parameter_pairs(estimator))
+
+
+def teacher_words(estimator: Any, n_hidden: int) -> str:
+    """Who labelled the rows without a label for a fit that learned from a teacher without totals; else nothing.
+
+    Examples
+    --------
+    >>> from treewright import TAOClassifier
+    >>> model = TAOClassifier(teacher="auto")
+    >>> model.teacher_ = TeacherRecord("auto")  # as a fit leaves it
+    >>> teacher_words(model, 1060), teacher_words(TAOClassifier(), 1060)
+    ('1060 rows without a label were labelled by a teacher: auto', '')
+    """
+    if not isinstance(estimator, TaughtModel) or not n_hidden or getattr(estimator, "teacher_", None) is None:
+        return ""
+    graph = "the graph and " if isinstance(estimator, GraphModel) else ""
+    noun = counted(n_hidden, "row without a label was", "rows without a label were")
+    return f"{noun} labelled by {graph}a teacher: {printable(str(estimator.teacher_))}"
 
 
 def seconds_words(record: FitRecord) -> str:

@@ -33,6 +33,8 @@ def export_text(
     number_leaves: bool = False,
     digits: Mapping[int, int] | None = None,
     leaf_rows: Sequence[float] | FloatArray | None = None,
+    weighted: bool | None = None,
+    leaf_labelled: Sequence[float] | FloatArray | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -79,6 +81,11 @@ def export_text(
     leaf_rows : sequence of float or None
         How many rows are in each leaf, by number of the node, where values do not tell: those of a regression tree are
         its predictions. By default sums of the values of classes, and none for a regression tree.
+    weighted : bool or None
+        Whether values of classes are sums of weights, which are then told as such and not as rows. By default they are
+        where they are no whole numbers.
+    leaf_labelled : sequence of float or None
+        How many of `leaf_rows` have a label of their own, where values tell of others too: "139 rows, 10 labelled".
 
     Returns
     -------
@@ -114,7 +121,9 @@ def export_text(
     writer = _Writer(
         tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words, digits
     )
-    writer.number_leaves, writer.leaf_rows = number_leaves, leaf_rows
+    writer.number_leaves, writer.leaf_rows, writer.leaf_labelled = number_leaves, leaf_rows, leaf_labelled
+    if weighted is not None:
+        writer.weighted = weighted
     return "\n".join(writer.lines(max_depth))
 
 
@@ -264,9 +273,10 @@ class _Writer(ConditionWriter):
         self._leaf_texts = leaf_texts or {}
         self.number_leaves = False
         self.leaf_rows: Sequence[float] | FloatArray | None = None
-        # points that weigh a fraction are not counted
+        self.leaf_labelled: Sequence[float] | FloatArray | None = None
+        # points that weigh a fraction are not counted; whole weights can be told from rows by those who know them
         values = tree.values[tree.left == LEAF]
-        self._weighted = bool(np.any(np.abs(values - np.round(values)) > NOISE * np.maximum(1.0, np.abs(values))))
+        self.weighted = bool(np.any(np.abs(values - np.round(values)) > NOISE * np.maximum(1.0, np.abs(values))))
 
     def lines(self, max_depth: int | None) -> list[str]:
         """All lines, parents first and left before right. By a stack: trees may be deeper than recursion."""
@@ -334,7 +344,9 @@ class _Writer(ConditionWriter):
         total = float(values.sum())
         if total <= 0:
             return f"{name}  (no rows, or most of them are others)"
-        amount = self._amount(total, self._weighted) if self.leaf_rows is None else self._amount(self.leaf_rows[node])
+        amount = self._amount(total, self.weighted) if self.leaf_rows is None else self._amount(self.leaf_rows[node])
+        if self.leaf_labelled is not None:
+            amount += f", {format_number(float(self.leaf_labelled[node]), self._precision)} labelled"
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
         return f"{name}  ({amount}: {shares})"

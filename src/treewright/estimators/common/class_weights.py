@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import StrOptions
 
-from treewright.arrays import FloatArray
+from treewright.arrays import FloatArray, IntArray
 from treewright.data import Problem
-from treewright.data._checks import plain, show
+from treewright.data._checks import meant, plain, show
 from treewright.estimators.common.model import Model
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.record_files import is_number
@@ -36,7 +36,7 @@ class ClassWeighted(Model):
         """The problem with weights times those of the classes; all rows have a label."""
         if self.class_weight is None:
             return problem
-        weight = class_weighted(problem.weight, self.class_weight, problem.classes[problem.y])
+        weight = class_weighted(problem.weight, self.class_weight, problem.classes, problem.y)
         if not weight.any():
             raise InvalidInputError("all weights are zero; at least one row must count")
         with np.errstate(over="ignore"):
@@ -47,12 +47,37 @@ class ClassWeighted(Model):
         return replace(problem, weight=weight)
 
 
-def class_weighted(weight: FloatArray, class_weight: Any, labels: np.ndarray) -> FloatArray:
-    """Weights of rows times those of their classes, as in scikit-learn; factors that are no weights are refused."""
-    if isinstance(class_weight, dict):
-        for label, factor in class_weight.items():
-            if not is_number(plain(factor)) or factor < 0:
-                raise InvalidInputError(
-                    f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
-                )
-    return np.asarray(weight * compute_sample_weight(class_weight, labels))
+def class_weighted(weight: FloatArray, class_weight: Any, classes: np.ndarray, numbers: IntArray) -> FloatArray:
+    """Weights of rows times those of their classes, as in scikit-learn.
+
+    Factors that are no weights are refused, and so are names that no class has where some class has no factor: one may
+    be meant by the other. With a factor for each class others do no harm, as where a fold has no row of a class.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+    class_weight : dict, "balanced" or None
+        The factors; 1 for a class that a dict does not have.
+    classes : ndarray of shape (n_classes,)
+        All classes of the fit.
+    numbers : ndarray of int, shape (n_rows,)
+        Class of each row, as its place among them.
+
+    Examples
+    --------
+    >>> class_weighted(np.ones(2), {"rich": 3}, np.array(["poor", "rich"]), np.array([1, 0])).tolist()
+    [3.0, 1.0]
+    """
+    if not isinstance(class_weight, dict):
+        return np.asarray(weight * compute_sample_weight(class_weight, classes[numbers]))
+    for label, factor in class_weight.items():
+        if not is_number(plain(factor)) or factor < 0:
+            raise InvalidInputError(
+                f"class_weight has {show(factor)} for class {show(label)}; expected a finite number from 0 on"
+            )
+    known = classes.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    if unknown and not all(label in class_weight for label in known):
+        raise InvalidInputError(f"class_weight has {show(unknown[0])}, which is no class; {meant(unknown[0], known)}")
+    return np.asarray(weight * np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)[numbers])

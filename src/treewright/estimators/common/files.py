@@ -15,7 +15,7 @@ from treewright.data._checks import listing, plain
 from treewright.data.mixed import Features
 from treewright.estimators.common.model import course_of
 from treewright.estimators.common.old_files import renamed, upgraded
-from treewright.estimators.common.record_files import record_from_dict, record_to_dict
+from treewright.estimators.common.record_files import is_number, record_from_dict, record_to_dict
 from treewright.estimators.common.tables import table_notes
 from treewright.exceptions import ModelFileError, warn_user
 from treewright.tree import Tree
@@ -30,6 +30,7 @@ __all__ = [
     "model_to_dict",
     "plain_parameters",
     "read_model",
+    "written_parameters",
     "write_model",
 ]
 
@@ -73,8 +74,25 @@ def is_plain(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
+def is_weights(value: object) -> bool:
+    """Whether a value is a dict of labels and weights, as those of classes are.
+
+    Examples
+    --------
+    >>> is_weights({"rare": 2.5, "usual": 1}), is_weights({"rare": "2.5"}), is_weights({None: 1})
+    (True, False, False)
+    """
+    return isinstance(value, dict) and all(_is_label(k) and is_number(v) and v >= 0 for k, v in value.items())
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, bool | str) or is_number(value)
+
+
 def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that have a plain value or a list of them, sorted; values of numpy become those of Python.
+    """Return the parameters that have a plain value, a list of them, or weights of labels, sorted.
+
+    Values of numpy become those of Python.
 
     Examples
     --------
@@ -83,10 +101,25 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
     3
     """
     given = {name: _as_plain(value) for name, value in sorted(estimator.get_params(deep=False).items())}
-    return {name: value for name, value in given.items() if is_plain(value) or is_listed(value)}
+    return {name: value for name, value in given.items() if is_plain(value) or is_listed(value) or is_weights(value)}
+
+
+def written_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the same as JSON can have them: weights of labels as pairs, for there keys are text.
+
+    Examples
+    --------
+    >>> from treewright import TAOClassifier
+    >>> written_parameters(TAOClassifier(class_weight={True: 3, False: 1}))["class_weight"]
+    [[True, 3], [False, 1]]
+    """
+    given = plain_parameters(estimator)
+    return {name: [list(p) for p in v.items()] if isinstance(v, dict) else v for name, v in given.items()}
 
 
 def _as_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {plain(k): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return value.tolist()
     return [plain(v) for v in value] if isinstance(value, list | tuple) else plain(value)
@@ -98,7 +131,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
     Parameters that have no plain form (a warm-start tree, a RandomState, NaN) are left at their defaults: they shape
     a fit, not the fitted model.
     """
-    parameters = plain_parameters(estimator).items()
+    parameters = written_parameters(estimator).items()
     mixed = _mixed_to_plain(estimator)
     return {
         "format": FORMAT,
@@ -247,7 +280,8 @@ def _parameters(document: dict[str, Any], kind: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise ModelFileError("parameters must be an object")
     accepted = kind().get_params(deep=False)
-    unusable = [n for n, value in given.items() if n not in accepted or not (is_plain(value) or is_listed(value))]
+    given = {name: _weights(value, name) if _may_be_dict(kind, name) else value for name, value in given.items()}
+    unusable = [n for n, value in given.items() if n not in accepted or not _usable(value, kind, n)]
     if unusable:
         raise ModelFileError(f"unknown or unusable parameters {listing(sorted(unusable))}")
     for name, value in given.items():
@@ -255,6 +289,31 @@ def _parameters(document: dict[str, Any], kind: Any) -> dict[str, Any]:
         if isinstance(value, bool) and not _may_be_bool(kind, name):
             raise ModelFileError(f"parameter {name!r} is {value}, expected a number or text")
     return dict(given)
+
+
+def _usable(value: Any, kind: Any, name: str) -> bool:
+    return is_plain(value) or is_listed(value) or (is_weights(value) and _may_be_dict(kind, name))
+
+
+def _may_be_dict(kind: Any, name: str) -> bool:
+    allowed = kind._parameter_constraints.get(name, "no_validation")
+    return not isinstance(allowed, str) and dict in allowed
+
+
+def _weights(value: Any, name: str) -> Any:
+    """Weights of labels from their pairs; a plain value stays as it is."""
+    if is_plain(value):
+        return value
+    pairs = value if isinstance(value, list) else [value]
+    if not all(isinstance(pair, list) and len(pair) == 2 and _is_label(pair[0]) for pair in pairs):
+        raise ModelFileError(f"parameter {name!r} must be a list of pairs of a label and its weight")
+    found = {label: weight for label, weight in value}
+    if len(found) < len(value):
+        raise ModelFileError(f"parameter {name!r} has a label twice")
+    for label, weight in value:
+        if not is_number(weight) or weight < 0:
+            raise ModelFileError(f"parameter {name!r} has {weight!r} for {label!r}, expected a number from 0 on")
+    return found
 
 
 def _may_be_bool(kind: Any, name: str) -> bool:

@@ -52,6 +52,8 @@ __all__ = [
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 S = TypeVar("S")
+_UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves")
+"""What else a fit may leave that the next one must not keep."""
 _COURSE = ("record_", "status_", "reason_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 
 
@@ -74,6 +76,14 @@ class Given:
     def without_features(self) -> Given:
         """The same with one constant feature: labels and weights are checked apart from rows that may be sparse."""
         return replace(self, X=np.zeros((self.X.shape[0], 1)))
+
+    @property
+    def weighs(self) -> bool:
+        """Whether a row weighs other than 1; weights that are missing, of rows that need none, do not count."""
+        if self.sample_weight is None:
+            return False
+        weight = np.asarray(self.sample_weight).reshape(-1)
+        return bool(np.any(weight[~missing_mask(weight)].astype(np.float64) != 1.0))
 
     def checked_weight(self) -> FloatArray:
         """Weights of the rows, 1 if there are none."""
@@ -296,6 +306,8 @@ class Model:
         prepared = self._prepared(given.sample_weight is not None)
         given = self._checked_rows(given)
         record, fitted = self._trained(given, prepared, budget)
+        if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
+            fitted["_weighted_leaves"] = True
         self._publish(record.closed(budget), given.noted | fitted)
         return self
 
@@ -315,7 +327,7 @@ class Model:
 
         So a fit that fails leaves the last one whole, and one whose warning is made an error is whole itself.
         """
-        old = (*NOTED, *_COURSE, "_table", "_rule_digits", "_leaf_rows", *self._sometimes)
+        old = (*NOTED, *_COURSE, *_UNTOLD, *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
         self.__dict__ = kept | course_of(record) | fitted
         if record.note:

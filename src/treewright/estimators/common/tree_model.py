@@ -14,16 +14,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.data import Problem
 from treewright.estimators.common.files import read_model, write_model
 from treewright.estimators.common.model import NewRows, PredictsClasses, PredictsOutputs
 from treewright.estimators.common.record_files import is_number
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.names import printable
 from treewright.tree import Tree, decision_path, predict_values, route, telling_digits
 from treewright.tree.number_text import MAX_PRECISION
 from treewright.tree.text import export_text
 from treewright.tree.words import FeatureWords
 
-__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor", "rows_in_leaves"]
+__all__ = ["TreeClassifier", "TreeModel", "TreeRegressor", "labelled_in_leaves", "rows_in_leaves"]
 
 
 class TreeModel(NewRows, BaseEstimator):
@@ -33,6 +35,10 @@ class TreeModel(NewRows, BaseEstimator):
     n_features_in_: int
     _leaf_rows: FloatArray
     """Training rows in each leaf, by number of the node; only where values of the tree do not tell."""
+    _leaf_labelled: FloatArray
+    """Those of them that have a label of their own; only where values tell of others too."""
+    _weighted_leaves: bool
+    """Whether counts of classes in leaves are sums of weights that are not all 1; only where they are."""
     warm_start: Any
 
     def apply(self, X: ArrayLike) -> IntArray:
@@ -107,8 +113,11 @@ class TreeModel(NewRows, BaseEstimator):
             naming = self._naming(words, gaps)
             if rows is not None:
                 naming["digits"] = _digits(tree, rows, words, precision)
+            naming |= self._leaf_words()
             if len(trees) == 1:
-                naming |= {"leaf_texts": leaf_texts, "leaf_rows": getattr(self, "_leaf_rows", None)}
+                naming["leaf_texts"] = leaf_texts
+            else:
+                naming |= {"leaf_rows": None, "leaf_labelled": None}
             text = export_text(tree, class_names=classes or None, precision=precision, max_depth=max_depth, **naming)
             texts.append(f"{title}:\n{text}" if title else text)
         return "\n\n".join(texts)
@@ -131,6 +140,25 @@ class TreeModel(NewRows, BaseEstimator):
             "words": words,
             "digits": getattr(self, "_rule_digits", None),
         }
+
+    def _leaf_words(self) -> dict[str, Any]:
+        """What is told of the rows of leaves, as arguments of :func:`treewright.tree.export_text`.
+
+        Files of before do not say whether rows had weights: then fractions do.
+        """
+        return {
+            "leaf_rows": getattr(self, "_leaf_rows", None),
+            "leaf_labelled": getattr(self, "_leaf_labelled", None),
+            "weighted": True if getattr(self, "_weighted_leaves", False) else None,
+        }
+
+    def _leaf_notes(self) -> list[str]:
+        """How to read shares of classes in leaves that are not of given labels alone, in sentences."""
+        if not hasattr(self, "_leaf_labelled"):
+            return []
+        teacher = getattr(self, "teacher_", None)
+        by = "the graph" if teacher is None else f"a teacher ({printable(teacher.name)})"
+        return [f"Shares of classes in the leaves are of all their rows, those without a label as {by} labels them."]
 
     def _read_trees(self) -> list[tuple[str, Tree, list[str]]]:
         """Trees that a reader is shown: a title, the tree, and the names of its classes."""
@@ -197,22 +225,38 @@ class TreeModel(NewRows, BaseEstimator):
 
     def _fitted_state(self) -> dict[str, Any]:
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
-        return {"leaf_rows": self._leaf_rows.tolist()} if hasattr(self, "_leaf_rows") else {}
+        counts = ("leaf_rows", "leaf_labelled")
+        state: dict[str, Any] = {n: getattr(self, f"_{n}").tolist() for n in counts if hasattr(self, f"_{n}")}
+        return state | ({"weighted": True} if hasattr(self, "_weighted_leaves") else {})
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Set the fitted attributes from what :meth:`_fitted_state` gave; refuse what it cannot have given."""
-        rows = state.get("leaf_rows")
-        if rows is None:  # older files have none
-            return
-        if len(rows) != self.tree_.n_nodes or not all(is_number(n) and n >= 0 for n in rows):
-            raise ModelFileError(f"fit.leaf_rows: expected {self.tree_.n_nodes} numbers from 0 on")
-        self._leaf_rows = np.array(rows, dtype=np.float64)
+        weighted = state.get("weighted", False)
+        if not isinstance(weighted, bool):
+            raise ModelFileError(f"fit.weighted is {weighted!r}, expected true or false")
+        if weighted:
+            self._weighted_leaves = True
+        for name in ("leaf_rows", "leaf_labelled"):
+            rows = state.get(name)
+            if rows is None:  # older files have none
+                return
+            if len(rows) != self.tree_.n_nodes or not all(is_number(n) and n >= 0 for n in rows):
+                raise ModelFileError(f"fit.{name}: expected {self.tree_.n_nodes} numbers from 0 on")
+            setattr(self, f"_{name}", np.array(rows, dtype=np.float64))
+        if np.any(self._leaf_labelled > self._leaf_rows):
+            raise ModelFileError("fit.leaf_labelled is above fit.leaf_rows")
 
 
 def rows_in_leaves(tree: Tree, X: Any, weight: FloatArray) -> FloatArray:
-    """How many rows are in each leaf, by number of the node: sums of weights that are whole, else rows that count."""
-    whole = bool(np.all(weight == np.round(weight)))
-    return np.asarray(np.bincount(route(tree, X), weight if whole else weight > 0, tree.n_nodes), dtype=np.float64)
+    """How many rows are in each leaf, by number of the node; those of weight 0 were left out of the fit."""
+    return np.asarray(np.bincount(route(tree, X), weight > 0, tree.n_nodes), dtype=np.float64)
+
+
+def labelled_in_leaves(tree: Tree, X: Any, problem: Problem) -> dict[str, FloatArray]:
+    """Rows with a label in each leaf, as what is noted of a fit; nothing where all rows have one."""
+    if not np.any(problem.unlabelled):
+        return {}
+    return {"_leaf_labelled": rows_in_leaves(tree, X, problem.weight * problem.labelled)}
 
 
 def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
