@@ -240,7 +240,8 @@ class TreeModel(NewRows, BaseEstimator):
             rows = state.get(name)
             if rows is None:  # older files have none
                 return
-            if len(rows) != self.tree_.n_nodes or not all(is_number(n) and n >= 0 for n in rows):
+            fine = isinstance(rows, list) and all(is_number(n) and n >= 0 for n in rows)
+            if not fine or len(rows) != self.tree_.n_nodes:
                 raise ModelFileError(f"fit.{name}: expected {self.tree_.n_nodes} numbers from 0 on")
             setattr(self, f"_{name}", np.array(rows, dtype=np.float64))
         if np.any(self._leaf_labelled > self._leaf_rows):
