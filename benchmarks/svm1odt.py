@@ -190,6 +190,8 @@ MEDIUM_SETS = Specification(
 # ---------------------------------------------------------------------- best of a grid
 
 GRID = [(epsilon, price) for epsilon in (0.005, 0.02, 0.05, 0.2) for price in (0.1, 0.5, 2.0, 10.0, 50.0)]
+# Rows on a split pay ten errors, as in most of the paper's settings, and not one.
+DEAR = [(epsilon, price) for epsilon in (0.005, 0.02, 0.05) for price in (0.1, 2.0, 10.0)]
 
 
 def best_of_the_grid(rows: list[Row]) -> str:
@@ -206,7 +208,8 @@ def best_of_the_grid(rows: list[Row]) -> str:
         each.append(float(np.mean([max(found[d] for found in settings.values() if d in found) for d in draws])))
     theirs = np.mean([MEDIUM[data][0] for data in by_set if data in MEDIUM])
     return (
-        f"Best of {len(GRID)} settings on the test rows (chosen on them, so no estimate) on {len(by_set)} data sets: "
+        f"Best of {len(GRID) + len(DEAR)} settings on the test rows (chosen on them, so no estimate) on {len(by_set)} "
+        "data sets: "
         f"{np.mean(one):.1f} % with one setting for all splits of a data set, {np.mean(each):.1f} % with one for each "
         f"split; published {theirs:.1f} %."
     )
@@ -220,6 +223,15 @@ GRID_SETS = replace(
             OURS, SVM1ODTClassifier, {**DEPTH, "epsilon": e, "alpha_2": a, "time_limit": TIME_LIMIT}, f"{e:g}, {a:g}"
         )
         for e, a in GRID
+    )
+    + tuple(
+        Method(
+            OURS,
+            SVM1ODTClassifier,
+            {**DEPTH, "epsilon": e, "alpha_1": 10.0 / e, "alpha_2": a, "time_limit": TIME_LIMIT},
+            f"{e:g}, {a:g}, dear",
+        )
+        for e, a in DEAR
     ),
     summary=(
         PivotTable(("data", "data"), ("setting", "{}"), bench.mean("", percent, ".1f"), title="epsilon, alpha_2"),
