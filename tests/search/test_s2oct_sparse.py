@@ -441,8 +441,9 @@ def test_every_sized_tree_has_a_finite_objective():
 )
 def test_sizes_are_those_that_the_features_allow(monkeypatch, n_features, most):
     monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (None, 0.2)))
-    model = SimpleNamespace(X=np.zeros((4, n_features)), labelled=np.arange(3))
+    model = SimpleNamespace(X=np.zeros((4, n_features)), y=np.array([0, 0, 0, -1]), labelled=np.arange(3))
     assert [few for few, _ in sparse.sizes_of(model)] == most
-    best = SimpleNamespace(wrong=0, missed=1)
-    assert "time" not in _words(best, model, len(most)) and "1 row misses the totals" in _words(best, model, len(most))
-    assert f"the time was over after 1 of {len(most)} sizes of trees" in _words(best, model, 1)
+    best = SimpleNamespace(tree=Tree.leaf([3.0, 0.0], n_features), missed=1)
+    words = _words(best, model, np.ones(4), len(most))
+    assert "time" not in words and "1 row misses the totals, all labels are right" in words
+    assert f"the time was over after 1 of {len(most)} sizes of trees" in _words(best, model, np.ones(4), 1)
