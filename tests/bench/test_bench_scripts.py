@@ -106,7 +106,7 @@ ROWS = {
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
     "svm1odt": {
         "svm1odt-medium": 16 * 5 * 6,
-        "svm1odt-grid": 16 * 5 * 20,
+        "svm1odt-grid": 16 * 5 * (20 + 9),
         "svm1odt-large": 4 * 2 * 5,
         "svm1odt-search": 16 * 4,
     },
