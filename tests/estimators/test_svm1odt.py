@@ -182,10 +182,10 @@ def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
     monkeypatch.setattr(training, "search_svm1odt", search)
     # alternating optimization has a tenth of the time, and must get to its end on a busy machine too
     model = fitted(X, y, **PRICES, time_limit=8.0 if n > 2000 else 0.3)
-    assert len(given) == (2 if n > 2000 else 0)
-    for tree, stretch in zip(given, (0.0, 0.25), strict=False):  # features have a range of one: points are rows
-        taught = TAOClassifier(max_depth=2, stretch=stretch, random_state=0).fit(X, y)
-        assert np.mean(predict_labels(tree, X) == y) == pytest.approx(taught.score(X, y), abs=0.02)
+    assert 1 <= len(given) <= 2 if n > 2000 else not given  # the second one if there is time
+    for tree in given:  # features have a range of one: points are rows
+        taught = [TAOClassifier(max_depth=2, stretch=by, random_state=0).fit(X, y).score(X, y) for by in (0.0, 0.25)]
+        assert min(taught) - 0.02 <= np.mean(predict_labels(tree, X) == y) <= max(taught) + 0.02
         whole = SVM1ODT(X, y, np.ones(n), 2, 2, *PRICES.values())
         assert model.objective_ <= whole.objective(whole.repair(tree)) * (1 + 1e-9)
 

@@ -33,7 +33,7 @@ _SEARCH_SHARE = 0.6
 """Share of the time for the search, before branch and bound."""
 
 _START_SHARES = 0.1, 0.35
-"""Shares of the time for a start by alternating optimization: of large tables and of those with categories or gaps,
+"""Shares of the time for each start by alternating optimization: of large tables and of those with categories or gaps,
 where the search here seldom finds a better root."""
 
 _STRETCHES = (0.0, 0.25), (0.0,)
@@ -130,9 +130,8 @@ def train_svm1odt(
     starts = [] if start is None else [reduction.apply_tree(start)]
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
-        time = budget.share(_START_SHARES[int(mixed)])
-        others = _alternated(rows, problem.n_classes, settings, solving, time, _STRETCHES[int(mixed)])
-        starts += [reduction.apply_tree(tree) for tree in others]
+        made = _alternated(rows, problem.n_classes, settings, solving, budget, mixed)
+        starts += [reduction.apply_tree(tree) for tree in made]
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget, starts)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     n_iter = 1
@@ -158,18 +157,15 @@ def train_svm1odt(
 
 
 def _alternated(
-    rows: Sample,
-    n_classes: int,
-    settings: SVM1ODTSettings,
-    solving: Solving,
-    budget: Budget,
-    stretches: tuple[float, ...],
+    rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget, mixed: bool
 ) -> Iterator[Tree]:
     """Trees of alternating optimization, which on mixed and large tables makes more starts than a search here."""
-    for number, stretch in enumerate(stretches):
-        tao = TAOSettings(max_depth=settings.max_depth, stretch=stretch)
-        time = budget.share(1 / (len(stretches) - number))
+    for stretch in _STRETCHES[int(mixed)]:
+        tao, time = TAOSettings(max_depth=settings.max_depth, stretch=stretch), budget.share(_START_SHARES[int(mixed)])
+        whole = time.remaining
         yield train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), time).tree
+        if time.remaining < 0.5 * whole:  # the search improves all that it is given, and would take as long for it
+            return
 
 
 def chosen_settings(
