@@ -296,7 +296,7 @@ def test_columns_of_the_same_name_are_named(kind):
 def test_what_cannot_be_used_is_named(kind):
     y = target(kind)
     with pytest.raises(InvalidInputError, match="text in column 'colour'.*categorical_features"):
-        kind().fit(FRAME, y)
+        kind(categorical_features=None).fit(FRAME, y)
     with pytest.raises(InvalidInputError, match="text in columns 0 .*, 1 "):
         kind().fit(np.array([["a", "b"], ["c", "d"]] * 20, dtype=object), y[:40])
     with pytest.raises(
@@ -324,6 +324,18 @@ def test_what_cannot_be_used_is_named(kind):
         found.predict(FRAME.to_numpy(dtype=object)[:, :3])
     with pytest.raises(ValueError, match="categorical_features"):
         kind(categorical_features="colour").fit(FRAME, y)
+
+
+@pytest.mark.parametrize("kind", [*TAO, *LAPTAO])
+def test_columns_of_a_frame_that_are_text_or_categories_are_categories_unless_told_otherwise(kind):
+    y, few = target(kind, LABELS[:80]), {"max_iter": 3} if kind in LAPTAO else {}
+    found = kind(2, random_state=0, **few).fit(FEW, y)
+    assert found.tree_ == model(kind).fit(FEW, y).tree_
+    assert [levels is not None for levels in found.categories_] == [name == "colour" for name in FEW]
+    assert kind(2, random_state=0, **few).fit(FEW[["age", "income"]], y).categories_ is None
+    # numbers of a categorical dtype have no order
+    grades = pd.DataFrame({"grade": pd.Categorical(np.arange(80) % 3), "age": FEW["age"]})
+    assert kind(2, random_state=0, **few).fit(grades, y).categories_ == [(0, 1, 2), None]
 
 
 def test_linear_leaves_have_categories_but_no_gaps():

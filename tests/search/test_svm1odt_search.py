@@ -305,3 +305,15 @@ def test_whatever_a_search_begins_with_it_ends_no_worse_than_cart(depth):
     best = Incumbent(model, floor=0.0)
     search_svm1odt(best, model, [leaf], stopped)
     assert best.objective <= cart
+
+
+def test_a_search_on_gaps_ends_where_nothing_gets_better(monkeypatch):
+    """A way of the sides of points with gaps claims more than its tree is worth; that must not make it go on."""
+    rounds, wander = [], attempts._Search._wander
+    monkeypatch.setattr(attempts._Search, "_wander", lambda self, *job: rounds.append(1) or wander(self, *job))
+    X = np.array([[1.0, 1.0], [np.nan, 0.0]] * 10)
+    model = SVM1ODT(
+        X, np.array([0, 1] * 10), np.ones(20), n_classes=2, depth=1, epsilon=0.05, alpha_1=20.0, alpha_2=5.0
+    )
+    search_svm1odt(Incumbent(model, floor=0.0), model, [], Budget(60.0), patience=10)
+    assert len(rounds) <= 60

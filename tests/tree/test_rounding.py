@@ -92,7 +92,7 @@ def test_who_says_no_gets_more_digits_and_in_the_end_the_tree_itself():
     assert rounded_tree(tree, X, lambda found: asked.append(found) or False) == tree
     assert 1 <= len(asked) <= 7
     exact = [float(np.abs(f.weights[0] - tree.weights[0]).max()) for f in asked]
-    assert exact == sorted(exact, reverse=True) and exact[-1] < 1e-6
+    assert np.all(np.diff(exact) < 1e-15) and exact[-1] < 1e-6  # never less exact, but for the rounding of products
 
 
 def test_splits_are_rounded_one_after_the_other_on_the_rows_that_get_there():

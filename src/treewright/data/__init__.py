@@ -15,7 +15,7 @@ from treewright.data.reduction import (
     reduced,
 )
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, target_spread, unit_scaling, weight_unit
+from treewright.data.scaling import Scaling, s2oct_scaling, target_spread, unit_scaling, weight_unit, weighted_mean
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 
 __all__ = [
@@ -45,4 +45,5 @@ __all__ = [
     "target_spread",
     "unit_scaling",
     "weight_unit",
+    "weighted_mean",
 ]

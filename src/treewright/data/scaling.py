@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["Scaling", "s2oct_scaling", "target_spread", "unit_scaling", "weight_unit"]
+__all__ = ["Scaling", "s2oct_scaling", "target_spread", "unit_scaling", "weight_unit", "weighted_mean"]
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
@@ -266,12 +267,31 @@ def target_spread(Y: FloatArray, weight: FloatArray) -> float:
     """
     if not np.any(weight > 0):
         return 1.0
-    centred = Y - np.average(Y, axis=0, weights=weight)
+    centred = Y - weighted_mean(Y, weight)
     largest = float(np.abs(centred[weight > 0]).max())
     if largest <= 1e-15 * float(np.abs(Y).max()):  # equal but for the rounding of their mean
         return 1.0
     # Squares of very large and very small targets would be infinite or 0.
-    return largest * float(np.sqrt(np.average(((centred / largest) ** 2).sum(axis=1), weights=weight)))
+    return largest * float(np.sqrt(weighted_mean(((centred / largest) ** 2).sum(axis=1, keepdims=True), weight)[0]))
+
+
+def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
+    """The mean of each column, the same to the last digit whatever the order of the rows.
+
+    Sums are rounded once. Other ones are rounded on the way, by the order of the rows and by what the processor adds at
+    once, and a tree that has to choose between equally good splits may choose by that.
+
+    Examples
+    --------
+    >>> Y = np.array([[0.1], [0.2], [0.3], [1e16], [-1e16]])
+    >>> weighted_mean(Y, np.ones(5)).tolist() == weighted_mean(Y[::-1], np.ones(5)).tolist() == [0.6 / 5]
+    True
+    """
+    try:
+        mass = math.fsum(weight)
+        return np.array([math.fsum(weight * column) / mass for column in Y.T])
+    except OverflowError:  # sums beyond the largest number
+        return np.asarray(np.average(Y, axis=0, weights=weight))
 
 
 def weight_unit(weight: FloatArray) -> float:

@@ -27,6 +27,7 @@ from treewright.data import (
     target_spread,
     unit_scaling,
     weight_unit,
+    weighted_mean,
 )
 from treewright.data.design import Design, design_of
 from treewright.exceptions import InvalidInputError
@@ -255,7 +256,7 @@ def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSett
 def _centred(Y: FloatArray, label_weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Labels less their mean, 0 without one, and the mean."""
     known = label_weight[:, None] > 0
-    mean = label_weight @ np.where(known, Y, 0.0) / label_weight.sum()
+    mean = weighted_mean(Y[known[:, 0]], label_weight[known[:, 0]])
     away = Y - mean
     # What is left of equal targets is the rounding of their mean, which a tree would fit.
     return np.where(known & (np.abs(away) > 1e-15 * np.abs(Y)), away, 0.0), mean

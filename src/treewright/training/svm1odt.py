@@ -20,9 +20,10 @@ from treewright.training.conduct import Conduct
 from treewright.training.layers import train_layers
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
 from treewright.training.prices import fold_errors, folds_of, in_the_race, strongest_of_the_best
-from treewright.training.record import FitRecord
+from treewright.training.record import FitRecord, FitStatus
 from treewright.training.tao import TAOSettings, train_tao
 from treewright.tree import Tree, predict_labels, settled
+from treewright.tree.trimming import trimmed_tree
 
 __all__ = ["SVM1ODTFit", "SVM1ODTSettings", "chosen_settings", "svm1odt_model", "train_rounds", "train_svm1odt"]
 
@@ -31,6 +32,12 @@ _PROGRAM_CELLS = 300_000
 
 _SEARCH_SHARE = 0.6
 """Share of the time for the search, before branch and bound."""
+
+_SOLVING_SHARE = 0.97
+"""Share of the time for search and branch and bound of large tables; the rest is for terms that are of no use."""
+
+_GRACE = 0.3
+"""Seconds for these at least, also where the search went on for longer than it should have."""
 
 _START_SHARES = 0.1, 0.35
 """Shares of the time for each start by alternating optimization: of large tables and of those with categories or gaps,
@@ -147,7 +154,13 @@ def train_svm1odt(
     def search(best: Incumbent[Tree], time: Budget) -> None:
         search_svm1odt(best, model, starts, time, solving.seed, solving.threads)
 
-    outcome = optimize(model, search, solving, budget, _SEARCH_SHARE, chosen.relaxed(budget))
+    large = len(reduction.points) > _ENOUGH
+    time = budget.share(_SOLVING_SHARE) if large else budget
+    outcome = optimize(model, search, solving, time, _SEARCH_SHARE, chosen.relaxed(time))
+    if large and outcome.record.status != FitStatus.OPTIMAL:
+        grace = budget if budget.remaining > _GRACE or budget.interrupted else Budget(_GRACE)
+        tree = trimmed_tree(outcome.solution, model.X, model.objective, model.repair, grace)
+        outcome = replace(outcome, solution=tree, record=outcome.record.with_objective(model.objective(tree)))
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)
     selected = reduction.invert(chosen.points, left_out=False)

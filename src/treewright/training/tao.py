@@ -22,6 +22,7 @@ from treewright.data import (
     target_spread,
     unit_scaling,
     weight_unit,
+    weighted_mean,
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
@@ -30,6 +31,7 @@ from treewright.search.grow.starts import StartTask, several_starts, starting_tr
 from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.search.improve.turning import turned_tree
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
@@ -50,6 +52,7 @@ from treewright.tree import (
     weighted_error,
 )
 from treewright.tree.structure import Shape
+from treewright.tree.trimming import trimmed_tree
 
 __all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_tao"]
 
@@ -70,9 +73,15 @@ _TEACHING = 0.5
 _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
 """Points and passes with which starts are compared."""
 
+_TRIAL_CELLS = 4_000_000
+"""Cells of the table of a trial up to which numbers without gaps are tried from several starts: 20 000 rows of 200."""
+
 _FIRST_ROWS, _BEST_STARTS = 5000, 4
 """Of larger tables all starts are compared on so many points first, and so many of them again on more: a subset of
 hundreds of levels is found among thirty starts or not at all, and a second of time should be enough for these."""
+
+_MANY = 2000
+"""Points from which on terms of splits that hardly move a row are taken for chance, and are dropped."""
 
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
@@ -152,7 +161,18 @@ def train_tao(
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with one_thread():
         result = work.passes(work.start() if start is None else start, settings.max_iter, told=conduct.told)
+        if start is None and settings.init == "auto" and not split_price(result.tree):
+            result = work.passes_from_cart(result)
         found, reached = work.stretched(result)
+    if len(points) > _MANY and not sparse.issparse(points.X):  # rules without chance, and the best of their kind
+
+        def cost(tree: Tree) -> float:
+            return goal.finished(reduction.invert_tree(tree))[1] + alpha * split_price(tree)
+
+        leaves = goal.leaves(points.X, points.y, points.weight)
+        for _ in range(2):  # what is turned to its place often needs fewer terms
+            found = trimmed_tree(found, points.X, cost, budget=budget)
+            found = turned_tree(found, points.X, leaves, alpha, budget, points.n_levels)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
@@ -285,11 +305,13 @@ class _Work:
     def start(self) -> Tree:
         """A tree by the settings; "auto" is the best of some after some passes on mixed tables and for few features.
 
-        So it is where values far off squeeze a feature: balanced trees, which see it as constant, may be hopeless.
+        So it is where values far off squeeze a feature: balanced trees, which see it as constant, may be hopeless. And
+        of tables with many rows and not too many cells, where passes from one start often end far above the others.
         """
         points = Points(self.points.X, self.points.n_levels)
         few = restricted_to(self.settings.max_split_features, len(points.numerical))
-        if self.settings.init != "auto" or not (points.mixed or (few or 1) > 1 or len(points.squeezed)):
+        several = points.mixed or (few or 1) > 1 or len(points.squeezed) > 0 or self._many_rows
+        if self.settings.init != "auto" or not several:
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
         work = self._on_some(_TRIAL_ROWS)
         first = self._on_some(_FIRST_ROWS) if work is not self else work
@@ -301,6 +323,13 @@ class _Work:
             best = sorted(found, key=lambda tried: tried.objective)[:_BEST_STARTS]
             found = [work.passes(tried.tree, _TRIAL_PASSES) for tried in best]
         return min(found, key=lambda tried: tried.objective).tree
+
+    @property
+    def _many_rows(self) -> bool:
+        """Whether rows are so many that the better tree on them is the better one, and trials take little time."""
+        n, p = np.shape(self.points.X)
+        dense = not sparse.issparse(self.points.X)
+        return dense and n > _MANY and min(n, _TRIAL_ROWS) * p <= _TRIAL_CELLS
 
     def _on_some(self, n_points: int) -> _Work:
         """The same on so many points, drawn, or on all if these are not more."""
@@ -347,6 +376,17 @@ class _Work:
             n_levels=points.n_levels,
             features=features,
         )
+
+    def passes_from_cart(self, result: TAOResult) -> TAOResult:
+        """The better of a tree without a split and of what passes make of CART.
+
+        Where a class is rare, all leaves of a balanced tree give the other one, and no row minds where it goes.
+        """
+        if self.budget.over:
+            return result
+        cart = starting_tree(self._start_task(self.conduct.threads), "cart", self.budget)
+        found = self.passes(cart, self.settings.max_iter, told=self.conduct.told)
+        return found if found.objective < result.objective else result
 
     def stretched(self, result: TAOResult) -> tuple[Tree, float]:
         """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
@@ -428,7 +468,7 @@ class _Means:
     def __init__(self, rows: Sample) -> None:
         self.rows = rows
         self.given: FloatArray = np.asarray(rows.y)
-        self.mean = np.average(self.given, axis=0, weights=rows.weight)
+        self.mean = weighted_mean(self.given, rows.weight)
         self.scale = target_spread(self.given, rows.weight)
         self.targets = (self.given - self.mean) / self.scale
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
 from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names
-from treewright.data.mixed import Features, Level, check_finite, has_other_than_numbers, refuse_text
+from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
@@ -57,8 +57,8 @@ class MixedModel(_Noted, TreeModel):
     ----------
     categorical_features : None, "from_dtype" or array-like of bool, int or str
         Categorical features, as in scikit-learn's ``HistGradientBoostingClassifier``: a mask, column numbers, or names
-        of columns of a frame; "from_dtype" takes the columns of a frame that are categories or text. Levels are
-        strings, numbers or bools; one that a split has not seen goes where more training rows went.
+        of columns of a frame; "from_dtype" takes the columns of a frame that are categories or text, None takes none.
+        Levels are strings, numbers or bools; one that a split has not seen goes where more training rows went.
 
     Attributes
     ----------
@@ -68,7 +68,9 @@ class MixedModel(_Noted, TreeModel):
         Which features had missing values.
     """
 
-    categorical_features: Any = parameter(default=None, allowed=["array-like", StrOptions({"from_dtype"}), None])
+    categorical_features: Any = parameter(
+        default="from_dtype", allowed=["array-like", StrOptions({"from_dtype"}), None]
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -87,7 +89,9 @@ class MixedModel(_Noted, TreeModel):
         refuse_dates(X, "X")
         refuse_repeated_names(X)
         features, chosen = None, self.categorical_features
-        if chosen is not None and (is_frame(X) or not isinstance(chosen, str)):
+        if isinstance(chosen, str) and not (is_frame(X) and chosen_features(X, chosen).any()):
+            chosen = None
+        if chosen is not None:
             features, matrix = Features.learn(X, chosen)
             rows = self._checked(other, X, matrix, features, reset=True)
         elif has_other_than_numbers(X):

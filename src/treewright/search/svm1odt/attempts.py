@@ -239,10 +239,16 @@ class _Search:
         return tree is not None and weighted_error(tree, model.X, model.y, model.weight) <= self.best.floor + 1e-9
 
     def _noted(self, tree: Tree, value: float) -> bool:
-        """Improve and offer a tree that is better than the best one; whether it is."""
-        if value < self.best.objective - 1e-7 * max(1.0, self.best.objective):
+        """Offer and improve a tree that seems better than the best one; whether one was.
+
+        What it is worth is known once it is repaired: a claim alone must not make a search go on.
+        """
+        before = self.best.objective
+        least = 1e-7 * max(1.0, before)
+        if value < before - least:
+            self.best.offer(tree)
             self.improve(tree)
-            return True
+            return self.best.objective < before - least
         if value < self.value:
             self.state, self.value = tree, value
         return False
