@@ -194,7 +194,8 @@ class _Run(Generic[S]):
             self.ended = FitStatus.UNPROVEN
             self.reason = f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
         elif time.remaining <= _CELL_SECONDS * cells:
-            self.ended, self.reason = FitStatus.TIME_LIMIT, "the time was over before the program could be written"
+            self.ended = FitStatus.TIME_LIMIT
+            self.reason = "the search took the time; too little was left for branch and bound, so nothing is proven"
         else:
             try:
                 self._solve(model, as_bound, time)

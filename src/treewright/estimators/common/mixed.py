@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, make_problem
-from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names
+from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
@@ -26,6 +26,9 @@ from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
 __all__ = ["MixedModel", "levels_of", "mixed_problem"]
+
+_ROWS_A_LEVEL = 5
+"""Rows for each level of a category below which a split by it is mistrusted."""
 
 
 def levels_of(noted: dict[str, Any]) -> IntArray | None:
@@ -152,6 +155,23 @@ class MixedModel(_Noted, TreeModel):
             names = getattr(noting, "feature_names_in_", None)
             check_finite(rows, list(range(rows.shape[1])) if names is None else [str(n) for n in names])
         return rows
+
+    def _remark(self, given: Given, fitted: dict[str, Any]) -> str:
+        """A word on splits by categories that have nearly as many levels as rows."""
+        levels = levels_of(given.noted)
+        if levels is None or "tree_" not in fitted:
+            return ""
+        split = np.unique(fitted["tree_"].category)
+        many = [j for j in split[split >= 0].tolist() if len(given.X) < _ROWS_A_LEVEL * levels[j]]
+        names = given.noted.get("feature_names_in_")
+        called = [f"feature {j}" if names is None else show(str(names[j])) for j in many]
+        named = [f"{name} ({levels[j]} levels on {len(given.X)} rows)" for name, j in zip(called, many, strict=True)]
+        if not named:
+            return ""
+        return (
+            f"the tree splits by {', '.join(named)}: subsets of so many levels can say what they like of rows that "
+            "were seen, and little of others. Leave such a column out, or join its levels."
+        )
 
     def _column_labels(self) -> tuple[str | int, ...]:
         names = getattr(self, "feature_names_in_", None)

@@ -306,6 +306,7 @@ class Model:
         prepared = self._prepared(given.sample_weight is not None)
         given = self._checked_rows(given)
         record, fitted = self._trained(given, prepared, budget)
+        record = replace(record, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
         self._publish(record.closed(budget), given.noted | fitted)
@@ -321,6 +322,10 @@ class Model:
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit to checked rows, and the fitted attributes."""
         raise NotImplementedError
+
+    def _remark(self, given: Given, fitted: dict[str, Any]) -> str:
+        """What the user is to be warned of in what was fitted, beside what training says; "" for nothing."""
+        return ""
 
     def _publish(self, record: FitRecord, fitted: dict[str, Any]) -> None:
         """Set all fitted attributes in one step, and then warn of a fit that was cut short.
@@ -340,7 +345,7 @@ class Model:
         text += f"{record.reason}."
         if record.objective is not None:
             text += f" The {self._found} has objective {record.objective:.6g}"
-            text += "." if record.bound is None else f", no {self._found} is below {record.bound:.6g}."
+            text += f"; no {self._found} has less than {record.bound:.6g}." if record.bound else "."
         if record.status == FitStatus.TIME_LIMIT:
             text += " A longer time_limit may make it better."
         return text
