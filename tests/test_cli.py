@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,26 +22,36 @@ from treewright.tree import route
 from treewright.tree.words import FlagWords
 
 
-@pytest.fixture
-def survey(tmp_path):
+def write_survey(folder):
     """A table with text, missing labels and an id; labels follow age and region."""
     rng = np.random.default_rng(0)
     n = 60
     age, region = rng.integers(18, 80, n), rng.choice(["north", "south"], n).astype(object)
     label = np.where((age < 50) | (region == "north"), "yes", "no").astype(object)
     label[rng.random(n) < 0.3] = None
-    path = tmp_path / "survey.csv"
+    path = folder / "survey.csv"
     columns = {"id": [f"p{i}" for i in range(n)], "age": age, "region": region, "weight": rng.integers(1, 4, n)}
     write_table(path, {**columns, "employed": label})
     return path
 
 
 @pytest.fixture
-def fitted(survey, tmp_path):
-    """A model file of the survey."""
-    path = tmp_path / "fitted.json"
-    assert main([*fit_arguments(survey, path), "--quiet"]) == 0
-    return path
+def survey(tmp_path):
+    return write_survey(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def fitted_once(tmp_path_factory):
+    """A model file of the survey, for the fixture below alone."""
+    folder = tmp_path_factory.mktemp("fitted")
+    assert main([*fit_arguments(write_survey(folder), folder / "fitted.json"), "--quiet"]) == 0
+    return folder / "fitted.json"
+
+
+@pytest.fixture
+def fitted(fitted_once, tmp_path):
+    """A copy of it, which a test may change."""
+    return Path(shutil.copy(fitted_once, tmp_path))
 
 
 def fit_arguments(survey, out, *more):
@@ -569,6 +581,7 @@ def test_interrupt_while_the_process_starts(fitted, seconds):
     assert process.returncode in (0, 130)
 
 
+@pytest.mark.usefixtures("shortest_searches")
 def test_tao_leaves_out_rows_without_a_label_unless_it_has_a_teacher(tmp_path, capsys):
     rng = np.random.default_rng(0)
     X = rng.random((40, 2)).round(3)

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from treewright import load_model
 from treewright.cli import labelling, main
+from treewright.cli.reading import ESTIMATORS
 from treewright.data.table import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
@@ -51,6 +53,7 @@ def fitted(folder, name, *more):
         fit = ["fit", str(folder / more[0]), "--target", "status", "--na", "-99", "--random-state", "0", "--quiet"]
         with pytest.MonkeyPatch.context() as patch:  # how accurate it is does not matter here
             patch.setattr(labelling, "_estimate", lambda *args: (None, "it was not asked for"))
+            patch.setitem(ESTIMATORS, "forest", lambda: RandomForestClassifier(15))
             assert main([*fit, "--out", str(out), *more[1:]]) == 0
     predictions = folder / f"{name}.csv"
     assert main(["predict", str(out), str(folder / "new.csv"), "--out", str(predictions)]) == 0

@@ -89,7 +89,7 @@ def plain(tmp_path):
 @pytest.mark.parametrize("kind", ["tao", "oct", "svm1odt"])
 def test_what_the_fit_had_not_is_told(plain, tmp_path, capsys, kind):
     model, data, out, report = (str(tmp_path / name) for name in ("m.json", "new.csv", "p.csv", "r.txt"))
-    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--time-limit", "3", "--quiet"]
+    more = ["--model", kind, "--max-depth", "2", "--random-state", "0", "--time-limit", "1", "--quiet"]
     assert main(["fit", str(plain), "--target", "y", "--out", model, *more]) == 0
     with open(data, "w") as file:
         file.write("income,colour,more\n,red,0\n1090,moon,0\n1010,moon,\n1010,mars,0\n")

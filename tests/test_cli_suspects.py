@@ -28,6 +28,7 @@ def fit(path, *options):
     return main(["fit", str(path), "--target", "ill", "--time-limit", "3", "--random-state", "0", *options])
 
 
+@pytest.mark.usefixtures("no_branch_and_bound", "short_searches")
 def test_suspects_are_written_with_the_row_numbers_of_the_file(table, tmp_path, capsys):
     path, wrong = table
     model, suspects = str(tmp_path / "m.json"), tmp_path / "suspects.csv"
@@ -61,6 +62,7 @@ def test_models_that_do_not_look_for_wrong_labels_say_so_before_any_work(table, 
     assert not (tmp_path / "m.json").exists()
 
 
+@pytest.mark.usefixtures("no_branch_and_bound", "short_searches")
 def test_predictions_of_several_trees_have_no_leaf(tmp_path):
     rng = np.random.default_rng(1)
     path, out = tmp_path / "three.csv", tmp_path / "predictions.csv"

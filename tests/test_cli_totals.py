@@ -177,6 +177,7 @@ def test_predictions_of_a_committee_keep_the_totals(register, tmp_path):
     assert n_yes == [row["reached"] for row in reached if row["class"] == "yes"]
 
 
+@pytest.mark.usefixtures("shortest_searches")
 def test_a_warm_start_may_know_a_class_from_totals(register, tmp_path, capsys):
     (tmp_path / "t.json").write_text('{"yes": 4, "maybe": 1}')
     arguments = totals_arguments(register, tmp_path / "t.json", "--features", "x", "--allow-new-classes")

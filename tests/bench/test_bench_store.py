@@ -11,8 +11,9 @@ from treewright.bench import Store, latest
 from treewright.exceptions import InvalidInputError
 
 
-def write_many(path, name, times):
+def write_many(path, name, times, together):
     store = Store(path)
+    together.wait()
     for k in range(times):
         store.append({"key": f"{name} {k}", "text": name * (100 * (k % 50))})
 
@@ -53,8 +54,10 @@ def test_a_torn_last_line_is_left_out_and_does_not_spoil_the_next(tmp_path, cut)
 
 def test_two_writers_do_not_mix(tmp_path):
     path = tmp_path / "rows.jsonl"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=write_many, args=(path, name, 200)) for name in "ab"]
+    forks = "fork" in multiprocessing.get_all_start_methods()  # so that nothing is imported anew
+    context = multiprocessing.get_context("fork" if forks else "spawn")
+    together = context.Barrier(2, timeout=60)  # neither is done before the other begins
+    writers = [context.Process(target=write_many, args=(path, name, 200, together)) for name in "ab"]
     for writer in writers:
         writer.start()
     for writer in writers:

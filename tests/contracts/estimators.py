@@ -320,6 +320,11 @@ def _nine_rows() -> dict[str, Any]:
     return {"X": X, "y": y, "sample_weight": np.where(np.arange(9) % 3 == 0, 2.0, 1.0)}
 
 
+def _seven_rows() -> dict[str, Any]:
+    X, y = rows_of(7, 2, 2, seed=3, noise=0.6)
+    return {"X": X, "y": y, "sample_weight": np.where(np.arange(7) % 3 == 0, 2.0, 1.0)}
+
+
 def _protected() -> dict[str, Any]:
     return _nine_rows() | {"protected": np.array(["f", "m"])[np.arange(9) % 2]}
 
@@ -453,7 +458,7 @@ FITS = [
         "octsvm",
         "OCTSVMClassifier",
         _solved(OCTSVMClassifier, max_depth=1, max_norm=3.0, relabel_cost=1.0, split_cost=0.05, relabel="tree"),
-        _nine_rows,
+        _seven_rows,
         octsvm_measure,
         branches=True,
     ),
@@ -461,7 +466,7 @@ FITS = [
         "octsvm-priced",
         "OCTSVMClassifier",
         _solved(OCTSVMClassifier, max_depth=1, c1=1.0, c2=1.0, c3=0.3, norm="l1", relabel="tree"),
-        _nine_rows,
+        _seven_rows,
         octsvm_measure,
         branches=True,
     ),

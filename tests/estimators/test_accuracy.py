@@ -195,7 +195,7 @@ def as_frame(X):
 
 
 def forest_of(kind):
-    forest = RandomForestClassifier(25, random_state=0)
+    forest = RandomForestClassifier(10, random_state=0)
     if kind is as_frame:
         numbers = ColumnTransformer([("numbers", "passthrough", list("uvwx"))])
         return TotalsClassifier(make_pipeline(numbers, forest), random_state=0)

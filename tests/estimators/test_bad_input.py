@@ -341,6 +341,7 @@ def test_features_of_the_same_name_are_saved_without_names(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [OCTHClassifier, S2OCTClassifier])
+@pytest.mark.usefixtures("shortest_searches")
 def test_a_failed_refit_leaves_the_fit(kind):
     pandas = pytest.importorskip("pandas")
     model = kind(max_depth=1, warm_start=True, random_state=0, time_limit=20)

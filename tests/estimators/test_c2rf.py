@@ -91,7 +91,7 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
     for switches in ({"preprocess": True}, {"branching": True}, {"order_cuts": True}, {}):
         off = {"preprocess": False, "branching": False, "order_cuts": False} | switches
         printed = C2RFClassifier(forest, class_prices=False, formulation="paper", solver=solver, random_state=0, **off)
-        printed.set_params(time_limit=1).fit(X, y, totals=totals)
+        printed.set_params(time_limit=0.3).fit(X, y, totals=totals)
         assert printed.bound_ <= ours.objective_ <= printed.objective_
 
 

@@ -18,9 +18,12 @@ KINDS = {
     "svm1odt": SVM1ODTClassifier(1, epsilon=0.05, alpha_2=1.0, time_limit=None, gap=0.05, random_state=0),
     "tao": TAOClassifier(1, random_state=0),
 }
+"""Compared with each other, and not with what is optimal: the search alone, which no clock ends."""
 every_kind = pytest.mark.parametrize("model", KINDS.values(), ids=KINDS.keys())
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.usefixtures("searches_alone")
 @every_kind
 def test_class_weights_are_weights_of_rows(model):
     plain = clone(model).fit(X, Y)
@@ -34,6 +37,8 @@ def test_class_weights_are_weights_of_rows(model):
     assert balanced.tree_ == clone(model).fit(X, Y, sample_weight=share[(Y == "usual").astype(int)]).tree_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.usefixtures("searches_alone")
 @every_kind
 def test_files_keep_what_was_fitted_with_class_weights(model, tmp_path):
     for weights in ("balanced", FACTOR, None):

@@ -112,7 +112,7 @@ def amounts(text):
 @pytest.mark.parametrize("name", sorted(SHORT_NAMES))
 def test_sums_of_weights_are_never_called_rows(name, tmp_path):
     depth = {} if name == "resvm" else {"max_depth": 1}
-    model = SHORT_NAMES[name](**depth, time_limit=1.0, random_state=0)
+    model = SHORT_NAMES[name](**depth, time_limit=0.3, random_state=0)
     some, labels = X[:24], FULL[:24]
     times = np.random.default_rng(1).integers(1, 4, len(some))
     for weight in (np.ones(len(some)), times):
@@ -131,7 +131,7 @@ def test_sums_of_weights_are_never_called_rows(name, tmp_path):
 
 @pytest.mark.parametrize("factors", [{"hi": 3, "lo": 1}, {"hi": 0, "lo": 1}])
 @pytest.mark.parametrize(
-    "model", [TAOClassifier(1, random_state=0), SVM1ODTClassifier(1, alpha_2=1.0, time_limit=1.0, random_state=0)]
+    "model", [TAOClassifier(1, random_state=0), SVM1ODTClassifier(1, alpha_2=1.0, time_limit=0.3, random_state=0)]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_weights_of_classes_are_never_called_rows(model, factors):

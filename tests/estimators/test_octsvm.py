@@ -154,6 +154,7 @@ def test_a_tree_of_depth_0_is_re_svm_for_matching_prices():
     assert np.array_equal(tree.relabeled_, machine.relabeled_)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_kernel_features_make_splits_that_are_not_linear():
     rng = np.random.default_rng(3)
     X = rng.random((150, 2))

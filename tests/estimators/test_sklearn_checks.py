@@ -115,7 +115,7 @@ def test_scikit_learn_check(estimator, check, request):
     slow = hasattr(estimator, "relabel") or isinstance(estimator, SVM1ODTClassifier)
     good = (*FIT_TWICE, "check_classifiers_train") if slow else FIT_TWICE
     if not check.func.__name__.startswith(good):
-        estimator = clone(estimator).set_params(time_limit=0.08)
+        estimator = clone(estimator).set_params(time_limit=0.04)
     else:
         request.getfixturevalue("searches_alone")
         estimator = clone(estimator).set_params(time_limit=10)

@@ -168,6 +168,7 @@ def test_rows_are_selected_and_the_tree_is_as_good_on_all(selection):
     assert fitted(X, y, selection=None, **PRICES).selected_.all()
 
 
+@pytest.mark.usefixtures("no_branch_and_bound")
 @pytest.mark.parametrize("n", [1900, 2100])
 def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
     rng = np.random.default_rng(0)

@@ -176,6 +176,7 @@ def test_a_file_keeps_the_axes_of_a_teacher_without_totals(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_default_is_a_teacher_that_totals_improve():
     X, truth, known, y = survey(400, seed=3)
     known[:] = False

@@ -209,9 +209,9 @@ def test_s2oct_on_repeated_rows_and_whole_weights():
 @pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("factor", [2.0**-36, 2.0**27])
 def test_others(factor):  # powers of two: forests of scikit-learn feel the last digit
-    points, y = noise(1, n=60)
-    partly = np.where(np.arange(60) < 30, np.abs(y), -1)
-    weight = WEIGHTS["any"][:60]
+    points, y = noise(1, n=40)
+    partly = np.where(np.arange(40) < 20, np.abs(y), -1)
+    weight = WEIGHTS["any"][:40]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for model, labels, given in (

@@ -153,12 +153,13 @@ def test_spacings_about_the_margin_contradict_nothing(seed):
     tight = model(X, y, depth=2, margin=margin)
     strict, lax = best_oct_h(tight), best_oct_h(replace(tight, margin=margin - 2e-6))
     assert tight.lower_bound() <= lax + 1e-9
-    result = get_solver("highs").solve(tight.build(), time_limit=60.0, gap=1e-6)
+    program = tight.build()
+    result = get_solver("highs").solve(program, time_limit=60.0, gap=1e-6)
     assert lax - 1e-6 <= result.objective <= strict + 1e-6
     for cuts in rng.integers(0, 6, (20, 3)):
         threshold = (X[cuts, 0] + X[cuts + 1, 0]) / 2
         tree = Tree.from_heap(np.ones(3), [[1.0], [1.0], [1.0]], threshold, np.ones((7, 2)), np.zeros(7, dtype=int))
-        found = check(tight.build(), tight.encode(tree))
+        found = check(program, tight.encode(tree))
         assert found.feasible(1e-6), found.worst_name
         assert found.objective == pytest.approx(tight.objective(tight.repair(tree)), abs=1e-9)
         assert found.objective >= max(lax, tight.lower_bound()) - 1e-9
@@ -239,9 +240,9 @@ def random_pair(seed, n=10, p=2, k=2, **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"depth": 1, "n": 10},
-        {"depth": 1, "n": 10, "k": 3, "min_leaf": 5.0},
-        {"depth": 2, "n": 7, "complexity": 0.07},
+        {"depth": 1, "n": 8},
+        {"depth": 1, "n": 8, "k": 3, "min_leaf": 4.0},
+        {"depth": 2, "n": 6, "complexity": 0.07},
         {"depth": 2, "n": 6, "k": 3, "min_leaf": 3.0, "complexity": 0.02},
     ],
 )

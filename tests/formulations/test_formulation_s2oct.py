@@ -259,7 +259,7 @@ def test_only_a_second_chance_that_somebody_takes_is_kept():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_printed_program_has_the_same_optimum(seed):
-    tight = random_model(seed, n_labelled=8, n_unlabelled=4, margin_rule="paper", max_coefficient=0.3)
+    tight = random_model(seed, n_labelled=6, n_unlabelled=4, margin_rule="paper", max_coefficient=0.3)
     printed = replace(tight, formulation="paper")
     assert solve(tight).objective == pytest.approx(solve(printed).objective, abs=1e-5)
 
@@ -267,7 +267,7 @@ def test_the_printed_program_has_the_same_optimum(seed):
 @pytest.mark.parametrize(("margin", "n_classes"), [("paper", 2), ("paper", 3), ("reached", 2), ("reached", 3)])
 def test_excluding_mirror_images_costs_nothing_at_depth_three(margin, n_classes):
     model = random_model(
-        1, n_labelled=4, n_unlabelled=3, n_classes=n_classes, margin_rule=margin, depth=3, max_coefficient=0.1
+        1, n_labelled=4, n_unlabelled=2, n_classes=n_classes, margin_rule=margin, depth=3, max_coefficient=0.1
     )
     program = model.build()
     start, stop = program.rows["first_goes_right"]

@@ -166,7 +166,7 @@ def test_auto_takes_factors_for_few_points_only():
 
 
 def test_a_long_path_warns_and_a_spent_budget_does_not():
-    n = 30_000
+    n = 10_000
     path = sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], format="csr")
     labelled = np.zeros(n)
     labelled[0] = 1.0

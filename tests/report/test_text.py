@@ -176,11 +176,12 @@ def test_what_is_no_tree_of_classes_has_no_report(model):
         fit_report(model, y, model.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_was_chosen_is_told_beside_auto():
     rng = np.random.default_rng(0)
     table = rng.random((40, 2))
     y = (table[:, 0] > 0.5).astype(int)
-    model = SVM1ODTClassifier(max_depth=1, time_limit=2.0, random_state=0).fit(table, y)
+    model = SVM1ODTClassifier(max_depth=1, time_limit=0.5, random_state=0).fit(table, y)
     report = fit_report(model, y, model.predict(table))
     assert f"alpha_2='auto' (chosen: {model.alpha_2_:g})" in report
     assert "epsilon='auto' (chosen: 0.05)," in report and "selection='auto'," in report

@@ -135,7 +135,7 @@ def test_without_time_the_tree_stays():
 
 
 def test_new_rows_are_predicted_better():
-    X, y = load_digits(return_X_y=True)
+    X, y = (part[::2] for part in load_digits(return_X_y=True))
     errors = {0.0: 0, 0.25: 0}
     for train, test in StratifiedKFold(2, shuffle=True, random_state=0).split(X, y):
         for stretch in errors:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -76,9 +78,10 @@ def test_the_objective_never_rises(gaps, weights):
     def objective(tree):
         return Alternation(tree, X, ClassLeaves(y, weight, 2), TurningNodes(5.0), 1, n_levels).objective
 
-    found = turned_tree(start, X, ClassLeaves(y, weight, 2), 5.0, Budget(), n_levels)
-    assert objective(found) < objective(start)
-    assert turned_tree(start, X, ClassLeaves(y, weight, 2), 5.0, Budget(0.0), n_levels).threshold.shape == (7,)
+    found, reached = turned_tree(start, X, ClassLeaves(y, weight, 2), 5.0, Budget(), n_levels)
+    assert reached == pytest.approx(objective(found)) and reached < objective(start)
+    same, reached = turned_tree(start, X, ClassLeaves(y, weight, 2), 5.0, Budget(0.0), n_levels)
+    assert reached == pytest.approx(objective(start)) and objective(same) == pytest.approx(reached)
 
 
 def test_small_nodes_single_features_and_many_terms_stay_as_they_are():
@@ -88,7 +91,7 @@ def test_small_nodes_single_features_and_many_terms_stay_as_they_are():
     one = Tree.stump(np.eye(12)[0], 0.1, np.eye(2))
     two = Tree.stump(np.eye(12)[0] + np.eye(12)[1], 0.1, np.eye(2))
     for tree, rows in ((many, 1200), (one, 1200), (two, 900)):
-        found = turned_tree(tree, X[:rows], ClassLeaves(y[:rows], np.ones(rows), 2), 0.0, Budget())
+        found, _ = turned_tree(tree, X[:rows], ClassLeaves(y[:rows], np.ones(rows), 2), 0.0, Budget())
         assert np.allclose(found.weights[0] * np.sqrt(np.sum(tree.weights[0] ** 2)), tree.weights[0])
 
 
@@ -96,6 +99,29 @@ def test_targets_too():
     rng = np.random.default_rng(5)
     X = rng.random((3000, 2))
     Y = np.where(X[:, :1] - 0.6 * X[:, 1:] > 0.2, 3.0, -1.0) + rng.normal(size=(3000, 1))
-    found = turned_tree(Tree.stump([1.0, -1.0], 0.0, np.eye(2)), X, MeanLeaves(Y, np.ones(3000)), 0.1, Budget())
+    found, _ = turned_tree(Tree.stump([1.0, -1.0], 0.0, np.eye(2)), X, MeanLeaves(Y, np.ones(3000)), 0.1, Budget())
     wrong = (X @ found.weights[0] > found.threshold[0]) != (X[:, 0] - 0.6 * X[:, 1] > 0.2)
     assert np.mean(wrong) < 0.02
+
+
+def waves(n, rng):
+    """Breiman's waveforms: three classes, mixtures of two of three triangles, and noise."""
+    t = np.arange(21)
+    shapes = [np.maximum(6 - np.abs(t - middle), 0.0) for middle in (6, 14, 10)]
+    y, share = rng.integers(0, 3, n), rng.random((n, 1))
+    first, second = np.array([shapes[k] for k in (0, 0, 1)])[y], np.array([shapes[k] for k in (1, 2, 2)])[y]
+    return share * first + (1 - share) * second + rng.normal(size=(n, 21)), y
+
+
+def test_starts_of_deep_trees_are_judged_by_rows_left_out():
+    rng = np.random.default_rng(0)
+    X, y = waves(2500, rng)
+    new, truth = waves(4000, rng)
+    errors, objective = {}, {}
+    for init in ("auto", "cart", "balanced"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # none of features that differ too much in size
+            model = TAOClassifier(6, init=init, random_state=0).fit(X, y)
+        errors[init], objective[init] = np.mean(model.predict(new) != truth), model.objective_
+    assert objective["cart"] < objective["balanced"] and errors["cart"] > errors["balanced"] + 0.01
+    assert errors["auto"] < errors["cart"] - 0.01

@@ -50,7 +50,7 @@ def test_layers_never_make_a_start_worse_and_keep_the_depth():
     X, y = table()
     model = SVM1ODT(X, y, np.ones(len(X)), 2, 2, 0.05, 20.0, 1.0)
     start = model.repair(Tree.stump([1.0, 0.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]))
-    tree, selected = train_layers(model, [start], Solving(get_solver("highs")), Budget(2.0))
+    tree, selected = train_layers(model, [start], Solving(get_solver("highs")), Budget(0.8))
     assert tree.depth <= 2 and model.objective(tree) <= model.objective(start)
     assert selected.shape == (len(X),)
 
@@ -69,6 +69,6 @@ def test_the_estimator_selects_by_layers():
     X, y = table(200, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nothing is proven in so short a time
-        model = SVM1ODTClassifier(alpha_2=1.0, selection="layers", time_limit=2.0, random_state=0).fit(X, y)
+        model = SVM1ODTClassifier(alpha_2=1.0, selection="layers", time_limit=0.8, random_state=0).fit(X, y)
     assert model.selected_.shape == (200,) and model.tree_.depth <= 2
     assert model.score(X, y) >= np.mean(y == np.bincount(y).argmax())  # a leaf is among the starts

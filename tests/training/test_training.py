@@ -181,6 +181,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.usefixtures("shortest_searches")
 def test_attributes_are_those_of_the_record(model):
     iris = load_iris().data[:60]
     regressor = "Regressor" in type(model).__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,16 +19,13 @@ from treewright.data import (
     Scale,
     Weighted,
     reduced,
-    target_spread,
     unit_scaling,
     weight_unit,
-    weighted_mean,
 )
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
 from treewright.search.grow.starts import StartTask, several_starts, starting_tree
-from treewright.search.improve.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeaves
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
 from treewright.search.improve.turning import turned_tree
@@ -37,21 +34,17 @@ from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
+from treewright.training.goals import Classes, Goal, Lines, Means
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.taught import Classroom, imagined_points, refuse_unteachable
 from treewright.training.teaching import Teaching
 from treewright.tree import (
     Tree,
-    averaged,
     predict_labels,
     predict_values,
-    relabelled,
-    route,
     settled,
     visited,
-    weighted_error,
 )
-from treewright.tree.structure import Shape
 from treewright.tree.trimming import trimmed_tree
 
 __all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_tao"]
@@ -75,6 +68,9 @@ _TRIAL_ROWS, _TRIAL_PASSES = 20_000, 4
 
 _TRIAL_CELLS = 4_000_000
 """Cells of the table of a trial up to which numbers without gaps are tried from several starts: 20 000 rows of 200."""
+
+_ROWS_A_LEAF = 100
+"""Rows for each leaf of a complete tree below which starts for numbers are compared on points that were left out."""
 
 _FIRST_ROWS, _BEST_STARTS = 5000, 4
 """Of larger tables all starts are compared on so many points first, and so many of them again on more: a subset of
@@ -142,13 +138,13 @@ def train_tao(
     # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
     unit = weight_unit(rows.weight)
     rows, conduct = replace(rows, weight=rows.weight / unit), _told_in_units(conduct, unit)
-    goal: _Goal
+    goal: Goal
     if n_classes is not None:
-        goal = _Classes(rows, n_classes)
+        goal = Classes(rows, n_classes)
     elif settings.leaves == "linear":
-        goal = _Lines(rows, settings.leaf_ridge)
+        goal = Lines(rows, settings.leaf_ridge)
     else:
-        goal = _Means(rows)
+        goal = Means(rows)
     sample = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
     if imagined is not None and len(imagined):
         sample = _with_imagined(sample, imagined, unit)
@@ -172,7 +168,7 @@ def train_tao(
         leaves = goal.leaves(points.X, points.y, points.weight)
         for _ in range(2):  # what is turned to its place often needs fewer terms
             found = trimmed_tree(found, points.X, cost, budget=budget)
-            found = turned_tree(found, points.X, leaves, alpha, budget, points.n_levels)
+            found, reached = turned_tree(found, points.X, leaves, alpha, budget, points.n_levels)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
@@ -296,7 +292,7 @@ class _Work:
 
     points: Sample
     classify: bool
-    goal: _Goal
+    goal: Goal
     alpha: float
     settings: TAOSettings
     conduct: Conduct
@@ -310,11 +306,14 @@ class _Work:
         """
         points = Points(self.points.X, self.points.n_levels)
         few = restricted_to(self.settings.max_split_features, len(points.numerical))
-        several = points.mixed or (few or 1) > 1 or len(points.squeezed) > 0 or self._many_rows
-        if self.settings.init != "auto" or not several:
+        hard = points.mixed or (few or 1) > 1 or len(points.squeezed) > 0
+        if self.settings.init != "auto" or not (hard or self._many_rows):
             return starting_tree(self._start_task(self.conduct.threads), self.settings.init, self.budget)
-        work = self._on_some(_TRIAL_ROWS)
-        first = self._on_some(_FIRST_ROWS) if work is not self else work
+        work, others = self, None
+        if not hard and len(self.points) < _ROWS_A_LEAF * 2.0**self.settings.max_depth:
+            work, others = self._parted()
+        whole, work = work, work._on_some(_TRIAL_ROWS)
+        first = whole._on_some(_FIRST_ROWS) if work is not whole else work
         found = list[TAOResult]()
         for tree, features in several_starts(first._start_task(1), self.budget.share(0.5)):
             kept = first.passes(tree, _TRIAL_PASSES, features).tree if features else tree
@@ -322,7 +321,24 @@ class _Work:
         if first is not work:
             best = sorted(found, key=lambda tried: tried.objective)[:_BEST_STARTS]
             found = [work.passes(tried.tree, _TRIAL_PASSES) for tried in best]
-        return min(found, key=lambda tried: tried.objective).tree
+        return min(found, key=lambda tried: tried.objective if others is None else others._lost_by(tried.tree)).tree
+
+    def _parted(self) -> tuple[_Work, _Work]:
+        """The same on three quarters of the points, and on the others, by which a deep tree is judged.
+
+        With few rows a leaf the lower objective is as often the one that has learned more by heart.
+        """
+        order = np.random.default_rng(self.conduct.seed).permutation(len(self.points))
+        part = np.sort(order[: len(order) // 4]), np.sort(order[len(order) // 4 :])
+        judges, learners = (replace(self, points=self.points.taken(rows)) for rows in part)
+        return learners, judges
+
+    def _lost_by(self, tree: Tree) -> float:
+        """Loss of a tree that was fitted to other points."""
+        X, y = self.points.X, self.points.y
+        assert y is not None
+        wrong = predict_labels(tree, X)[:, None] != y if self.classify else (predict_values(tree, X) - y) ** 2
+        return float(self.points.weight @ wrong.sum(axis=1))
 
     @property
     def _many_rows(self) -> bool:
@@ -430,84 +446,3 @@ def _note(objective: float, reached: float, unit: float) -> str:
         "varies too little for its size, or features differ too much in size. Subtract constants from such features, "
         "or rescale them."
     )
-
-
-class _Goal(Protocol):
-    """What the leaves are to predict."""
-
-    targets: FloatArray
-    """What the search works with, a row a row."""
-
-    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
-        """Leaves on points."""
-
-    def finished(self, tree: Tree) -> tuple[Tree, float]:
-        """A tree of splits alone with the leaves of its rows, and its loss."""
-
-
-class _Classes:
-    """The class of most rows."""
-
-    def __init__(self, rows: Sample, n_classes: int) -> None:
-        self.rows, self.n_classes = rows, n_classes
-        self.codes: IntArray = np.asarray(rows.y)
-        self.targets = self.codes[:, None].astype(np.float64)
-
-    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
-        return ClassLeaves(targets[:, 0].astype(np.int64), weight, self.n_classes)
-
-    def finished(self, tree: Tree) -> tuple[Tree, float]:
-        bare = tree.with_leaves(np.zeros((tree.n_nodes, self.n_classes)), None)
-        tree = relabelled(bare, self.rows.X, self.codes, self.rows.weight)
-        return tree, weighted_error(tree, self.rows.X, self.codes, self.rows.weight)
-
-
-class _Means:
-    """The mean of the rows; targets are centred and have unit spread."""
-
-    def __init__(self, rows: Sample) -> None:
-        self.rows = rows
-        self.given: FloatArray = np.asarray(rows.y)
-        self.mean = weighted_mean(self.given, rows.weight)
-        self.scale = target_spread(self.given, rows.weight)
-        self.targets = (self.given - self.mean) / self.scale
-
-    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
-        return MeanLeaves(targets, weight)
-
-    def finished(self, tree: Tree) -> tuple[Tree, float]:
-        tree = averaged(tree, self.rows.X, self.given, self.rows.weight)
-        return tree, self.squares(tree)
-
-    def squares(self, tree: Tree) -> float:
-        away = (self.given - predict_values(tree, self.rows.X)) / self.scale
-        return float(self.rows.weight @ (away**2).sum(axis=1))
-
-
-class _Lines(_Means):
-    """A ridge regression on the rows."""
-
-    def __init__(self, rows: Sample, ridge: float) -> None:
-        super().__init__(rows)
-        self.ridge = float(ridge)
-
-    def leaves(self, X: Any, targets: Any, weight: FloatArray) -> Leaves:
-        return LinearLeaves(self.sloped(X), targets, weight, self.ridge)
-
-    def sloped(self, X: Any) -> Any:
-        """Points with zeros in the place of codes, along which there is no slope."""
-        return X if self.rows.categorical is None else np.where(self.rows.categorical, X.dtype.type(0), X)
-
-    def finished(self, tree: Tree) -> tuple[Tree, float]:
-        """Linear functions at all nodes, in the units of the data; the price of those at the leaves is in the loss."""
-        X, leaf = self.sloped(self.rows.X), route(tree, self.rows.X)
-        scaling, shape = unit_scaling(X), Shape.of(tree)
-        leaves = LinearLeaves(scaling.apply(X), self.targets, self.rows.weight, self.ridge)
-        with one_thread():
-            leaves.refit(shape, leaf)
-            price = leaves.price
-            leaves.refit_branches(shape, leaf)
-        values = leaves.table()[0] * self.scale + self.mean
-        values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
-        tree = tree.with_leaves(values, None, slopes)
-        return tree, self.squares(tree) + price

@@ -32,8 +32,8 @@ _PASSES = 4
 
 def turned_tree(
     tree: Tree, X: FloatArray, leaves: Leaves, alpha: float, budget: Budget, n_levels: IntArray | None = None
-) -> Tree:
-    """The tree with its larger splits turned as long as that lowers the objective.
+) -> tuple[Tree, float]:
+    """The tree with its larger splits turned as long as that lowers the objective, and the objective.
 
     Regressions are a surrogate for errors. Where few rows are far off, as in sums of money, or labels are wrong by
     chance, these pull a hyperplane away from the best one; on many rows what is left to gain shows exactly.
@@ -60,7 +60,7 @@ def turned_tree(
     >>> X = np.random.default_rng(0).random((2000, 2))
     >>> y = (X[:, 0] + 0.5 * X[:, 1] > 0.8).astype(int)
     >>> start = Tree.stump([1.0, 1.0], 1.0, np.eye(2))
-    >>> found = turned_tree(start, X, ClassLeaves(y, np.ones(2000), 2), 0.1, Budget())
+    >>> found, _ = turned_tree(start, X, ClassLeaves(y, np.ones(2000), 2), 0.1, Budget())
     >>> [int(np.sum(predict_labels(tree, X) != y)) for tree in (start, found)]
     [239, 5]
     """
@@ -68,7 +68,7 @@ def turned_tree(
     for _ in range(_PASSES):
         if budget.over or not state.improve(budget):
             break
-    return state.tree()
+    return state.tree(), state.objective
 
 
 @dataclass(frozen=True)
