@@ -125,6 +125,18 @@ class Budget:
         seconds = None if self.seconds is None else self.remaining * fraction
         return Budget(seconds, _stop=self._stop)
 
+    def grace(self, fraction: float) -> Budget:
+        """Return what is left, but at least a fraction of the whole, for what tidies up; nothing after a stop.
+
+        Examples
+        --------
+        >>> Budget(10.0).grace(0.1).remaining > 9.0, round(Budget(10.0, started=-1e9).grace(0.1).remaining, 1)
+        (True, 1.0)
+        """
+        if self.seconds is None or self.remaining > fraction * self.seconds:
+            return self
+        return Budget(fraction * self.seconds, _stop=self._stop)
+
     @contextmanager
     def stop_on_interrupt(self) -> Iterator[None]:
         """Let the first Ctrl-C stop the work and keep its best result; a second one breaks off as usual.

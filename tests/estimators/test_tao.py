@@ -5,6 +5,7 @@ import warnings
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification
@@ -431,3 +432,48 @@ def test_units_of_targets_do_not_matter(factor):
     other = TAORegressor(max_depth=3, random_state=0).fit(X, factor * y)
     assert plain.tree_.n_leaves > 2
     assert other.predict(X) / factor == pytest.approx(plain.predict(X), rel=1e-6)
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+@pytest.mark.parametrize("depth", [4, 8])
+def test_many_rows_of_a_regression_leave_some_leaves_empty(depth, leaves):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) + X[:, 1] + 0.3 * rng.normal(size=2500)
+    assert TAORegressor(depth, leaves=leaves, random_state=0).fit(X, y).score(X, y) > 0.85
+    region = rng.integers(0, 5, 2500).astype(float)
+    target = np.array([1.0, 2.0, 3.0, 1.0, 5.0])[region.astype(int)] + rng.normal(size=2500)
+    model = TAORegressor(depth, leaves=leaves, categorical_features=[0], random_state=0).fit(region[:, None], target)
+    assert model.score(region[:, None], target) == pytest.approx(1 - 1 / np.var(target), abs=0.03)
+
+
+def test_rare_rows_of_large_weight_are_not_lost_to_stretched_ones():
+    def table(seed, n=8000):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(
+            {
+                "region": rng.choice(list("abcde"), n, p=[0.3, 0.25, 0.2, 0.15, 0.1]),
+                "kind": rng.choice(list("pqrstuv"), n),
+                "income": np.exp(rng.normal(10.3, 0.7, n)).round(2),
+                "age": rng.integers(18, 91, n),
+            }
+        )
+        return X, (X["region"] == "e") & X["kind"].isin(["p", "s"]) & (X["income"] > 20_000)
+
+    (X, y), (new, truth) = table(1), table(2)
+    model = TAOClassifier(4, random_state=0, class_weight="balanced").fit(X, y)
+    assert np.sum(model.predict(new) != truth) <= 4
+
+
+def test_gaps_and_categories_of_many_rows_warn_of_nothing():
+    rng = np.random.default_rng(0)
+    n = 5000
+    X = pd.DataFrame({"tenure": rng.exponential(6, n), "temp": rng.normal(15, 8, n), "age": rng.integers(18, 91, n)})
+    X["region"] = rng.choice(list("abcde"), n)
+    gone = rng.random(n) < 0.1
+    X.loc[gone, "tenure"] = np.nan
+    X.loc[rng.random(n) < 0.12, "temp"] = np.nan
+    kept = np.where(X["region"].isin(["a", "b"]), X["age"] > 50, X["temp"].fillna(15) > 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TAOClassifier(4, random_state=0).fit(X, (kept & ~gone) ^ (rng.random(n) < 0.07))

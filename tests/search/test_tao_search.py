@@ -10,6 +10,7 @@ from treewright.budget import Budget
 from treewright.search.grow import cart
 from treewright.search.grow.cart import cart_start, tree_from_sklearn
 from treewright.search.grow.starts import random_tree
+from treewright.search.improve.driver import Alternation
 from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
 from treewright.search.improve.tao import alternate_nodes, normal_price
 from treewright.splits.l1_logistic import l1_logistic
@@ -273,3 +274,31 @@ def test_cart_of_a_large_table_is_grown_on_some_of_its_rows(monkeypatch):
     )
     assert first == again != other
     assert first.values[0].sum() < weight.sum() / 2  # the weight of the rows it was grown on
+
+
+def test_a_change_that_costs_more_than_its_solver_says_is_taken_back():
+    """Solvers count sides, walks are what counts; of several changes of a level the good ones stay."""
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 2))
+    y = (X[:, 0] > 0.5).astype(np.int64) ^ (X[:, 1] > 0.3)
+    left, right, values = [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], np.zeros((7, 2))
+    splits = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], *[[0.0, 0.0]] * 4])
+    start = Tree(left, right, splits, np.array([0.5, 0.35, 0.3, 0, 0, 0, 0]), values, values.argmax(axis=1))
+
+    class Liar:
+        """Finds the best split of node 1 and the worst one of node 2, whatever that costs."""
+
+        def price(self, normals):
+            return 0.0
+
+        def better(self, points, node, budget):
+            return {1: (np.array([0.0, 1.0]), 0.3), 2: (np.array([0.0, 1.0]), 0.95)}.get(node.number)
+
+    state = Alternation(start, X, ClassLeaves(y, np.ones(200), 2), Liar())
+    before = state.objective
+    assert state.improve(Budget())
+    tree = state.tree()
+    assert tree.threshold[:3].tolist() == [0.5, 0.3, 0.3]
+    assert state.objective == np.sum(predict_labels(tree, X) != y) < before
+    again = state.objective
+    assert state.improve(Budget()) and state.objective == again  # the same good one, and nothing else

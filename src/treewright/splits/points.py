@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -96,6 +96,10 @@ class Splits:
         normals, subset = tree.weights.copy(), np.flatnonzero(tree.category >= 0)
         normals[subset, tree.category[subset]] = 1.0
         return cls(normals, tree.threshold.copy(), tree.category.copy(), listed, tree.missing_left.copy())
+
+    def copied(self) -> Self:
+        """The same in arrays of their own."""
+        return replace(self, **{field.name: getattr(self, field.name).copy() for field in fields(self)})
 
     def rule(self, node: int) -> SplitRule:
         """The split of a node."""

@@ -335,7 +335,8 @@ def _best(cuts: Cuts, cost: FloatArray, allowed: BoolArray) -> tuple[float, floa
 
 def _middle(low: Any, high: Any) -> Any:
     """Half-way between two numbers; the finite one's other side where one is infinite."""
-    middle = np.asarray(low) / 2 + np.asarray(high) / 2
+    with np.errstate(invalid="ignore"):  # between both infinities there is no number, and whoever asks looks for that
+        middle = np.asarray(low) / 2 + np.asarray(high) / 2
     # Between neighbours in floating point there is no middle.
     return np.where((middle >= low) & (middle < high) | ~np.isfinite(middle), middle, low)
 

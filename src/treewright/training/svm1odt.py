@@ -36,9 +36,6 @@ _SEARCH_SHARE = 0.6
 _SOLVING_SHARE = 0.97
 """Share of the time for search and branch and bound of large tables; the rest is for terms that are of no use."""
 
-_GRACE = 0.3
-"""Seconds for these at least, also where the search went on for longer than it should have."""
-
 _START_SHARES = 0.1, 0.35
 """Shares of the time for each start by alternating optimization: of large tables and of those with categories or gaps,
 where the search here seldom finds a better root."""
@@ -158,8 +155,8 @@ def train_svm1odt(
     time = budget.share(_SOLVING_SHARE) if large else budget
     outcome = optimize(model, search, solving, time, _SEARCH_SHARE, chosen.relaxed(time))
     if large and outcome.record.status != FitStatus.OPTIMAL:
-        grace = budget if budget.remaining > _GRACE or budget.interrupted else Budget(_GRACE)
-        tree = trimmed_tree(outcome.solution, model.X, model.objective, model.repair, grace)
+        time = budget.grace(1 - _SOLVING_SHARE)
+        tree = trimmed_tree(outcome.solution, model.X, model.objective, model.repair, time)
         outcome = replace(outcome, solution=tree, record=outcome.record.with_objective(model.objective(tree)))
     found = solved_tree(problem, reduction, outcome)
     tree = settled(found.tree, problem.X, problem.weight)

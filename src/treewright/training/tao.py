@@ -79,6 +79,13 @@ hundreds of levels is found among thirty starts or not at all, and a second of t
 _MANY = 2000
 """Points from which on terms of splits that hardly move a row are taken for chance, and are dropped."""
 
+_TIDYING = 0.03
+"""Share of the time limit for that at least, also where passes used it up."""
+
+_SPOILED = 1.25
+"""By how much passes over stretched rows may raise the objective on the rows themselves: what they are for, better
+predictions, does not come of a tree that is much worse on what it has seen (rare rows of large weight, say)."""
+
 _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
 
@@ -163,12 +170,13 @@ def train_tao(
     if len(points) > _MANY and not sparse.issparse(points.X):  # rules without chance, and the best of their kind
 
         def cost(tree: Tree) -> float:
-            return goal.finished(reduction.invert_tree(tree))[1] + alpha * split_price(tree)
+            there = reduction.invert_tree(tree)
+            return goal.finished(there.collapsed(visited(there, rows.X)))[1] + alpha * split_price(tree)
 
-        leaves = goal.leaves(points.X, points.y, points.weight)
+        leaves, time = goal.leaves(points.X, points.y, points.weight), budget.grace(_TIDYING)
         for _ in range(2):  # what is turned to its place often needs fewer terms
-            found = trimmed_tree(found, points.X, cost, budget=budget)
-            found, reached = turned_tree(found, points.X, leaves, alpha, budget, points.n_levels)
+            found = trimmed_tree(found, points.X, cost, budget=time)
+            found, reached = turned_tree(found, points.X, leaves, alpha, time, points.n_levels)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
@@ -425,6 +433,8 @@ class _Work:
         )
         if conduct.told is not None:
             conduct.told(budget.elapsed, state.objective, state.loss, "  after passes over stretched rows")
+        if len(points) > _MANY and state.objective > _SPOILED * result.objective:
+            return result.tree, result.objective
         return state.tree(), state.objective
 
 
