@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,3 +84,14 @@ def test_mending_and_time():
     assert trimmed_tree(tree, X, lambda tree: 1.0, mended=lambda tree: leaf) == leaf
     with pytest.raises(ZeroDivisionError):
         trimmed_tree(tree, X, lambda tree: 1 / 0)
+
+
+@pytest.mark.parametrize("beyond", [-50.0, 50.0])
+def test_a_split_that_parts_gaps_from_the_rest_is_one_of_gaps(beyond):
+    holes = X.copy()
+    holes[::7, 1] = np.nan
+    tree = replace(stump([1.0, 0.5, -0.2, 0.1], beyond), missing_left=np.array([beyond < 0, False, False]))
+    found = trimmed_tree(tree, holes, lambda tree: 1.0)
+    assert found.weights[0].tolist() == [0.0, 0.5, 0.0, 0.0]
+    assert np.array_equal(predict_labels(found, holes), predict_labels(tree, holes))
+    assert len(np.unique(predict_labels(found, holes))) == 2

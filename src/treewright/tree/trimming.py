@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewright.arrays import FloatArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.tree.routing import passing
 from treewright.tree.structure import Tree
@@ -33,7 +33,8 @@ def trimmed_tree(
 
     A term that moves the values of a split by a hundredth of their spread is no part of the rule: it is there because
     it happened to suit a few of many rows, and nobody can read past it. What is dropped is replaced by its mean.
-    Features with a gap at a split stay in it, as they decide which rows are missing there.
+    Features with a gap at a split stay in it, as they decide which rows are missing there. A split that parts nothing
+    but these rows from all others keeps such features alone.
 
     Parameters
     ----------
@@ -81,6 +82,8 @@ def _shorter(tree: Tree, branch: int, X: FloatArray) -> Iterator[Tree]:
     full = rows[np.isfinite(rows).all(axis=1)]
     if not len(full):
         return
+    if not whole.all():
+        yield from _of_gaps_alone(tree, branch, used, full, whole)
     moved = np.where(whole, np.abs(weights) * full.std(axis=0), np.inf)
     order = np.argsort(moved, kind="stable")
     joint = np.sqrt(np.cumsum(moved[order] ** 2))
@@ -92,3 +95,16 @@ def _shorter(tree: Tree, branch: int, X: FloatArray) -> Iterator[Tree]:
         new_threshold[branch] -= full[:, gone].mean(axis=0) @ weights[gone]
         yield replace(tree, weights=new_weights, threshold=new_threshold)
         number //= 2
+
+
+def _of_gaps_alone(tree: Tree, branch: int, used: IntArray, full: FloatArray, whole: BoolArray) -> Iterator[Tree]:
+    """The tree with the features that have gaps alone in a split, if all rows without a gap go one way."""
+    left = full @ tree.weights[branch, used] <= tree.threshold[branch]
+    if not whole.any() or (left.any() and not left.all()):
+        return
+    new_weights, new_threshold = tree.weights.copy(), tree.threshold.copy()
+    new_weights[branch, used[whole]] = 0.0
+    level = full @ new_weights[branch, used]
+    beyond = 1.0 + float(np.abs(level).max())
+    new_threshold[branch] = beyond if left[0] else -beyond
+    yield replace(tree, weights=new_weights, threshold=new_threshold)
