@@ -78,7 +78,7 @@ def _shorter(tree: Tree, branch: int, X: FloatArray) -> Iterator[Tree]:
     if len(used) < 2:
         return
     rows = np.asarray(X[passing(tree, X, branch)][:, used], dtype=np.float64)
-    weights, whole = tree.weights[branch, used], np.isfinite(rows).all(axis=0)
+    weights, whole = tree.weights[branch, used], np.asarray(np.isfinite(rows).all(axis=0))
     full = rows[np.isfinite(rows).all(axis=1)]
     if not len(full):
         return
