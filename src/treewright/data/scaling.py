@@ -290,7 +290,7 @@ def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
     try:
         mass = math.fsum(weight)
         return np.array([math.fsum(weight * column) / mass for column in Y.T])
-    except OverflowError:  # sums beyond the largest number
+    except (OverflowError, ValueError):  # sums, or single products, beyond the largest number
         return np.asarray(np.average(Y, axis=0, weights=weight))
 
 

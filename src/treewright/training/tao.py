@@ -175,6 +175,8 @@ def train_tao(
 
         leaves, time = goal.leaves(points.X, points.y, points.weight), budget.grace(_TIDYING)
         for _ in range(2):  # what is turned to its place often needs fewer terms
+            if time.over:  # of many rows each step takes a while, whatever it finds
+                break
             found = trimmed_tree(found, points.X, cost, budget=time)
             found, reached = turned_tree(found, points.X, leaves, alpha, time, points.n_levels)
     tree = reduction.invert_tree(found)
