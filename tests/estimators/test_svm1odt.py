@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 from treewright import SVM1ODTClassifier, TAOClassifier, load_model
@@ -17,7 +18,7 @@ from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.solvers import get_solver
 from treewright.training import svm1odt as training
 from treewright.training.optimize import Solving
-from treewright.training.prices import folds_of, in_the_race, strongest_of_the_best
+from treewright.training.prices import beats_leaf, folds_of, in_the_race, leaf_errors, strongest_of_the_best
 from treewright.training.svm1odt import SVM1ODTSettings, chosen_settings, margins_for, svm1odt_model, train_rounds
 from treewright.tree import Tree, predict_labels
 
@@ -48,6 +49,53 @@ def test_prices_that_are_not_given_follow_the_margin_and_the_rows():
     assert min(abs(model.alpha_2_ * 0.1 - price) for price in (2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.02)) < 1e-9
     given = fitted(X[::2], y[::2], **PRICES)
     assert (given.epsilon_, given.alpha_1_, given.alpha_2_) == tuple(PRICES.values())
+
+
+def test_a_tree_that_is_a_single_leaf_says_why():
+    rng = np.random.default_rng(3)
+    X, y = rng.random((60, 3)), np.where(np.arange(60) < 12, "rare", "common")
+    with pytest.warns(UserWarning, match=r"the tree is a single leaf: .* A smaller alpha_2 makes splits"):
+        assert fitted(X, y, time_limit=1.0).tree_.n_nodes == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(X, y, **PRICES | {"alpha_2": 1e4})  # the user's own price
+
+
+@pytest.mark.parametrize(("gain", "choice"), [(0.2, 0), (3.0, 5)])
+def test_the_strongest_price_is_chosen_where_none_is_clearly_better_than_a_leaf(monkeypatch, gain, choice):
+    X, y = np.random.default_rng(0).random((80, 2)), np.repeat([0, 1], [60, 20])
+    points = Sample.of(X, y, np.ones(80))
+    path = SVM1ODTSettings(epsilon=0.05).path()
+
+    def errors(models, model, fold, *args, held_out=None, **more):
+        found = np.tile(leaf_errors(model.y, model.weight, fold, held_out) + [1.0, -1.0, 1.0, -1.0], (len(models), 1))
+        found[-2] -= gain
+        return found
+
+    monkeypatch.setattr(training, "fold_errors", errors)
+    monkeypatch.setattr(training, "in_the_race", lambda found, n_folds: np.ones(len(found), dtype=bool))
+    chosen = chosen_settings(points, 2, SVM1ODTSettings(), Solving(get_solver("highs")), Budget(5.0))
+    assert chosen == path[choice]
+
+
+def test_errors_of_a_leaf_are_those_of_a_classifier_that_says_one_class():
+    rng = np.random.default_rng(0)
+    y, weight, fold = rng.integers(0, 3, 50), rng.random(50), rng.integers(0, 4, 50)
+    found = leaf_errors(y, weight, fold)
+    for k in range(4):
+        inside, outside = fold != k, fold == k
+        dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((inside.sum(), 1)), y[inside], weight[inside])
+        wrong = dummy.predict(np.zeros((outside.sum(), 1))) != y[outside]
+        assert found[k] == pytest.approx(weight[outside][wrong].sum())
+    assert np.array_equal(leaf_errors(y, weight, fold, 2), found[:2])
+
+
+def test_a_gain_over_a_leaf_counts_from_half_a_standard_error_on():
+    leaf, spread = np.full(4, 10.0), np.array([-1.0, 1.0, -1.0, 1.0])
+    error = np.sqrt(1 / 4 + 1 / 3) * spread.std(ddof=1)
+    assert beats_leaf(leaf - 0.51 * error - spread, leaf, 4)
+    assert not beats_leaf(leaf - 0.49 * error - spread, leaf, 4)
+    assert not beats_leaf(leaf, leaf, 4) and not beats_leaf(leaf[:1] - 5.0, leaf[:1], 4)
 
 
 def test_a_dear_norm_leaves_no_split_and_a_cheap_one_parts_what_can_be_parted():

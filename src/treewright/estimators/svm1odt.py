@@ -59,7 +59,7 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
         The margin :math:`\epsilon`, from 1e-4 to 1: half the width of the band around a split in which rows pay, where
         the farthest row is at distance 1. "auto" is 0.05, or chosen by cross-validation among finer ones where rows far
         off leave little of the range to all others: where the middle half of the rows takes less than a fifth of it in
-        most features, or much less in any.
+        most features, or much less in any; and of 500 distinct rows or more.
     alpha_1 : float or "auto"
         Price of the margin, ``alpha_1 * epsilon >= 1``: a row on a split pays that many errors. With less, a row in the
         margin would be cheaper than an error. "auto" is ``1 / epsilon``. 0, together with ``alpha_2=0``, makes the
@@ -67,8 +67,8 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     alpha_2 : float or "auto"
         Price of the 1-norm of splits, in errors: larger is sparser, smaller, and has wider margins. "auto" is chosen on
         the training rows by cross-validation among 2, 1, 0.5, 0.25, 0.12, 0.06 and 0.02, each divided by `epsilon`
-        (weaker ones for margins below 0.05, the last 0.4): the one with the least errors, the largest of several.
-        Without time for that it is the fourth.
+        (weaker ones for margins below 0.05, the last 0.4): the one with the least errors, the largest of several;
+        the first where none has clearly less than a single leaf. Without time for that it is the fourth.
     selection : {"auto", "hull", "balanced", "layers"} or None
         Rows for branch and bound. "hull": of the rows of a class in a leaf of the search's tree those that others are
         convex combinations of, and those near to splits (the paper's Algorithm 1); "balanced": few rows with many
@@ -130,7 +130,10 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
         fitted |= {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
-        record = replace(found.record, note=_squeezed_note(found.squeezed, given.noted.get("feature_names_in_")))
+        notes = [_squeezed_note(found.squeezed, given.noted.get("feature_names_in_"))]
+        if self.alpha_2 == "auto" and len(problem.classes) > 1 and not len(found.tree.branches):
+            notes.insert(0, _leaf_note(fitted["alpha_2_"]))
+        record = replace(found.record, note=". ".join(filter(None, notes)))
         return record, fitted | {"n_iter_": found.n_iter}
 
     def _fitted_state(self) -> dict[str, Any]:
@@ -144,6 +147,14 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
                 raise ModelFileError(f"fit.{name} is {state[name]!r}, expected a number from 0 on")
             setattr(self, f"{name}_", float(state[name]))
         self.n_iter_ = whole_number(state, "n_iter")
+
+
+def _leaf_note(price: float) -> str:
+    """What to do where the price that was chosen leaves no split."""
+    return (
+        f"the tree is a single leaf: no split was found that is worth its price, alpha_2 = {price:.3g}, which was "
+        "chosen on the training rows. A smaller alpha_2 makes splits"
+    )
 
 
 def _squeezed_note(features: IntArray, names: Any) -> str:

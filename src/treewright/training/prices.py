@@ -14,7 +14,7 @@ from treewright.search import Incumbent
 from treewright.search.svm1odt.attempts import search_svm1odt, start_trees
 from treewright.tree import Tree, predict_labels
 
-__all__ = ["fold_errors", "folds_of", "in_the_race", "strongest_of_the_best"]
+__all__ = ["beats_leaf", "fold_errors", "folds_of", "in_the_race", "leaf_errors", "strongest_of_the_best"]
 
 
 def folds_of(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
@@ -127,12 +127,50 @@ def in_the_race(errors: FloatArray, n_folds: int, leeway: float = 2.0) -> BoolAr
     [False, True, True, False]
     """
     known = np.flatnonzero(np.isfinite(errors.sum(axis=1)))
-    m, kept = errors.shape[1], np.zeros(len(errors), dtype=bool)
+    kept = np.zeros(len(errors), dtype=bool)
     worse = errors[known] - errors[strongest_of_the_best(errors)]
-    spread = worse.std(axis=1, ddof=1) if m > 1 else np.full(len(known), np.inf)  # one fold says nothing of chance
-    allowed = leeway * np.sqrt(1.0 / m + 1.0 / (n_folds - 1)) * spread
-    kept[known] = worse.mean(axis=1) <= allowed + 1e-9
+    kept[known] = worse.mean(axis=1) <= leeway * _standard_error(worse, n_folds) + 1e-9
     return kept
+
+
+def _standard_error(differences: FloatArray, n_folds: int) -> FloatArray:
+    """Standard error of the mean of each row of differences, one for each fold."""
+    m = differences.shape[1]
+    spread = differences.std(axis=1, ddof=1) if m > 1 else np.full(len(differences), np.inf)  # one says nothing of it
+    return np.sqrt(1.0 / m + 1.0 / (n_folds - 1)) * spread
+
+
+def leaf_errors(y: IntArray, weight: FloatArray, fold: IntArray, held_out: int | None = None) -> FloatArray:
+    """Weight of the errors in each fold of a single leaf, which says the heaviest class of the others.
+
+    Examples
+    --------
+    >>> y, fold = np.array([0, 0, 1, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
+    >>> leaf_errors(y, np.array([1.0, 1.0, 1.0, 5.0, 2.0, 2.0]), fold)
+    array([1., 4.])
+    """
+    n_folds = int(fold.max()) + 1
+    mass = np.zeros((n_folds, int(y.max()) + 1))
+    np.add.at(mass, (fold, y), weight)
+    said = (mass.sum(axis=0) - mass).argmax(axis=1)
+    return (mass.sum(axis=1) - mass[np.arange(n_folds), said])[:held_out]
+
+
+def beats_leaf(errors: FloatArray, leaf: FloatArray, n_folds: int, leeway: float = 0.5) -> bool:
+    """Whether the least of several errors is clearly below those of a single leaf.
+
+    The least of several is low by chance alone, and a tree of splits that are no better than none is worse than none:
+    haberman, three draws, 71.0 % right on new rows with the price of least error and 74.0 with a leaf, where its gain
+    was 0.1 to 0.3 standard errors; on heart it was 0.9 to 3, and splits were worth 4 points.
+
+    Examples
+    --------
+    >>> leaf = np.array([5.0, 6.0, 5.0, 4.0])
+    >>> beats_leaf(np.array([5.0, 4.0, 7.0, 3.0]), leaf, 4), beats_leaf(np.array([3.0, 3.0, 4.0, 2.0]), leaf, 4)
+    (False, True)
+    """
+    gain = (leaf - errors)[None, :]
+    return bool((gain.mean(axis=1) > leeway * _standard_error(gain, n_folds) + 1e-9)[0])
 
 
 def strongest_of_the_best(errors: FloatArray) -> int:

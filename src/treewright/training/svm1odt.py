@@ -19,7 +19,14 @@ from treewright.search.svm1odt.attempts import search_svm1odt
 from treewright.training.conduct import Conduct
 from treewright.training.layers import train_layers
 from treewright.training.optimize import Relaxation, Solving, optimize, solved_tree
-from treewright.training.prices import fold_errors, folds_of, in_the_race, strongest_of_the_best
+from treewright.training.prices import (
+    beats_leaf,
+    fold_errors,
+    folds_of,
+    in_the_race,
+    leaf_errors,
+    strongest_of_the_best,
+)
 from treewright.training.record import FitRecord, FitStatus
 from treewright.training.tao import TAOSettings, train_tao
 from treewright.tree import Tree, predict_labels, settled
@@ -58,8 +65,8 @@ _FOLDS, _PARTITIONS, _PATIENCE, _ENOUGH, _MANY = 4, 4, 4, 2000, 5000
 """Folds of the choice, most partitions into folds, and rounds of its searches; of tables from so many points (the
 large ones) two folds of one partition are enough, and of larger ones than so many some points are drawn."""
 
-_MARGIN, _LEAST_MARGIN = 0.05, 2e-4
-"""Widest and finest margin that is chosen."""
+_MARGIN, _LEAST_MARGIN, _SEVERAL = 0.05, 2e-4, 500
+"""Widest and finest margin that is chosen; points from which on finer ones than the widest are tried in any case."""
 
 _SQUEEZED = 0.002
 """Share of the range of a feature below which its middle half is too narrow for the finest margin."""
@@ -214,7 +221,7 @@ def chosen_settings(
         settings = replace(settings, epsilon=plain.epsilon)
     if settings.alpha_2 != "auto":
         return plain
-    return folding.best_of(settings.path(), time) or plain
+    return folding.best_of(settings.path(), time, guarded=True) or plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,39 +239,45 @@ class _Folding:
         """Whether there are so many points that chance is no concern, and time is."""
         return len(self.points) >= _ENOUGH
 
-    def best_of(self, path: list[SVM1ODTSettings], time: Budget) -> SVM1ODTSettings | None:
+    def best_of(self, path: list[SVM1ODTSettings], time: Budget, guarded: bool = False) -> SVM1ODTSettings | None:
         """The settings with the least errors, the first of several; None without time for all of them.
 
-        Points are parted anew as long as there is time for all folds of another partition. Settings that are clearly
-        worse than the best ones are left out then, so that more partitions tell the others apart.
+        With `guarded`, the first ones where none is clearly better than a single leaf. Points are parted anew as long
+        as there is time for all folds of another partition. Settings that are clearly worse than the best ones are left
+        out then, so that more partitions tell the others apart.
         """
         points, solving = self.points, self.solving
         assert points.y is not None
         models = [partial(_on_some, points, self.n_classes, settings) for settings in path]
-        found, racing = np.empty((len(path), 0)), np.arange(len(path))
+        found, leaf, racing = np.empty((len(path), 0)), np.empty(0), np.arange(len(path))
+        held_out = 2 if self.large else _FOLDS
         for _ in range(1 if self.large else _PARTITIONS):
             before = time.remaining
+            fold = folds_of(points.y, _FOLDS, self.rng)
             errors = fold_errors(
                 [models[k] for k in racing.tolist()],
                 svm1odt_model(points, self.n_classes, path[0]),
-                folds_of(points.y, _FOLDS, self.rng),
+                fold,
                 time,
                 solving.seed,
                 solving.threads,
                 _PATIENCE,
-                held_out=2 if self.large else _FOLDS,
+                held_out=held_out,
                 given=self.starts,
             )
-            if errors is None:
-                break
+            if errors is None or not np.isfinite(errors).all():
+                break  # what was measured are the strong prices, and the best of these is no choice
             part = np.full((len(path), errors.shape[1]), np.inf)
             part[racing] = errors
             found = np.hstack([found, part])
+            leaf = np.append(leaf, leaf_errors(points.y, points.weight, fold, held_out))
             racing = np.flatnonzero(in_the_race(found, _FOLDS))
             if len(racing) == 1 or time.over or time.remaining < before - time.remaining:
                 break
-        tried = np.isfinite(found).any(axis=1)
-        return path[strongest_of_the_best(found)] if found.size and tried.all() else None
+        if not found.size or not np.isfinite(found).any(axis=1).all():
+            return None
+        best = strongest_of_the_best(found)
+        return path[best if not guarded or beats_leaf(found[best], leaf, _FOLDS) else 0]
 
 
 def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
@@ -273,8 +286,10 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
     No value of a split leaves [-1, 1], whatever row has it. Where a few rows are far off, as in features that are
     skewed, all others lie within a small part of the range, and a margin of 0.05 is wider than that: every split would
     have to pay for most rows. So there are finer ones for points whose middle half, in the median feature, takes less
-    than a fifth of its range, and where that of any feature takes much less than these allow for. Of more than 2000
-    points many are near any split, and there is less to guard against: margins shrink with the root of their number.
+    than a fifth of its range, and where that of any feature takes much less than these allow for. The more points
+    there are, the more of them are near any split, and the less there is to guard against: from 500 on finer ones are
+    tried in any case (banknote, 1000 rows: 98.9 % right on new rows with 0.05, 99.7 with 0.01), and from 2000 on all
+    shrink with the root of their number.
 
     Examples
     --------
@@ -288,7 +303,8 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
     told = spread[~np.isnan(spread)]
     shrink = min(1.0, np.sqrt(_ENOUGH / len(points)))
     width = min(_MARGIN, float(np.median(told)) / 4 if len(told) else 1.0) * shrink
-    found = [_MARGIN] if width >= _MARGIN else [max(_LEAST_MARGIN, width / part) for part in (1, 5, 25)]
+    wide = width >= _MARGIN and len(points) < _SEVERAL
+    found = [_MARGIN] if wide else [max(_LEAST_MARGIN, width / part) for part in (1, 5, 25)]
     narrow = max(_LEAST_MARGIN, float(told[told > 0].min(initial=1.0)) / 4 * shrink)
     if narrow < found[-1] / 3:
         found += [np.sqrt(narrow * found[-1]), narrow] if narrow < found[-1] / 25 else [narrow]
