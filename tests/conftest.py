@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.cli_survey import fit_arguments, write_survey
+from treewright.cli import main
 from treewright.search import axis
 from treewright.search.oct_h import attempts as oct_h
 from treewright.search.s2oct import attempts, sparse, taught
@@ -99,3 +102,23 @@ def _shorten(monkeypatch):
     monkeypatch.setattr(oct_h, "_MOST_PATIENCE", 3)
     monkeypatch.setattr(svm1odt, "_PATIENCE", 6)
     monkeypatch.setattr(octsvm, "_PATIENCE", 3)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """The table of a small survey."""
+    return write_survey(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def fitted_survey(tmp_path_factory):
+    """A model file of the survey, for the fixture below alone."""
+    folder = tmp_path_factory.mktemp("fitted")
+    assert main([*fit_arguments(write_survey(folder), folder / "fitted.json"), "--quiet"]) == 0
+    return folder / "fitted.json"
+
+
+@pytest.fixture
+def fitted(fitted_survey, tmp_path):
+    """A copy of it, which a test may change."""
+    return Path(shutil.copy(fitted_survey, tmp_path))

@@ -2,69 +2,19 @@
 
 import json
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import treewright
+from tests.cli_survey import error_line, fit_arguments, hard_arguments
 from treewright.cli import main
 from treewright.cli.files import TableModel
-from treewright.data.table import read_table, write_table
+from treewright.data.table import read_table
 from treewright.estimators.registry import SHORT_NAMES
 from treewright.names import counted
 from treewright.tree import route
 from treewright.tree.words import FlagWords
-
-
-def write_survey(folder):
-    """A table with text, missing labels and an id; labels follow age and region."""
-    rng = np.random.default_rng(0)
-    n = 60
-    age, region = rng.integers(18, 80, n), rng.choice(["north", "south"], n).astype(object)
-    label = np.where((age < 50) | (region == "north"), "yes", "no").astype(object)
-    label[rng.random(n) < 0.3] = None
-    path = folder / "survey.csv"
-    columns = {"id": [f"p{i}" for i in range(n)], "age": age, "region": region, "weight": rng.integers(1, 4, n)}
-    write_table(path, {**columns, "employed": label})
-    return path
-
-
-@pytest.fixture
-def survey(tmp_path):
-    return write_survey(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def fitted_once(tmp_path_factory):
-    """A model file of the survey, for the fixture below alone."""
-    folder = tmp_path_factory.mktemp("fitted")
-    assert main([*fit_arguments(write_survey(folder), folder / "fitted.json"), "--quiet"]) == 0
-    return folder / "fitted.json"
-
-
-@pytest.fixture
-def fitted(fitted_once, tmp_path):
-    """A copy of it, which a test may change."""
-    return Path(shutil.copy(fitted_once, tmp_path))
-
-
-def fit_arguments(survey, out, *more):
-    command = ["fit", str(survey), "--target", "employed", "--drop", "id", "--model", "oct-h", "--out", str(out)]
-    return [*command, "--random-state", "0", "--time-limit", "20", *more]
-
-
-def error_line(captured):
-    lines = captured.err.strip().splitlines()
-    assert len(lines) == 1, captured.err
-    assert lines[0].startswith("treewright: error: ")
-    return lines[0]
-
 
 # ---------------------------------------------------------------------- fit
 
@@ -501,84 +451,6 @@ def test_help_and_version(capsys):
         assert ended.value.code == 0
     text = capsys.readouterr().out
     assert "exit codes:" in text and f"treewright {treewright.__version__}" in text
-
-
-# ---------------------------------------------------------------------- as a process
-
-
-def hard_arguments(folder, time_limit):
-    """Random labels: the best tree is far from proven for a long time."""
-    rng = np.random.default_rng(0)
-    columns = {f"x{j}": rng.normal(size=300) for j in range(10)}
-    write_table(folder / "hard.csv", {**columns, "y": rng.integers(0, 2, 300)})
-    command = ["fit", str(folder / "hard.csv"), "--target", "y", "--out", str(folder / "m.json")]
-    return [*command, "--max-depth", "3", "--time-limit", str(time_limit), "--random-state", "0"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("seconds", [0.3, 1.5])
-def test_interrupt_keeps_the_best_model(tmp_path, seconds):
-    command = [sys.executable, "-m", "treewright", *hard_arguments(tmp_path, 60), "--json", "--verbose"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    line = process.stderr.readline()  # the first progress line: the fit has begun
-    assert "objective" in line
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert json.loads(out)["status"] == "interrupted"
-    estimator = treewright.load_model(tmp_path / "m.json")
-    assert estimator.status_ == "interrupted" and estimator.solve_time_ < 30
-
-
-def test_interrupt_without_a_model(survey, tmp_path, monkeypatch, capsys):
-    def fit(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(treewright.OCTHClassifier, "fit", fit)
-    assert main(fit_arguments(survey, tmp_path / "m.json")) == 130
-    assert "interrupted; written so far: nothing" in error_line(capsys.readouterr())
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_interrupt_while_modules_are_loaded(fitted, monkeypatch, capsys):
-    class Finder:
-        @staticmethod
-        def find_spec(name, path, target=None):
-            if name == "treewright.cli.commands":
-                os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.delitem(sys.modules, "treewright.cli.commands")
-    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
-    assert main(["show", str(fitted)]) == 130
-    captured = capsys.readouterr()
-    assert "interrupted; written so far: nothing" in error_line(captured) and captured.out == ""
-    assert main(["show", str(fitted)]) == 0
-
-
-@pytest.mark.skipif(os.name != "posix", reason="pipes")
-def test_a_reader_that_goes_away_is_no_error(fitted):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "treewright.cli", "show", str(fitted)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("seconds", [0.8])
-def test_interrupt_while_the_process_starts(fitted, seconds):
-    """No traceback and the documented code, unless the work was done before the signal came."""
-    command = [sys.executable, "-m", "treewright", "show", str(fitted)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert "Traceback" not in err
-    assert process.returncode in (0, 130)
 
 
 @pytest.mark.usefixtures("shortest_searches")

@@ -1,0 +1,39 @@
+"""A small survey as a file, the command that fits it, and the line that a failure prints."""
+
+import numpy as np
+
+from treewright.data.table import write_table
+
+
+def write_survey(folder):
+    """A table with text, missing labels and an id; labels follow age and region."""
+    rng = np.random.default_rng(0)
+    n = 60
+    age, region = rng.integers(18, 80, n), rng.choice(["north", "south"], n).astype(object)
+    label = np.where((age < 50) | (region == "north"), "yes", "no").astype(object)
+    label[rng.random(n) < 0.3] = None
+    path = folder / "survey.csv"
+    columns = {"id": [f"p{i}" for i in range(n)], "age": age, "region": region, "weight": rng.integers(1, 4, n)}
+    write_table(path, {**columns, "employed": label})
+    return path
+
+
+def fit_arguments(survey, out, *more):
+    command = ["fit", str(survey), "--target", "employed", "--drop", "id", "--model", "oct-h", "--out", str(out)]
+    return [*command, "--random-state", "0", "--time-limit", "20", *more]
+
+
+def error_line(captured):
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("treewright: error: ")
+    return lines[0]
+
+
+def hard_arguments(folder, time_limit):
+    """Random labels: the best tree is far from proven for a long time."""
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=300) for j in range(10)}
+    write_table(folder / "hard.csv", {**columns, "y": rng.integers(0, 2, 300)})
+    command = ["fit", str(folder / "hard.csv"), "--target", "y", "--out", str(folder / "m.json")]
+    return [*command, "--max-depth", "3", "--time-limit", str(time_limit), "--random-state", "0"]
