@@ -348,7 +348,7 @@ def test_a_warning_taken_for_an_error_leaves_a_fit_whole(kind):
     model = kind(max_depth=2, time_limit=None, random_state=0, **({"max_iter": 1} if kind is LapTAOClassifier else {}))
     easy = np.where(np.arange(120) < 60, X[:, 0] > 0, -1).astype(int)
     model.fit(X, easy)
-    model.set_params(time_limit=0.02)
+    model.set_params(time_limit=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning):
