@@ -78,6 +78,26 @@ def test_the_strongest_price_is_chosen_where_none_is_clearly_better_than_a_leaf(
     assert chosen == path[choice]
 
 
+def test_a_choice_that_time_cut_short_is_none(monkeypatch):
+    """What was measured of a path are its strong prices alone, and the best of these says nothing of the others."""
+    X, y = np.random.default_rng(0).random((80, 2)), np.repeat([0, 1], [60, 20])
+
+    def errors(models, *args, **more):
+        found = np.tile(np.arange(7.0, 7.0 - len(models), -1)[:, None], (1, 4))
+        found[-1, 1:] = np.inf
+        return found
+
+    monkeypatch.setattr(training, "fold_errors", errors)
+    solving = Solving(get_solver("highs"))
+    chosen = chosen_settings(Sample.of(X, y, np.ones(80)), 2, SVM1ODTSettings(), solving, Budget(5.0))
+    assert chosen == SVM1ODTSettings(epsilon=0.05).path()[3]
+
+
+def test_finer_margins_are_tried_from_500_points_on():
+    few, many = (margins_for(Sample.of(np.linspace(0, 1, n)[:, None], None, np.ones(n))) for n in (499, 500))
+    assert few == [0.05] and many == [0.05, 0.01, 0.002]
+
+
 def test_errors_of_a_leaf_are_those_of_a_classifier_that_says_one_class():
     rng = np.random.default_rng(0)
     y, weight, fold = rng.integers(0, 3, 50), rng.random(50), rng.integers(0, 4, 50)
