@@ -21,8 +21,8 @@ def task(seed):
     return X, sides, price, limits
 
 
-def solved(X, sides, price, limits, limit=np.inf):
-    normal, dual = np.zeros(X.shape[1]), np.zeros(len(X))
+def solved(X, sides, price, limits, limit=np.inf, hint=None):
+    normal, dual = np.zeros(X.shape[1]), np.zeros(len(X)) if hint is None else hint.astype(float)
     cost, offset = best_plane(X, sides, price, limits, limit, normal, dual)
     return cost, normal, offset, dual
 
@@ -70,6 +70,27 @@ def test_points_without_a_dual_may_lose_their_side_for_nothing(seed):
         without[i] = 0
         gain = cost - reference(X, without, price, limits)
         assert -1e-6 <= gain <= (1.0 + limits[0]) * max(0.0, sides[i] * dual[i]) + 1e-5 * max(1.0, cost)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_points_that_begin_in_the_program_change_nothing(seed):
+    X, sides, price, limits = task(seed)
+    rng = np.random.default_rng(1000 + seed)
+    cost, _, _, dual = solved(X, sides, price, limits)
+    changed = sides.copy()
+    changed[rng.integers(len(X))] *= -1
+    best = reference(X, changed, price, limits)
+    for hint in (dual, np.ones(len(X)), rng.integers(-1, 2, len(X))):
+        again, normal, offset, _ = solved(X, changed, price, limits, hint=hint)
+        assert again == (pytest.approx(best, rel=2 * PERTURBED, abs=1e-6) if np.isfinite(best) else np.inf)
+        if np.isfinite(best):
+            assert np.abs(offset - X @ normal).max() <= 1 + 1e-8
+
+
+def test_a_plane_that_costs_too_much_leaves_the_hint_alone():
+    X, sides, price, limits = task(1)
+    cost, *_, dual = solved(X, sides, price, limits)
+    assert np.array_equal(solved(X, sides, price, limits, 0.5 * cost, hint=dual)[3], dual)
 
 
 def test_limits_end_the_work():

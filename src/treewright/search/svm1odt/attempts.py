@@ -69,11 +69,11 @@ _SHALLOW = 0.25
 _NEW, _SPARSE = 0.6, 0.7
 """Share of the rounds of crossing that begin with a new tree, and of these trees that are made from a sparse root."""
 
-_SETTLED, _KEPT, _WARM = 16, 20, (-2.5, -0.3)
+_SETTLED, _KEPT, _WARM = 16, 20, (-1.5, -0.3)
 """Trees that are fitted to places at a time; the best of them that are kept to go on from; powers of ten of the losses
 that are accepted where points change places, as a share of what planes cost."""
 
-_CROSS_VALUES, _FEWEST_CROSSINGS, _MOST_CROSSINGS = 1_000_000, 120, 600
+_CROSS_VALUES, _FEWEST_CROSSINGS, _MOST_CROSSINGS = 3_000_000, 120, 1500
 """Values of points that a round of such changes looks at, and how many changes these are at least and at most."""
 
 

@@ -8,8 +8,8 @@ ones worth changing (:meth:`Crossing.cross`). Another way begins anywhere: point
 fall short of least, planes are fitted to that, and so on (:meth:`Crossing.settle`), which is where trees without
 errors come from that no way downhill leads to.
 
-All of it is compiled (:mod:`~.crossing_kernels`), the programs too (:mod:`treewright.splits.plane_kernels`). Each pivot
-of a program looks at all points, so this is for some hundreds of them.
+All of it is compiled (:mod:`~.crossing_kernels`), the programs too (:mod:`treewright.splits.plane_kernels`). Each
+change looks at all points and leaves, so this is for some hundreds of them.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def release(places: Places, state: State, kept: Kept, node: int, share: float, l
     for i in range(n):
         if free[i]:
             sides[i] = 0
-    normal, dual = np.empty(places.table.shape[1]), np.empty(n)
+    normal, dual = np.empty(places.table.shape[1]), state.duals[node].copy()
     cost, offset = best_plane(places.table, sides, places.price, places.limits, np.inf, normal, dual)
     if np.isinf(cost):
         return False
