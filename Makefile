@@ -41,3 +41,4 @@ format: $(STAMP)
 
 clean:
 	rm -rf $(VENV) demo-output build dist
+	find src -name '*.nb[ic]' -delete
