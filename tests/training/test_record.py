@@ -33,6 +33,15 @@ def test_other_solutions_and_lost_proofs():
     assert (lost.status, lost.reason, lost.objective) == ("unproven", "rounding", 2.0)
 
 
+def test_a_proof_to_within_rounding_is_none_in_units_of_which_that_is_much():
+    assert record(objective=3e-10, bound=0.0).gap == 0.0  # as in units of the heaviest row
+    lost = record(objective=3e-10, bound=0.0).times(1e12)
+    assert lost.status == "unproven" and lost.gap == 1.0 and "billionth" in lost.reason
+    for kept in (record(bound=2.0).times(1e12), record(objective=0.0, bound=0.0).times(1e12), record().times(1e-3)):
+        assert kept.status == "optimal"
+    assert record(objective=3e-10, bound=None).times(1e12).status == "optimal"
+
+
 def test_the_clock_is_read_when_the_record_is_closed():
     budget = Budget()
     first, second = record().closed(budget), record().closed(budget)

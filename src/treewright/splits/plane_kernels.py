@@ -199,7 +199,7 @@ def _turned(k: int, sides: Any, price: Any, limits: Any, limit: float, vertex: V
         beyond = slope[piece[b] - 1] if up > 0 else slope[piece[b] + 1]
         jump = abs(own - beyond)
         q, step = _entering(T, b, up, d, low, high, width)
-        if q < 0 and np.isinf(jump):
+        if np.isinf(step) and np.isinf(jump):  # nothing can give way: no plane has this point where it must be
             return np.inf
         bound += min(step, jump) * worst
         if bound > limit:

@@ -20,6 +20,9 @@ PROVEN = "objective and bound meet"
 _IN_UNITS = {"objective", "bound", "loss"}
 """Columns of a trace that are in the units of the objective."""
 
+_MEETING = 1e-6
+"""Relative gap up to which objective and bound meet in any units, if no gap at all is asked for."""
+
 
 class FitStatus(StrEnum):
     """How a fit ended.
@@ -104,12 +107,24 @@ class FitRecord:
         return replace(self, objective=objective, bound=bound)
 
     def times(self, unit: float) -> FitRecord:
-        """The record in other units: the objective and what adds up to it are multiplied."""
+        """The record in other units: the objective and what adds up to it are multiplied.
+
+        What is next to nothing in the one may be much in the other, where a few rows outweigh all others by far: then
+        the proof, which is one to within rounding, does not hold.
+        """
         trace = self.trace.copy()
         for name in _IN_UNITS & set(trace.dtype.names or ()):
             trace[name] *= unit
         objective, bound = (None if value is None else value * unit for value in (self.objective, self.bound))
-        return replace(self, objective=objective, bound=bound, trace=trace)
+        record = replace(self, objective=objective, bound=bound, trace=trace)
+        gap, asked = record.gap, self.gap_asked
+        if self.status != FitStatus.OPTIMAL or gap is None or asked is None or gap <= max(asked, _MEETING):
+            return record
+        return record.unproven(
+            "objective and bound meet only to within a billionth of the weight of a row, which is much of so small an "
+            "objective. If some rows outweigh others a million times or more, errors of the light ones are lost in "
+            "rounding: let weights differ less"
+        )
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""
