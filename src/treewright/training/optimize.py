@@ -15,7 +15,7 @@ from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
 from treewright.search import Incumbent
 from treewright.solvers import Progress, Solver, Status, relative_gap, require
-from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
+from treewright.training.record import LOST_IN_ROUNDING, PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, leaf_counts, predict_labels
 
 __all__ = ["Outcome", "Relaxation", "Solving", "optimize", "SolvedTree", "solved_tree"]
@@ -144,7 +144,7 @@ def optimize(
         search(best, budget)
         run = _Run(best, solving, budget, trace)
         if not run.closed:
-            run.ended, run.reason = cut_short(budget)
+            run.ended, run.reason = cut_short(budget) if budget.over else (FitStatus.UNPROVEN, LOST_IN_ROUNDING)
         return run.outcome()
     cells = model.program_cells
     hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells

@@ -17,6 +17,12 @@ __all__ = ["PROVEN", "FitRecord", "FitStatus", "cut_short", "named_trace"]
 PROVEN = "objective and bound meet"
 """The reason of an optimum."""
 
+LOST_IN_ROUNDING = (
+    "objective and bound meet only to within a billionth of the weight of a row, which is much of so small an "
+    "objective. If some rows outweigh others a million times or more, errors of the light ones are lost in "
+    "rounding: let weights differ less"
+)
+
 _IN_UNITS = {"objective", "bound", "loss"}
 """Columns of a trace that are in the units of the objective."""
 
@@ -120,11 +126,7 @@ class FitRecord:
         gap, asked = record.gap, self.gap_asked
         if self.status != FitStatus.OPTIMAL or gap is None or asked is None or gap <= max(asked, _MEETING):
             return record
-        return record.unproven(
-            "objective and bound meet only to within a billionth of the weight of a row, which is much of so small an "
-            "objective. If some rows outweigh others a million times or more, errors of the light ones are lost in "
-            "rounding: let weights differ less"
-        )
+        return record.unproven(LOST_IN_ROUNDING)
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""

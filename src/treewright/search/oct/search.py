@@ -27,8 +27,11 @@ about for a value and level."""
 _PAUSE = 0.5
 """Seconds between trees that are offered on the way; it takes some milliseconds to make and measure one."""
 
-_ROUNDING = 1e-11
-"""Share of the weight of all points by which sums of weights may differ."""
+_ROUNDING, _MOST_ROUNDING = 1e-15, 1e-11
+"""Share of the weight of all points, for each of them and at most, by which sums of weights may differ."""
+
+_NOTICED = 1e-6
+"""Share of an objective from which on rounding is a gap."""
 
 
 def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget: Budget) -> None:
@@ -61,7 +64,10 @@ def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget
     answer = work.solve(block, model.depth, best.objective * unit, first=True)
     if answer.plan is not None:
         _offer(best, model, work, block, answer.plan)
-    best.raise_floor(min(answer.floor / unit, best.objective))
+    floor = min(answer.floor / unit, best.objective)
+    # Trees better by no more than rounding are not looked for: much, where a few points outweigh all others by far.
+    rounding = rules.tolerance * (2**model.depth - 1) / unit
+    best.raise_floor(floor if rounding <= _NOTICED * best.objective else floor - rounding)
 
 
 def exact_tree(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, depth: int, budget: Budget) -> Tree:
@@ -119,7 +125,7 @@ def _cart(model: OCT) -> Tree:
 
 def rules_of(model: OCT) -> Rules:
     """What trees of a model cost, in the weight of its points."""
-    tolerance = _ROUNDING * float(model.weight.sum())
+    tolerance = min(_ROUNDING * len(model.weight), _MOST_ROUNDING) * float(model.weight.sum())
     return Rules(model.n_classes, float(model.min_leaf), model.complexity * model.baseline, tolerance)
 
 
