@@ -12,12 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright import (
+    BinOCTClassifier,
     C2RFClassifier,
+    FairOCTClassifier,
     LapSVMClassifier,
     LapTAOClassifier,
+    OCTClassifier,
     OCTHClassifier,
     S2OCTClassifier,
     SSCTClassifier,
+    SVM1ODTClassifier,
     TAOClassifier,
     TAORegressor,
     TotalsClassifier,
@@ -224,3 +228,32 @@ def test_others(factor):  # powers of two: forests of scikit-learn feel the last
             first = model.fit(points, labels, sample_weight=weight, **given).predict(points)
             again = model.fit(points, labels, sample_weight=factor * weight, **given).predict(points)
             assert np.array_equal(first, again)
+
+
+# ---------------------------------------------------------------------- a row that outweighs all others
+
+PROVEN = {
+    "BinOCT": BinOCTClassifier(max_depth=1, time_limit=60),
+    "FairOCT": FairOCTClassifier(max_depth=1, time_limit=60),
+    "OCT": OCTClassifier(max_depth=2, time_limit=60),
+    "OCT-H": OCTHClassifier(max_depth=1, time_limit=60),
+    "SVM1-ODT": SVM1ODTClassifier(max_depth=1, alpha_1=0.0, alpha_2=0.0, epsilon=0.01, time_limit=60),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("heavy", [1e4, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("name", PROVEN)
+def test_nothing_is_proven_that_rounding_may_hide(name, heavy):
+    draws = np.random.default_rng(0)
+    points, y, weight = draws.normal(size=(40, 2)), draws.integers(0, 2, 40), np.ones(40)
+    model = PROVEN[name].fit(points, y)
+    assert model.status_ == "optimal" and model.predict(points[:1]) == y[0]
+    least = np.count_nonzero(model.predict(points) != y)  # the heavy row is right at no cost
+    weight[0] = heavy
+    model.fit(points, y, sample_weight=weight)
+    wrong = np.flatnonzero(model.predict(points) != y)
+    assert 0 not in wrong
+    assert model.bound_ <= model.objective_ * least / len(wrong) * (1 + 1e-4)
+    assert len(wrong) == least or model.status_ == "unproven"
+    assert heavy > 1e4 or model.status_ == "optimal"

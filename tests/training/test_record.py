@@ -40,6 +40,8 @@ def test_a_proof_to_within_rounding_is_none_in_units_of_which_that_is_much():
     for kept in (record(bound=2.0).times(1e12), record(objective=0.0, bound=0.0).times(1e12), record().times(1e-3)):
         assert kept.status == "optimal"
     assert record(objective=3e-10, bound=None).times(1e12).status == "optimal"
+    judged = record(objective=3e-10, bound=0.0).judged(1e12)
+    assert judged.status == "unproven" and judged.objective == 3e-10
 
 
 def test_the_clock_is_read_when_the_record_is_closed():

@@ -185,6 +185,11 @@ class RelativeErrors(LabelledPoints):
         by_class = np.bincount(self.y, self.weight, self.n_classes)
         return float(by_class.sum() - by_class.max()) or 1.0
 
+    @property
+    def errors_of_least(self) -> float:
+        """How many points of the least weight an objective of 1 is."""
+        return self.baseline / float(self.weight[self.weight > 0].min())
+
     def lower_bound(self) -> float:
         """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""
         table = self.group_weight

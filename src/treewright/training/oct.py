@@ -57,4 +57,4 @@ def train_oct(
 
     outcome = optimize(model, search, solving, budget, exact_search=exact)
     found = solved_tree(problem, reduction, outcome)
-    return SolvedTree(settled(found.tree, problem.X, problem.weight), found.record)
+    return SolvedTree(settled(found.tree, problem.X, problem.weight), found.record.judged(model.errors_of_least))

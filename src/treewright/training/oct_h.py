@@ -76,4 +76,5 @@ def train_oct_h(
     starts = [] if start is None else [reduction.apply_tree(start)]
     search = start_oct_h if model.printed else search_oct_h
     outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
-    return solved_tree(problem, reduction, outcome)
+    found = solved_tree(problem, reduction, outcome)
+    return SolvedTree(found.tree, found.record.judged(model.errors_of_least))

@@ -113,20 +113,23 @@ class FitRecord:
         return replace(self, objective=objective, bound=bound)
 
     def times(self, unit: float) -> FitRecord:
-        """The record in other units: the objective and what adds up to it are multiplied.
-
-        What is next to nothing in the one may be much in the other, where a few rows outweigh all others by far: then
-        the proof, which is one to within rounding, does not hold.
-        """
+        """The record in other units: the objective and what adds up to it are multiplied; see `judged`."""
         trace = self.trace.copy()
         for name in _IN_UNITS & set(trace.dtype.names or ()):
             trace[name] *= unit
         objective, bound = (None if value is None else value * unit for value in (self.objective, self.bound))
-        record = replace(self, objective=objective, bound=bound, trace=trace)
-        gap, asked = record.gap, self.gap_asked
-        if self.status != FitStatus.OPTIMAL or gap is None or asked is None or gap <= max(asked, _MEETING):
-            return record
-        return record.unproven(LOST_IN_ROUNDING)
+        return replace(self.judged(unit), objective=objective, bound=bound, trace=trace)
+
+    def judged(self, unit: float) -> FitRecord:
+        """The record, without its proof where objective and bound do not meet in other units, of which one is `unit`.
+
+        What is next to nothing in the one may be much in the other, where a few rows outweigh all others by far: then
+        the proof, which is one to within rounding, does not hold.
+        """
+        if self.status != FitStatus.OPTIMAL or self.objective is None or self.bound is None or self.gap_asked is None:
+            return self
+        gap = relative_gap(self.objective * unit, self.bound * unit)
+        return self if gap <= max(self.gap_asked, _MEETING) else self.unproven(LOST_IN_ROUNDING)
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""
