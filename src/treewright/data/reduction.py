@@ -224,7 +224,15 @@ class Scale:
 
 @dataclass(frozen=True)
 class Compact:
-    """Make small tables dense float64, and large ones float32, sparse ones staying sparse."""
+    """Make small tables dense float64, and large ones float32, sparse ones staying sparse.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether large dense tables stay as they are.
+    """
+
+    exact: bool = False
 
     def apply(self, sample: Sample) -> Reduction:
         """Take the step."""
@@ -233,7 +241,7 @@ class Compact:
             X = X.toarray() if sparse.issparse(X) else X
         elif sparse.issparse(X):
             X = X.astype(np.float32).tocsr()
-        else:
+        elif not self.exact:
             X = np.ascontiguousarray(X, dtype=np.float32)
         return Reduction(replace(sample, X=X), np.arange(len(sample)))
 

@@ -52,7 +52,7 @@ def cut_along(points: Points, rows: IntArray, stake: FloatArray, normal: FloatAr
     lost = float(stake[gone].sum())
     there, here = level[~gone], stake[~gone]
     right, left = np.maximum(here, 0.0), np.maximum(-here, 0.0)
-    threshold, cost = best_threshold(there, right, left, points.least_gap)
+    threshold, cost = best_threshold(there, right, left, points.gap_along(normal))
     rule = SplitRule(normal, threshold, missing_left=lost < 0)
     if not np.isfinite(threshold):  # all points with a value go one way: a split only if the others go the other way
         if not len(there) or not gone.any() or rule.missing_left == (threshold > 0):
@@ -103,7 +103,7 @@ def best_single(points: Points, rows: IntArray, stake: FloatArray) -> PricedRule
     best, features = (np.inf, -1), points.numerical
     for first in range(0, len(features), width):
         some = features[first : first + width]
-        cost = _costs_of_columns(np.asarray(points.X[np.ix_(rows, some)], dtype=np.float64), stake, points.least_gap)
+        cost = _costs_of_columns(np.asarray(points.X[np.ix_(rows, some)], dtype=np.float64), stake, points.axis_gap)
         least = float(cost.min())
         if least < best[0] - (tie if np.isfinite(best[0]) else 0.0):
             best = least, int(some[int(np.argmax(cost <= least + tie))])

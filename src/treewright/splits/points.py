@@ -20,10 +20,16 @@ LEAST_GAP = {8: 1e-9, 4: 2e-7}
 """Least distance along a normal of points on different sides, by the bytes of a float: below, rounding could part them
 otherwise when features are turned back to their units."""
 
+_AXIS_GAP = {8: 1e-14, 4: 2e-7}
+"""The same along a single feature, where nothing is summed: values far off may leave the others that little room."""
 
 _SQUEEZED, _FEW_FAR_OFF, _MOST_SQUEEZED, _SOME_POINTS = 0.01, 0.1, 16, 1000
 """Shares of its range below which the middle half of a feature is squeezed by what lies beyond all but 4 % of it, how
 many such features are told at most, and points by which quantiles are estimated."""
+
+_NOISE, _CLOSE, _SOME_GAPS = 1e-14, 2e-7, 0.02
+"""Distance of values, in their own size, up to which they are the same but for rounding; in that of the largest value,
+below which single precision mixes them up; share of such distances from which on a feature is close."""
 
 
 class SplitRule(NamedTuple):
@@ -153,7 +159,7 @@ class Points:
     def __init__(self, X: Any, n_levels: IntArray | None = None) -> None:
         self.X = X
         self.sparse = sparse.issparse(X)
-        self.least_gap = LEAST_GAP[X.dtype.itemsize]
+        self.least_gap, self.axis_gap = LEAST_GAP[X.dtype.itemsize], _AXIS_GAP[X.dtype.itemsize]
         self.n_levels = n_levels
         self.gaps = not self.sparse and bool(np.isnan(X.min(initial=0.0)))
         self.mixed = self.gaps or n_levels is not None
@@ -172,6 +178,8 @@ class Points:
     def squeezed(self) -> IntArray:
         """Numbers of the numerical features whose range a few values far off take up, the most squeezed first.
 
+        They may also be many where the others are :attr:`close`. A range is at least 1, as features have it in all
+        points, of which these may be some without the values far off.
         A weight that counts for most points counts for these too much, so that regressions leave such a feature alone,
         and prices of weights, which are for features of the same range, hold it back.
 
@@ -182,20 +190,45 @@ class Points:
         >>> Points(X).squeezed.tolist()
         [1]
         """
-        X, n_points = self.X, self.X.shape[0]
-        if self.sparse or not n_points:
+        X, n_points, number = self.X, self.X.shape[0], self.numerical
+        if self.sparse or not n_points or not len(number):
             return np.zeros(0, dtype=np.int64)
-        number = self.numerical
         some = X[:: max(1, n_points // _SOME_POINTS)][:, number]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # features without any value
             quantile = np.nanquantile if self.gaps else np.quantile  # which takes a tenth of the time
             lowest, low, high, highest = quantile(some, [0.02, 0.25, 0.75, 0.98], axis=0)
             width = np.fmax.reduce(X, axis=0)[number] - np.fmin.reduce(X, axis=0)[number]
+        width = np.maximum(width, 1.0)
         few = highest - lowest < _FEW_FAR_OFF * width  # else many values are far off, and regressions see them
-        found = np.flatnonzero((high > low) & (high - low < _SQUEEZED * width) & few)
+        found = np.flatnonzero(((high > low) & (high - low < _SQUEEZED * width) & few) | np.isin(number, self.close))
         order = np.argsort((high - low)[found] / width[found], kind="stable")
         return np.asarray(number[found[order[:_MOST_SQUEEZED]]])
+
+    @cached_property
+    def close(self) -> IntArray:
+        """Numbers of the numerical features whose values single precision mixes up, as others are so far off.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).integers(18, 90, (100, 2)).astype(float)
+        >>> X[::7, 1] = 999999999.0
+        >>> Points(X).close.tolist()
+        [1]
+        """
+        X, n_points, number = self.X, self.X.shape[0], self.numerical
+        if self.sparse or not n_points or not len(number):
+            return np.zeros(0, dtype=np.int64)
+        largest = np.maximum(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))[number]
+        values = np.sort(X[:: max(1, n_points // _SOME_POINTS)][:, number].astype(np.float64), axis=0)
+        gap = np.diff(values, axis=0)
+        differ = gap > _NOISE * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+        n_close = np.sum(differ & (gap < _CLOSE * np.fmax(largest, 1.0)), axis=0)
+        return np.asarray(number[(n_close > 0) & (n_close >= _SOME_GAPS * np.sum(differ, axis=0))])
+
+    def gap_along(self, normal: FloatArray) -> float:
+        """Least distance along a normal of points on different sides."""
+        return self.axis_gap if np.count_nonzero(normal) == 1 else self.least_gap
 
     def take(self, rows: IntArray) -> Any:
         """Some of the points."""

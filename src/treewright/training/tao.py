@@ -155,7 +155,9 @@ def train_tao(
     sample = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
     if imagined is not None and len(imagined):
         sample = _with_imagined(sample, imagined, unit)
-    reduction = reduced(sample, Scale(unit_scaling), Compact(), Merge(large=False))
+    reduction = reduced(sample, Scale(unit_scaling))
+    close = Points(reduction.points.X, rows.n_levels).close  # which want double precision
+    reduction = reduction.then(Compact(exact=len(close) > 0)).then(Merge(large=False))
     points = reduction.points
     alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
     work = _Work(points, n_classes is not None, goal, alpha, settings, conduct, budget)

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.search.grow.ranked import RankedLevels
+from treewright.search.grow.ranked import RankedLevels, RankedValues
 from treewright.tree import Tree
 
 __all__ = ["cart_rows", "cart_start", "cart_tree", "tree_from_sklearn"]
@@ -121,7 +121,10 @@ def cart_tree(
         ranked = RankedLevels.of(X, np.asarray(outputs, dtype=np.float64), weight, n_levels)
         X = ranked.apply(X)
     gaps = not sparse.issparse(X) and bool(np.isnan(X.min(initial=0.0)))
+    close = RankedValues.of(X, n_levels)
+    X = close.apply(X)
     tree = tree_from_sklearn(model.fit(X, targets, sample_weight=weight), X if gaps else None)
+    tree = close.invert_tree(tree)
     if ranked is not None:
         tree = ranked.invert_tree(tree)
     if n_classes is None:

@@ -1,16 +1,17 @@
-"""Categories as ranks, for what grows trees on numbers: CART of scikit-learn, whose splits then become subsets."""
+"""Ranks in the place of categories, and of values that are too close, for CART of scikit-learn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.splits.points import Points
 from treewright.tree import Tree
 
-__all__ = ["RankedLevels"]
+__all__ = ["RankedLevels", "RankedValues"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,3 +92,52 @@ class RankedLevels:
                 listed[node, : len(rank)] = rank * weights[node, feature] <= tree.threshold[node]
                 category[node], weights[node] = feature, 0.0
         return replace(tree, weights=weights, category=category, left_categories=listed)
+
+
+@dataclass(frozen=True)
+class RankedValues:
+    """Ranks in the place of values that scikit-learn would mix up: it works in single precision.
+
+    Attributes
+    ----------
+    values : dict of int to ndarray
+        The values of each such feature, ascending.
+
+    Examples
+    --------
+    >>> X = np.array([[18.0], [40.0], [60.0], [999999999.0]])
+    >>> close = RankedValues.of(X, None)
+    >>> close.apply(X).ravel().tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    >>> float(close.invert_tree(Tree.stump([1.0], 1.5, [[1.0, 0.0], [0.0, 1.0]])).threshold[0])
+    50.0
+    """
+
+    values: dict[int, FloatArray]
+
+    @classmethod
+    def of(cls, X: Any, n_levels: IntArray | None) -> Self:
+        """Rank the values of the features of some points that are close to each other."""
+        columns = {j: X[:, j] for j in Points(X, n_levels).close.tolist()}
+        return cls({j: np.unique(column[~np.isnan(column)]).astype(np.float64) for j, column in columns.items()})
+
+    def apply(self, X: Any) -> Any:
+        """The points with ranks in the place of values."""
+        if not self.values:
+            return X
+        found = np.array(X, dtype=np.float64)
+        for j, values in self.values.items():
+            known = ~np.isnan(X[:, j])
+            found[known, j] = np.searchsorted(values, X[known, j])
+        return found
+
+    def invert_tree(self, tree: Tree) -> Tree:
+        """The tree on values that `tree`, whose splits have one feature each, is on ranks."""
+        threshold = tree.threshold.copy()
+        for j, values in self.values.items():
+            here = tree.weights[:, j] != 0
+            rank, last = threshold[here], len(values) - 1
+            beyond = np.sign(rank) * ((rank < 0) | (rank > last))  # all values on one side, gaps on the other
+            beyond *= max(1.0, float(np.abs(values).max()))
+            threshold[here] = np.interp(rank, np.arange(len(values)), values) + beyond
+        return replace(tree, threshold=threshold)

@@ -226,7 +226,7 @@ class SparseNodes:
         """Cost, normal and best threshold along a direction."""
         level = points.levels(rows, normal)
         right, left = np.maximum(stake, 0.0), np.maximum(-stake, 0.0)
-        threshold, cost = best_threshold(level, right, left, points.least_gap)
+        threshold, cost = best_threshold(level, right, left, points.gap_along(normal))
         if not np.isfinite(threshold):  # all go one way, which is cheaper without a normal
             return PricedRule(np.inf, SplitRule(normal, 0.0))
         cost = cost - float(left.sum()) + self.alpha * float(np.abs(normal).sum())
@@ -352,7 +352,7 @@ class _Numbers:
 def _best_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatArray:
     """The feature whose best threshold costs least, as a normal."""
     normal = np.zeros(points.X.shape[1])
-    normal[best_feature(points, rows, lambda cuts: cuts.left(stake), points.least_gap)[0]] = 1.0
+    normal[best_feature(points, rows, lambda cuts: cuts.left(stake), points.axis_gap)[0]] = 1.0
     return normal
 
 

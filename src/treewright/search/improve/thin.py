@@ -55,7 +55,7 @@ def thinned_tree(tree: Tree, X: Any, most: int | None, n_levels: IntArray | None
             threshold = np.inf if rule.missing_left else -np.inf  # where no point has all values
             if there.any():
                 wrong_left, wrong_right = (side[there].astype(np.float64) for side in (~goes_left, goes_left))
-                threshold, _ = best_threshold(level[there], wrong_left, wrong_right, points.least_gap)
+                threshold, _ = best_threshold(level[there], wrong_left, wrong_right, points.gap_along(normal))
             if np.isfinite(threshold):
                 rule = SplitRule(normal, threshold, missing_left=rule.missing_left)
             else:
