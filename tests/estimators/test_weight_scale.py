@@ -257,3 +257,12 @@ def test_nothing_is_proven_that_rounding_may_hide(name, heavy):
     assert model.bound_ <= model.objective_ * least / len(wrong) * (1 + 1e-4)
     assert len(wrong) == least or model.status_ == "unproven"
     assert heavy > 1e4 or model.status_ == "optimal"
+
+
+def test_an_objective_far_below_the_dearest_price_is_proven_all_the_same():
+    points = np.random.default_rng(0).random((40, 2))
+    y = (points[:, 0] + points[:, 1] > 1.0).astype(int)
+    points[y == 1] += 0.1
+    model = SVM1ODTClassifier(max_depth=1, epsilon=0.01, alpha_1=1000.0, alpha_2=0.1, time_limit=60).fit(points, y)
+    assert model.status_ == "optimal" and 0.0 < model.objective_ < 0.1
+    assert model.objective_ == pytest.approx(model.bound_, rel=1e-4)

@@ -51,4 +51,4 @@ def train_binoct(
     starts = [] if start is None else [start]
     outcome = optimize(model, lambda best, time: search_axis(best, model, starts, time, solving.seed), solving, budget)
     found = solved_tree(problem, reduction, outcome)
-    return SolvedTree(found.tree, found.record.times(unit))
+    return SolvedTree(found.tree, found.record.outweighed(model.weight, 1.0).times(unit))

@@ -68,5 +68,5 @@ def train_fair(
         model, lambda best, time: search_axis(best, model, starts, time, solving.seed, price), solving, budget
     )
     found = solved_tree(problem, reduction, outcome)
-    record = found.record.judged(model.total / float(points.weight[points.weight > 0].min()))
+    record = found.record.outweighed(model.weight, model.total)
     return FairFit(found.tree, record, model.discrimination(outcome.solution))

@@ -77,4 +77,4 @@ def train_oct_h(
     search = start_oct_h if model.printed else search_oct_h
     outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
     found = solved_tree(problem, reduction, outcome)
-    return SolvedTree(found.tree, found.record.judged(model.errors_of_least))
+    return SolvedTree(found.tree, found.record.outweighed(model.weight, model.baseline))

@@ -29,10 +29,6 @@ _MOST_CELLS = 30_000_000
 _CELL_SECONDS = 3e-7
 """What it takes to write a non-zero and hand it to a solver."""
 
-_SOLVER_ROUNDING, _NOTICED = 1e-8, 1e-5
-"""Share of the largest cost up to which solvers take solutions for equal, and share of an objective from which on that
-counts. Solvers stop at a billionth of their own units, and costs of 1 and of 1e9 are not in the same."""
-
 
 @dataclass(frozen=True)
 class Solving:
@@ -166,18 +162,6 @@ def optimize(
     return run.outcome()
 
 
-def reliable_bound(bound: float, objective: float, largest_cost: float) -> float:
-    """A solver's bound, less what its tolerances may hide where the largest cost is far above the objective.
-
-    Examples
-    --------
-    >>> reliable_bound(14.0, 14.0, 1.0), reliable_bound(14.0, 14.0, 1e9)
-    (14.0, 4.0)
-    """
-    hidden = _SOLVER_ROUNDING * largest_cost
-    return bound - hidden if hidden > _NOTICED * objective else bound
-
-
 @dataclass
 class _Run(Generic[S]):
     """Branch and bound within a fit, once or twice, and how the fit ended."""
@@ -252,8 +236,7 @@ class _Run(Generic[S]):
             self.ended, self.reason = FitStatus.UNPROVEN, "the tolerances of the solver leave a gap"
         else:
             self.ended, self.reason = FitStatus.UNPROVEN, f"{solving.solver.name} ended without a proof"
-        bound = reliable_bound(result.bound, best.objective, float(np.abs(program.cost).max(initial=0.0)))
-        best.raise_floor(bound if as_bound is None else as_bound(bound))
+        best.raise_floor(result.bound if as_bound is None else as_bound(result.bound))
 
     def outcome(self) -> Outcome[S]:
         """What the fit ended with."""

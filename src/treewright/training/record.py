@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.solvers import relative_gap
 
@@ -28,6 +29,10 @@ _IN_UNITS = {"objective", "bound", "loss"}
 
 _MEETING = 1e-6
 """Relative gap up to which objective and bound meet in any units, if no gap at all is asked for."""
+
+_OUTWEIGHED, _SOLVER_ROUNDING = 1e5, 1e-8
+"""How many times the lightest point the heaviest weighs for solvers to lose sight of the former; share of the latter
+up to which it then takes solutions for equal. Solvers stop at a billionth of their own units."""
 
 
 class FitStatus(StrEnum):
@@ -130,6 +135,22 @@ class FitRecord:
             return self
         gap = relative_gap(self.objective * unit, self.bound * unit)
         return self if gap <= max(self.gap_asked, _MEETING) else self.unproven(LOST_IN_ROUNDING)
+
+    def outweighed(self, weight: FloatArray, total: float) -> FitRecord:
+        """The record of a solver that had points of some weights, of which an objective of 1 is `total`; see `judged`.
+
+        Where some outweigh others by far, the bound is lowered by what the tolerances of a solver may hide.
+
+        Examples
+        --------
+        >>> record = FitRecord(FitStatus.OPTIMAL, PROVEN, 0.1, 14.0, 14.0, named_trace([]), 1e-4)
+        >>> record.outweighed(np.array([1.0, 1e4]), 1.0).bound, record.outweighed(np.array([1.0, 1e9]), 1.0).bound
+        (14.0, 4.0)
+        """
+        lightest, heaviest, bound = float(weight[weight > 0].min()), float(weight.max()), self.bound
+        if bound is not None and heaviest > _OUTWEIGHED * lightest:
+            bound = max(min(bound, 0.0), bound - _SOLVER_ROUNDING * heaviest / total)
+        return replace(self, bound=bound).judged(total / lightest)
 
     def unproven(self, reason: str) -> FitRecord:
         """The record of a fit whose proof does not hold for what is returned."""

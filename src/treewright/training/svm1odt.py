@@ -170,7 +170,8 @@ def train_svm1odt(
     selected = reduction.invert(chosen.points, left_out=False)
     spread = middle_halves(reduction.points)
     squeezed = np.flatnonzero((spread > 0) & (spread < _SQUEEZED))
-    return SVM1ODTFit(tree, found.record.times(unit), settings, selected, n_iter, squeezed)
+    record = found.record.outweighed(model.weight, 1.0).times(unit)
+    return SVM1ODTFit(tree, record, settings, selected, n_iter, squeezed)
 
 
 def _alternated(
