@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from sklearn.tree import DecisionTreeClassifier
-from svm1odt import MEDIUM, ONE, TEXT, percent, split, training_accuracy
+from svm1odt import MEDIUM, ONE, percent, sets, split, training_accuracy
 
 import treewright.bench as bench
 from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier
@@ -47,10 +47,7 @@ METHODS = (
 NAMES = tuple(method.name for method in METHODS)
 AXIS = Specification(
     name="axis",
-    data=(
-        bench.PaperSets("SVM1ODT", bench.read_classes, tuple(name for name in MEDIUM if name not in TEXT)),
-        bench.PaperSets("SVM1ODT", bench.read_coded_classes, TEXT),
-    ),
+    data=sets(MEDIUM),
     samples=(Sample("75 %", split, draws=3),),
     methods=METHODS,
     metrics=(bench.accuracy, training_accuracy),

@@ -20,7 +20,8 @@ SVM1ODT = (
     *("iris", "congressional_voting", "spectf_heart_train", "breast_cancer_wisconsin_original"),
     *("heart_disease_cleveland", "image_segmentation_train", "banknote_authentication", "echocardiogram", "sonar"),
     *("haberman_survival", "hepatitis", "planning_relax", "ionosphere", "monks_1_train", "monks_3_train", "wine"),
-    *("avila_train", "htru2", "pendigits_train", "skin_segmentation"),
+    *("avila_train", "htru2", "pendigits_train", "skin_segmentation", "statlog_satimage_train", "ann_thyroid_train"),
+    *("wall_following_robot_2", "seismic_bumps", "spambase"),
 )
 OCTSVM = (
     *("australian", "heart", "monks_415", "parkinson_replicated_acoustic"),
@@ -105,7 +106,9 @@ ROWS = {
     },
     "stretch": {"stretch": 31 * 4 * 3, "stretch-axis": 31 * 4 * 3},
     "svm1odt": {
-        "svm1odt-medium": 16 * 5 * 6,
+        "svm1odt-medium": 16 * 5 * 8,
+        "svm1odt-deep": 2 * 5 * 8,
+        "svm1odt-more": 5 * 9,
         "svm1odt-grid": 16 * 5 * (20 + 9),
         "svm1odt-large": 4 * 2 * 5,
         "svm1odt-search": 16 * 4,
