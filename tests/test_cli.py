@@ -132,6 +132,18 @@ def test_features_and_whole_number_labels(tmp_path):
     assert estimator.feature_names_in_.tolist() == ["x,1"]
 
 
+def test_columns_to_use_or_not_may_be_named_in_several_goes(survey, tmp_path, capsys):
+    out = tmp_path / "m.json"
+    fit = ["fit", str(survey), "--target", "employed", "--out", str(out), "--time-limit", "1", "--quiet"]
+    assert main([*fit, "--model", "OCT_H", "--features", "age", "--features", "weight"]) == 0  # names of models as well
+    assert treewright.load_model(out).feature_names_in_.tolist() == ["age", "weight"]
+    assert main([*fit, "--model", "octh", "--drop", "id", "--drop", "age,weight"]) == 0
+    rest = treewright.load_model(out).feature_names_in_.tolist()
+    assert main([*fit, "--model", "oct-h", "--drop", "weight"]) == 2
+    assert "'id' has 60 different values" in error_line(capsys.readouterr())
+    assert rest and not {"id", "age", "weight"} & set(rest)
+
+
 def test_warm_start(survey, fitted, tmp_path, capsys):
     assert main(fit_arguments(survey, tmp_path / "m.json", "--warm-start", str(fitted), "--quiet")) == 0
     more = ["--features", "age", "--warm-start", str(fitted)]
@@ -234,7 +246,6 @@ def test_na_is_remembered(tmp_path, capsys):
     [
         (["--target", "height"], "no column 'height'"),
         (["--drop", "height"], "no column 'height'"),
-        (["--drop", "weight"], "'id' has 60 different values"),
         (["--weight", "region"], "'region' has text"),
         (["--max-depth", "0"], "max_depth"),
         (["--max-depth", "two"], "invalid int value"),

@@ -203,3 +203,18 @@ def test_rows_without_a_part_and_suspects(tree_facts):
     texts = said(replace(tree_facts, n_labelled=7, n_suspects=2))
     assert any("3 rows without a label had no part" in text for text in texts)
     assert any(text.startswith("2 labels are held for wrong") for text in texts)
+
+
+def test_a_class_that_is_never_predicted(tree_facts):
+    name = "no" if tree_facts.found[0] else "yes"  # the model gives both classes: let one column be empty
+    other = "yes" if name == "no" else "no"
+    k = CLASSES.index(other)
+    counts = np.array([[6, 0], [4, 0]]) if k == 1 else np.array([[0, 4], [0, 6]])
+    lost = replace(tree_facts, confusion=counts, model_file="m.json", parameters=[("T", [("class_weight", "None")])])
+    (found,) = [text for text in said(lost) if "is predicted to be" in text]
+    assert f'"{other}", which 4 rows are labelled' in found
+    assert "--set class_weight=balanced" in found and "--max-depth" in found
+    weighed = replace(lost, parameters=[("T", [("class_weight", "'balanced'")])], model_file="")
+    (found,) = [text for text in said(weighed) if "is predicted to be" in text]
+    assert "class_weight" not in found and "max_depth" in found
+    assert not any("is predicted to be" in text for text in said(tree_facts))

@@ -185,3 +185,18 @@ def test_what_was_chosen_is_told_beside_auto():
     report = fit_report(model, y, model.predict(table))
     assert f"alpha_2='auto' (chosen: {model.alpha_2_:g})" in report
     assert "epsilon='auto' (chosen: 0.05)," in report and "selection='auto'," in report
+
+
+def test_weights_of_classes_are_said_beside_rows_and_the_largest_class_beside_the_accuracy():
+    rare = np.array(["no"] * 9 + ["yes"] * 3)
+    points = np.array([0.0] * 5 + [1.0] * 4 + [1.0] * 3)[:, None]
+    given = {"max_depth": 1, "epsilon": 0.05, "alpha_2": 0.1, "time_limit": 5, "random_state": 0}
+    weighed = SVM1ODTClassifier(**given, class_weight="balanced").fit(points, rare)
+    leaves = weighed.apply(points)
+    report = fit_report(weighed, rare, weighed.predict(points), leaves=leaves)
+    assert "yes  (7 rows; labelled: 4 no, 3 yes)" in report  # the class of fewer rows
+    assert "a leaf has the class that weighs most" in " ".join(report.split())
+    assert '  Always saying "no" would be right on 9: 75.0%.\n' in report
+    plain = SVM1ODTClassifier(**given).fit(points, rare)
+    report = fit_report(plain, rare, plain.predict(points), leaves=plain.apply(points))
+    assert "weighs most" not in " ".join(report.split())

@@ -27,6 +27,7 @@ from treewright.files import is_special, replacing
 from treewright.names import counted
 from treewright.report import Facts, facts_html, facts_text
 from treewright.report.trees import LeafFacts, leaf_texts, reading_notes
+from treewright.report.words import WEIGHED
 from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
 from treewright.tree.words import FeatureWords
@@ -137,6 +138,8 @@ class TableModel:
         """How to read the rules."""
         trees = [] if self.tree_model is None else self.tree_model._read_trees()
         told = self.tree_model._leaf_notes() if trees and self.leaves is None else []  # else leaves tell given labels
+        if self.leaves is not None and getattr(self.estimator, "_weighted_leaves", False):
+            told = [WEIGHED]
         return [*told, *dict.fromkeys(note for _, tree, _ in trees for note in reading_notes(tree, self.words))]
 
     @property

@@ -144,6 +144,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--model",
+        type=_model,
         choices=sorted([*SHORT_NAMES, *LABELLERS]),
         help="one kind of model alone. Without it, if there are --totals or rows without a label: labels of these rows "
         "(totals), how accurate they are likely to be, and a small tree that explains them (s2oct); otherwise oct-h. "
@@ -196,11 +197,19 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     chosen = fit.add_mutually_exclusive_group()
     chosen.add_argument(
         "--features",
+        action="extend",
         type=_names,
         metavar="A,B",
-        help="columns to use (default: all but target, weight, groups, protected, id)",
+        help="columns to use (default: all but target, weight, groups, protected, id); may be given several times",
     )
-    chosen.add_argument("--drop", type=_names, metavar="A,B", default=[], help="columns not to use")
+    chosen.add_argument(
+        "--drop",
+        action="extend",
+        type=_names,
+        metavar="A,B",
+        default=[],
+        help="columns not to use; may be given several times",
+    )
 
     files = fit.add_argument_group("files to write")
     files.add_argument(
@@ -235,6 +244,12 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     voice = fit.add_mutually_exclusive_group()
     voice.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
     voice.add_argument("--verbose", action="store_true", help="print progress on stderr")
+
+
+def _model(text: str) -> str:
+    """The name of a model, whatever hyphens and capitals it is written with."""
+    written = text.casefold().replace("-", "").replace("_", "")
+    return next((name for name in (*SHORT_NAMES, *LABELLERS) if name.replace("-", "") == written), text)
 
 
 def _names(text: str) -> list[str]:

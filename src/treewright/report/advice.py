@@ -56,7 +56,7 @@ def advice(facts: Facts) -> list[Advice]:
     list of Advice
         Each follows from the facts; names in it are printable and short.
     """
-    of_fits = (_unreliable, _totals, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
+    of_fits = (_unreliable, _totals, _never, _ending, _estimate, _labels, _groups, _tree, _rows, _suspects, _next)
     parts = of_fits if facts.changes is None else (_new_totals, _changed)
     return [said for part in parts for said in part(facts)]
 
@@ -128,6 +128,27 @@ def _totals(facts: Facts) -> Iterator[Advice]:
     else:
         remedy = f"{facts.model} does not know totals: TotalsClassifier and S2OCTClassifier do"
     yield Advice(f"Totals are missed: {'; '.join(told)}{more}. {remedy[:1].upper()}{remedy[1:]}.")
+
+
+def _never(facts: Facts) -> Iterator[Advice]:
+    """Classes that rows are labelled and none is predicted."""
+    if facts.confusion is None:
+        return
+    counts = zip(facts.classes, facts.confusion.sum(axis=1).tolist(), facts.confusion.sum(axis=0).tolist(), strict=True)
+    lost = [(name, given) for name, given, predicted in counts if given and not predicted]
+    if not lost:
+        return
+    rows = counted(sum(given for _, given in lost), "row is", "rows are")
+    weights = {text for _, pairs in facts.parameters for name, text in pairs if name == "class_weight"}
+    ways = [f"a deeper tree ({facts.option('max_depth')}) has leaves for more classes"]
+    if weights == {"None"}:
+        how = "--set class_weight=balanced" if facts.model_file else "class_weight='balanced'"
+        ways.insert(0, f"{how} makes rare classes count as much as frequent ones, at the cost of these")
+    yield Advice(
+        f"No row with a label is predicted to be {_some(name for name, _ in lost)}, which {rows} labelled: "
+        + "; ".join(ways)
+        + "."
+    )
 
 
 def _ending(facts: Facts) -> Iterator[Advice]:

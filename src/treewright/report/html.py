@@ -26,6 +26,7 @@ from treewright.report.words import (
     asked_words,
     difference_words,
     group_sizes,
+    largest_words,
     left_out_words,
     new_accuracy_words,
     office_words,
@@ -396,7 +397,8 @@ def _seen(facts: Facts) -> str:
     rows = [[_name(name), *map(spaced, row)] for name, row in zip(facts.classes, counts.tolist(), strict=True)]
     return (
         f"<p>{spaced(right)} of {spaced(facts.n_labelled)} rows with a label are predicted as they are labelled "
-        f"({right / facts.n_labelled:.1%}). {_text(SEEN)}</p>\n"
+        f"({right / facts.n_labelled:.1%}). {_text(SEEN)} "
+        f"{_text(largest_words(facts.classes, facts.given))}</p>\n"
     ) + _table(
         ["", *map(_name, facts.classes)],
         rows,

@@ -25,6 +25,7 @@ from treewright.report.words import (
     count_words,
     difference_words,
     group_sizes,
+    largest_words,
     new_accuracy_words,
     office_words,
     row_words,
@@ -114,6 +115,7 @@ def fit_report(
       yes   0    1
       3 of 3 are right: accuracy 100.0%
       The fit has seen these labels: of other rows fewer are likely to be right.
+      Always saying "no" would be right on 2: 66.7%.
     <BLANKLINE>
     Predictions for all 4 rows
       class  rows  share
@@ -294,6 +296,7 @@ def _confusion_lines(facts: Facts) -> list[str]:
     lines = ["Rows with a label: what they are (down) and what is predicted (across)", *table]
     if total:
         lines += [f"  {right} of {total} are right: accuracy {right / total:.1%}", f"  {SEEN}"]
+        lines.append(f"  {largest_words(facts.classes, facts.given)}")
     return lines
 
 

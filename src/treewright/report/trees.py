@@ -12,7 +12,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import AnyArray
 from treewright.data._table_cells import number_text
 from treewright.names import counted, printable, quoted
-from treewright.report.words import count_words
+from treewright.report.words import WEIGHED, count_words
 from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
@@ -350,6 +350,8 @@ def _with_rows(
     }
     rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
     conditions, notes = split_pieces(tree, **estimator._naming(words)), reading_notes(tree, words)
+    if getattr(estimator, "_weighted_leaves", False):
+        notes = [*notes, WEIGHED]
     return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes, words)
 
 

@@ -23,6 +23,8 @@ __all__ = [
     "NEW_TREE",
     "NOT_TRAINING",
     "SEEN",
+    "WEIGHED",
+    "largest_words",
     "STATUS_WORDS",
     "SUBTRACTED",
     "accuracy_words",
@@ -47,6 +49,26 @@ __all__ = [
 
 SEEN = "The fit has seen these labels: of other rows fewer are likely to be right."
 """What is said wherever an accuracy on training rows is."""
+
+
+def largest_words(classes: Sequence[str], given: Sequence[int]) -> str:
+    """How many labels are right if all rows are said to be of the largest class: what an accuracy is to be above.
+
+    Examples
+    --------
+    >>> largest_words(["no", "yes"], [30, 10])
+    'Always saying "no" would be right on 30: 75.0%.'
+    """
+    most = max(range(len(classes)), key=lambda k: given[k])
+    share = given[most] / max(1, sum(given))
+    return f'Always saying "{printable(classes[most])}" would be right on {given[most]}: {share:.1%}.'
+
+
+WEIGHED = (
+    "Rows counted by their weights in the fit: a leaf has the class that weighs most in it, which need not be that of "
+    "most of its rows, and shares of classes in predictions are shares of weight."
+)
+"""What is said where leaves tell rows of a tree that was fitted to weights."""
 
 NOT_TRAINING = "labels that the fit has seen are found again nearly always, which says nothing about the others."
 """Why the accuracy on given labels is no answer."""
