@@ -144,3 +144,12 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there():
     alone = select(X, y, STUMP, sample_weight=np.ones(120), epsilon=0.05)
     np.testing.assert_array_equal(chosen.rows, alone.rows)
     assert chosen.n_rows == 120 and " of 120 rows" in chosen.reason
+
+
+@pytest.mark.parametrize("seed", [8, 14, 18, 24, 33])
+def test_balanced_selection_with_codes_far_off(seed):
+    draws, far = np.random.default_rng(seed), 999999999.0
+    X = np.column_stack([draws.integers(18, 80, 40), draws.integers(0, 6, 40)]).astype(float)
+    X[draws.random(40) < 0.1, 0], X[draws.random(40) < 0.1, 1] = far, far
+    found = select(X, np.zeros(40, dtype=int), Tree.leaf([1.0, 1.0], 2), method="balanced")
+    assert 0 < len(found.rows) <= 40

@@ -477,3 +477,34 @@ def test_gaps_and_categories_of_many_rows_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TAOClassifier(4, random_state=0).fit(X, (kept & ~gone) ^ (rng.random(n) < 0.07))
+
+
+# ---------------------------------------------------------------------- found by crossing features
+
+
+def test_a_row_on_the_threshold_goes_as_the_rule_says():
+    for cut, end in ((5, 83), (39, 45), (7, 83), (11, 61)):
+        x = np.arange(0, end, 2.0)
+        points, y = np.repeat(x, 5)[:, None], np.repeat((x > cut).astype(int), 5)
+        model = TAOClassifier(max_depth=1, random_state=0, stretch=0, alpha=0.01).fit(points, y)
+        condition, leaf, *_ = model.export_text(X=[[float(cut)]]).splitlines()
+        _, _, how, number = condition.rstrip(":").split()
+        goes = cut >= float(number) if how == ">=" else cut <= float(number)
+        assert how in (">=", "<=") and goes == (model.predict([[float(cut)]])[0] == int(leaf.split()[0]))
+
+
+def test_tied_leaves_do_not_hang_on_the_order_of_the_rows():
+    y = np.array([0, 1, 2, 2, 1, 1])
+    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 4, 0, 5, 1, 3]):
+        model = TAOClassifier(1, class_weight="balanced", random_state=0).fit(np.zeros((6, 1)), y[order])
+        assert model.predict([[0.0]]) == [0]
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_random_starts_pay_nothing_for_columns_without_difference(most):
+    draws = np.random.default_rng(0)
+    X, weight = np.column_stack([draws.normal(size=(60, 3)), np.full(60, 5.0)]), np.ones(60)
+    z = (X[:, 0] + X[:, 1] > 0) + 0.1 * draws.normal(size=60)
+    for seed in range(6):
+        model = TAORegressor(2, init="random", stretch=0, alpha=0.05, max_split_features=most, random_state=seed)
+        assert model.fit(X, z).objective_ == pytest.approx(recomputed(model, X, z, weight))

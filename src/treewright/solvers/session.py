@@ -42,8 +42,9 @@ FEASIBILITY = 1e-6
 INFINITE = 1e20
 """From here on a solver's number means infinity (SCIP 1e20, Gurobi 1e100)."""
 
-OVERDUE_SECONDS = 0.5
-"""How long a solver may go on after 1.05 times its time limit, for the same reason as GRACE_SECONDS."""
+OVERDUE_SHARE, OVERDUE_SECONDS = 0.1, (0.1, 0.5)
+"""How long a solver may go on after 1.05 times its time limit, for the same reason as GRACE_SECONDS: as a share of the
+limit, and at least and at most in seconds."""
 
 GRACE_SECONDS = 2.0
 """How long a solver may go on after it was told to end.
@@ -138,9 +139,11 @@ class Session:
     def overdue(self) -> bool:
         """Whether the solver goes on far beyond the time limit or the order to end."""
         now = self.elapsed()
-        if self.time_limit is not None and now > 1.05 * self.time_limit + OVERDUE_SECONDS:
-            self._tell()
-            return True
+        if self.time_limit is not None:
+            least, most = OVERDUE_SECONDS
+            if now > 1.05 * self.time_limit + max(least, min(most, OVERDUE_SHARE * self.time_limit)):
+                self._tell()
+                return True
         return now > self._told + GRACE_SECONDS
 
     def _tell(self) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "averaged",
     "counted",
     "decision_path",
+    "heaviest",
     "leaf_counts",
     "n_split_weights",
     "passing",
@@ -29,6 +30,8 @@ __all__ = [
     "without_idle_splits",
 ]
 
+_ROUNDING = 1e-12
+"""Share of a sum of weights up to which another one is the same."""
 _BLOCK = 8192
 _CELLS = 2**24
 """Most cells of a block of rows, which is dense even where the points are sparse."""
@@ -189,6 +192,20 @@ def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, 
     return counts
 
 
+def heaviest(counts: FloatArray) -> IntArray:
+    """The class of the largest weight in each row, the first of those that differ by no more than rounding.
+
+    Sums of weights depend on the order of the points in their last digits, and classes that are weighed alike are often
+    tied.
+
+    Examples
+    --------
+    >>> heaviest(np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2], [1.0, 2.0]])).tolist()
+    [0, 0, 1]
+    """
+    return np.asarray(np.argmax(counts >= counts.max(axis=1, keepdims=True) * (1 - _ROUNDING), axis=1))
+
+
 def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int | None = None) -> Tree:
     """Return the same splits with class weights counted and the largest class as label.
 
@@ -212,7 +229,7 @@ def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n
     """
     n_classes = tree.n_outputs if n_classes is None else n_classes
     counts = leaf_counts(tree, points, y, weight, n_classes)
-    labels = counts.argmax(axis=1)
+    labels = heaviest(counts)
     if tree.labels is not None:
         labels = np.where((counts.sum(axis=1) > 0) | (tree.labels >= n_classes), labels, tree.labels)
     return tree.with_leaves(counts, labels)
@@ -226,7 +243,7 @@ def counted(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray) -> T
     if tree.labels is None:
         raise ValueError("a regression tree has no labels")
     counts = leaf_counts(tree, points, y, weight, tree.n_outputs)
-    return tree.with_leaves(counts, np.where(tree.is_leaf, tree.labels, counts.argmax(axis=1)))
+    return tree.with_leaves(counts, np.where(tree.is_leaf, tree.labels, heaviest(counts)))
 
 
 def without_idle_splits(

@@ -291,6 +291,13 @@ class Tree:
         factor, origin = np.asarray(scale, dtype=np.float64), np.asarray(shift, dtype=np.float64)
         weights = self.weights * factor
         threshold = self.threshold + weights @ origin
+        alone = (
+            np.count_nonzero(weights, axis=1) == 1
+        )  # a row on the threshold, as it is written, goes as it is written
+        weight = weights[alone].sum(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            told = weight * (threshold[alone] / weight)
+        threshold[alone] = np.where(np.isfinite(told), told, threshold[alone])
         if self.slopes is None:
             return replace(self, weights=weights, threshold=threshold)
         slopes = self.slopes * factor

@@ -395,10 +395,12 @@ def random_tree(
     points, branches = Points(X, n_levels), 2**depth - 1
     if points.mixed:
         return _random_mixed_tree(points, depth, rng, max_split_features, weight)
+    useful = _useful(points)
     if max_split_features == 1:
-        normals = np.eye(p)[rng.integers(0, p, branches)]
+        normals = np.eye(p)[useful[rng.integers(0, len(useful), branches)]]
     else:
-        normals = _held(rng.standard_normal((branches, p)), max_split_features)
+        normals = np.zeros((branches, p))
+        normals[:, useful] = _held(rng.standard_normal((branches, p))[:, useful], max_split_features)
 
     def split(rows: IntArray, normal: FloatArray) -> SplitRule:
         return SplitRule(normal, halving_threshold(points.levels(rows, normal), weight[rows]) if len(rows) else 0.0)
@@ -407,6 +409,18 @@ def random_tree(
         return [split(rows, normals[len(parts) - 1 + k]) for k, rows in enumerate(parts)]
 
     return grown_tree(points, depth, split_all)
+
+
+def _useful(points: Points) -> IntArray:
+    """Features that differ between points, all where none does: a weight of another one costs and says nothing."""
+    X = points.X
+    if points.sparse:
+        low, high = (np.asarray(ends.toarray()).ravel() for ends in (X.min(axis=0), X.max(axis=0)))
+        useful = low < high
+    else:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        useful = (low < high) | (np.isnan(X).any(axis=0) & ~np.isnan(low))
+    return np.flatnonzero(useful) if useful.any() else np.arange(X.shape[1])
 
 
 def _held(normals: FloatArray, most: int | None) -> FloatArray:
@@ -423,10 +437,11 @@ def _random_mixed_tree(
     left; else the normal is that feature's or, where splits may have more, random. Missing values go left or right at
     random.
     """
-    p = points.X.shape[1]
+    p, useful = points.X.shape[1], _useful(points)
+    number = np.intersect1d(points.numerical, useful)
 
     def split(rows: IntArray) -> SplitRule | None:
-        feature, missing_left = int(rng.integers(p)), bool(rng.integers(2))
+        feature, missing_left = int(useful[rng.integers(len(useful))]), bool(rng.integers(2))
         if not len(rows):
             return None
         if points.n_levels is not None and points.n_levels[feature]:
@@ -435,7 +450,7 @@ def _random_mixed_tree(
         if max_split_features == 1:
             normal[feature] = 1.0
         else:
-            normal[points.numerical] = _held(rng.standard_normal(len(points.numerical)), max_split_features)
+            normal[number] = _held(rng.standard_normal(len(number)), max_split_features)
         level = points.levels(rows, normal)
         there = ~np.isnan(level)
         if not there.any():

@@ -10,6 +10,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.search.improve.ridge import CentredRows, blocks
+from treewright.tree.routing import heaviest
 from treewright.tree.structure import Shape
 
 __all__ = ["ClassLeaves", "Leaves", "LinearLeaves", "MeanLeaves"]
@@ -66,7 +67,7 @@ class ClassLeaves:
         cells = shape.n_nodes * self.n_classes
         counts = np.bincount(leaf * self.n_classes + self.y, self.weight, cells).reshape(-1, self.n_classes)
         self._counts = shape.summed(counts.astype(np.float64))
-        self._labels = self._counts.argmax(axis=1)
+        self._labels = heaviest(self._counts)
         for node in np.flatnonzero(~shape.reached(leaf)):  # children are numbered after their parent
             self._labels[node] = self._labels[shape.parent[node]]
 

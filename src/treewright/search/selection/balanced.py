@@ -17,6 +17,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.exceptions import SolverError
 from treewright.program import Program
 from treewright.program.builder import ProgramBuilder
 from treewright.search.selection.hull import convex_hull
@@ -79,13 +80,19 @@ def balanced_points(
 
 
 def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
-    """Points that Algorithm 2 selects from one block; without time none."""
+    """Points that Algorithm 2 selects from one block; without time, or where its solver fails, none."""
+    # Who is between whom does not depend on units, but a solver does where a value far off squeezes the others.
+    width = np.ptp(X, axis=0)
+    X = (X - X.min(axis=0)) / np.where(width > 0, width, 1.0)
     made = np.flatnonzero(convex_hull(X, budget).inside)  # corners have b = 0, and no shares
     selected, solver, fixed = np.zeros(len(X), dtype=bool), get_solver("highs"), np.full(len(made), np.nan)
     for integer in (False, True) if len(made) else ():
         program = balanced_program(X, made, fixed, integer)
         seconds = None if budget.seconds is None else budget.remaining
-        found = solver.solve(program, time_limit=seconds, gap=1e-6, stop=lambda: budget.over)
+        try:
+            found = solver.solve(program, time_limit=seconds, gap=1e-6, stop=lambda: budget.over)
+        except SolverError:  # the nearest points are taken then, as of all that are not selected
+            return selected
         if found.x is None:
             return selected
         b = program.value(found.x, "b")
