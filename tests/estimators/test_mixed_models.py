@@ -470,3 +470,11 @@ def test_a_category_with_nearly_as_many_levels_as_rows_is_named(kind):
         kind(**given).fit(frame, age > 20)  # not split by it
         few = frame.assign(town=[f"t{k % 12}" for k in town])
         kind(**given).fit(few, town % 12 % 2)
+
+
+def test_dates_as_text_are_called_dates():
+    day = np.random.default_rng(0).permutation(60)
+    text = (pd.Timestamp("2024-01-01") + pd.to_timedelta(day, "D")).strftime("%Y-%m-%d")
+    frame = pd.DataFrame({"start": text, "age": np.arange(60.0)})
+    with pytest.warns(UserWarning, match=r"'start' \(60 levels on 60 rows\).* The levels of 'start' are dates"):
+        TAOClassifier(max_depth=1, random_state=0).fit(frame, day % 2)

@@ -41,6 +41,7 @@ __all__ = [
     "Surprises",
     "Table",
     "TableEncoder",
+    "date_format",
     "finite_numbers",
     "flag_numbers",
     "is_missing",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, get_tags
@@ -18,6 +19,7 @@ from treewright.data import Problem, make_problem
 from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
+from treewright.data.table import date_format
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
@@ -43,6 +45,15 @@ def mixed_problem(given: Given) -> Problem:
     if n_levels is None:  # gaps are allowed, too, where all features are numbers
         n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
     return make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
+
+
+def _are_dates(noted: dict[str, Any], feature: int) -> bool:
+    """Whether the levels of a category are dates that were given as text."""
+    return date_format(pl.Series([str(level) for level in noted["categories_"][feature]])) != ""
+
+
+def _dates_note(named: list[str]) -> str:
+    return f" The levels of {', '.join(named)} are dates: give them as numbers, such as days." if named else ""
 
 
 class _Noted:
@@ -171,6 +182,7 @@ class MixedModel(_Noted, TreeModel):
         return (
             f"the tree splits by {', '.join(named)}: subsets of so many levels can say what they like of rows that "
             "were seen, and little of others. Leave such a column out, or join its levels."
+            + _dates_note([name for name, j in zip(called, many, strict=True) if _are_dates(given.noted, j)])
         )
 
     def _column_labels(self) -> tuple[str | int, ...]:
