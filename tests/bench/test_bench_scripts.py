@@ -111,6 +111,7 @@ ROWS = {
         "svm1odt-more": 5 * 9,
         "svm1odt-grid": 16 * 5 * (20 + 9),
         "svm1odt-large": 4 * 2 * 5,
+        "svm1odt-selection": 4 * 4,
         "svm1odt-search": 16 * 4,
     },
     "tao": {"tao": 2 * 3},
