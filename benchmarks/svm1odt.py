@@ -7,7 +7,6 @@ svm1odt-grid: the same with each setting of a grid, 2 s a fit. The best one on t
 which it does not state; it is no estimate of anything.
 svm1odt-deep: Table 1, more than four classes, depth 3, five splits. svm1odt-more: Table 6, depth 2, one split.
 svm1odt-large: Tables 7 and 8, depths 2 and 3, one split, with and without a selection of rows.
-svm1odt-selection: rows that data selection takes of the large sets, and seconds, without any fit of a tree but CART.
 svm1odt-search: the same objective from the same start: the search alone, branch and bound alone, and a fit.
 """
 
@@ -27,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import treewright.bench as bench
-from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, SVM1ODTClassifier, TAOClassifier, select
+from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, SVM1ODTClassifier, TAOClassifier
 from treewright.bench import (
     TIME_LIMIT,
     Data,
@@ -340,89 +339,6 @@ LARGE_SETS = Specification(
     time_limit=300.0,
 )
 
-# ---------------------------------------------------------------------- selection of rows
-
-
-@dataclass
-class Selected:
-    """Rows selected from the leaves of CART of a depth; depth 0: from the classes as they are."""
-
-    depth: int
-    time_limit: float
-    beta_1: float = 0.2
-    epsilon: float = 0.0
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
-        """Select; the seconds are those of the selection alone."""
-        n_classes = int(y.max()) + 1
-        tree = (
-            cart_tree(X, y, np.ones(len(y)), n_classes, self.depth)
-            if self.depth
-            else Tree.leaf(np.bincount(y), X.shape[1])
-        )
-        given = {"beta_1": self.beta_1, "epsilon": self.epsilon, "time_limit": self.time_limit}
-        self.found = select(X, y, tree, **given)
-        return self
-
-
-def no_answer(model: Any, instance: Instance) -> np.ndarray:
-    return np.zeros(len(instance.y_test), dtype=np.int64)
-
-
-def all_rows(data: Data, draw: int) -> Instance:
-    return Instance(data.X, data.y, np.ones(len(data.y), dtype=bool), data.X[:1], data.y[:1], draw, facts=data.facts)
-
-
-def what_was_selected(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
-    """Selected rows, in all and in words for the two largest clusters, and whether time was over."""
-    found = outcome.model.found
-    largest = sorted(found.clusters, key=lambda cluster: -cluster.n_points)[:2]
-    told = "; ".join(f"{cluster.n_selected} of {cluster.n_points}, {cluster.rule}" for cluster in largest)
-    figures = found.figures()
-    return {name: figures[name] for name in ("n_selected", "n_points", "fallback")} | {
-        "selecting": found.seconds,
-        "largest": told,
-    }
-
-
-def told_of(name: str) -> bench.Column:
-    def value(group: list[Row], rows: list[Row]) -> str | None:
-        return group[0][name] if group else None
-
-    return bench.Column("largest clusters", value, "")
-
-
-SELECTED = tuple(
-    Method(name, Selected, {**given, "time_limit": TIME_LIMIT}, answer=no_answer)
-    for name, given in {
-        "extreme rows of classes": {"depth": 0, "beta_1": 1 - 1e-9},
-        "those that make others": {"depth": 0, "beta_1": 1e-9},
-        "leaves of CART": {"depth": 2},
-        "leaves of CART, epsilon 0.3": {"depth": 2, "epsilon": 0.3},
-    }.items()
-)
-SELECTION = Specification(
-    name="svm1odt-selection",
-    data=sets(LARGE),
-    samples=(Sample("all rows", all_rows),),
-    methods=SELECTED,
-    metrics=(what_was_selected,),
-    summary=(
-        GroupTable(
-            {"data": "data", "method": "method"},
-            (
-                bench.mean("selected", "n_selected", ".0f"),
-                bench.mean("distinct rows", "n_points", ".0f"),
-                bench.mean("seconds", "selecting", ".1f"),
-                bench.mean("time was over", "fallback", ".0%"),
-                told_of("largest"),
-            ),
-            order=tuple(method.name for method in SELECTED),
-        ),
-    ),
-    time_limit=60.0,
-)
-
 # ---------------------------------------------------------------------- search and branch and bound
 
 SETTINGS = SVM1ODTSettings(max_depth=2, epsilon=0.01, alpha_1=1000.0, alpha_2=0.1)
@@ -457,6 +373,10 @@ class SameStart:
             search(best, budget)
             self.tree, self.objective_, self.status_ = best.solution, best.objective, "local"
         return self
+
+
+def no_answer(model: Any, instance: Instance) -> np.ndarray:
+    return np.zeros(len(instance.y_test), dtype=np.int64)
 
 
 def ways_compared(rows: list[Row]) -> str:
@@ -500,7 +420,6 @@ SPECIFICATIONS = (
     MORE_SETS.with_quick(data=sets(["seismic_bumps"]), time_limit=1.0),
     GRID_SETS.with_quick(**SMALL, samples=ONE, methods=GRID_SETS.methods[:2]),
     LARGE_SETS.with_quick(**SMALL, methods=LARGE_METHODS[:5]),
-    SELECTION.with_quick(data=sets(["htru2"]), time_limit=1.0, methods=SELECTED[:1]),
     SEARCH.with_quick(
         **SMALL,
         methods=tuple(replace(m, parameters={**m.parameters, "time_limit": TIME_LIMIT}) for m in SEARCH.methods),

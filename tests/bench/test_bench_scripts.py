@@ -81,6 +81,7 @@ def script(name, monkeypatch):
 # Rows of the whole experiments on 31 tables, 7 of them C2RF's, counted by hand.
 ROWS = {
     "axis": {"axis": 16 * 3 * 4},
+    "selection": {"selection": 4 * 4},
     "s2oct": {"s2oct": 12 * 31 + 6 * 20, "s2oct-simple": 11 * 31 + 5 * 20, "s2oct-axis": 2 * 2},
     "s2oct_more": {"s2oct-more": 5},
     "c2rf": {"c2rf": 3 * 2 * 5 * 7 + 7, "c2rf-ablation": 5 * 7},
@@ -111,7 +112,6 @@ ROWS = {
         "svm1odt-more": 5 * 9,
         "svm1odt-grid": 16 * 5 * (20 + 9),
         "svm1odt-large": 4 * 2 * 5,
-        "svm1odt-selection": 4 * 4,
         "svm1odt-search": 16 * 4,
     },
     "tao": {"tao": 2 * 3},
