@@ -195,7 +195,7 @@ def test_weights_of_classes_are_said_beside_rows_and_the_largest_class_beside_th
     leaves = weighed.apply(points)
     report = fit_report(weighed, rare, weighed.predict(points), leaves=leaves)
     assert "yes  (7 rows; labelled: 4 no, 3 yes)" in report  # the class of fewer rows
-    assert "a leaf has the class that weighs most" in " ".join(report.split())
+    assert "Leaves have the class that weighs most" in " ".join(report.split())
     assert '  Always saying "no" would be right on 9: 75.0%.\n' in report
     plain = SVM1ODTClassifier(**given).fit(points, rare)
     report = fit_report(plain, rare, plain.predict(points), leaves=plain.apply(points))

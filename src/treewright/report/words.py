@@ -64,10 +64,7 @@ def largest_words(classes: Sequence[str], given: Sequence[int]) -> str:
     return f'Always saying "{printable(classes[most])}" would be right on {given[most]}: {share:.1%}.'
 
 
-WEIGHED = (
-    "Rows counted by their weights in the fit: a leaf has the class that weighs most in it, which need not be that of "
-    "most of its rows, and shares of classes in predictions are shares of weight."
-)
+WEIGHED = "Leaves have the class that weighs most in the fit, not that of most rows; shares of classes are of weight."
 """What is said where leaves tell rows of a tree that was fitted to weights."""
 
 NOT_TRAINING = "labels that the fit has seen are found again nearly always, which says nothing about the others."
