@@ -53,6 +53,7 @@ def what_was_selected(instance: Instance, outcome: Outcome) -> Mapping[str, Any]
     told = "; ".join(f"{cluster.n_selected} of {cluster.n_points}, {cluster.rule}" for cluster in largest)
     figures = found.figures()
     return {name: figures[name] for name in ("n_selected", "n_points", "fallback")} | {
+        "extreme": figures["n_points"] - figures["n_inside"],
         "selecting": found.seconds,
         "largest": told,
     }
@@ -85,6 +86,7 @@ SELECTION = Specification(
             {"data": "data", "method": "method"},
             (
                 bench.mean("selected", "n_selected", ".0f"),
+                bench.mean("extreme", "extreme", ".0f"),
                 bench.mean("distinct rows", "n_points", ".0f"),
                 bench.mean("seconds", "selecting", ".1f"),
                 bench.mean("time was over", "fallback", ".0%"),
