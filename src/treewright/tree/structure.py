@@ -291,9 +291,8 @@ class Tree:
         factor, origin = np.asarray(scale, dtype=np.float64), np.asarray(shift, dtype=np.float64)
         weights = self.weights * factor
         threshold = self.threshold + weights @ origin
-        alone = (
-            np.count_nonzero(weights, axis=1) == 1
-        )  # a row on the threshold, as it is written, goes as it is written
+        # A row on the threshold of a split by one feature goes as the rule says that divides by the weight.
+        alone = np.count_nonzero(weights, axis=1) == 1
         weight = weights[alone].sum(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             told = weight * (threshold[alone] / weight)
