@@ -4,6 +4,9 @@ import numpy as np
 
 from treewright.data.table import write_table
 
+ADDING_UP = {"--features", "--drop", "--na", "--set", "--report"}
+"""Options that docs/cli.md says may be given several times."""
+
 
 def write_survey(folder):
     """A table with text, missing labels and an id; labels follow age and region."""
@@ -20,7 +23,17 @@ def write_survey(folder):
 
 def fit_arguments(survey, out, *more):
     command = ["fit", str(survey), "--target", "employed", "--drop", "id", "--model", "oct-h", "--out", str(out)]
-    return [*command, "--random-state", "0", "--time-limit", "20", *more]
+    return changed([*command, "--random-state", "0", "--time-limit", "20"], *more)
+
+
+def changed(command, *more):
+    """A command with other options, which take the place of those of the same name that have one value."""
+    kept = list(command)
+    for option in more:
+        if option in kept and option.startswith("--") and option not in ADDING_UP:
+            at = kept.index(option)
+            del kept[at : at + 2]
+    return [*kept, *more]
 
 
 def error_line(captured):

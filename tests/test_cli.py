@@ -324,7 +324,7 @@ def test_a_folder_without_permission(survey, tmp_path, capsys):
 
 
 def test_errors_under_json(survey, tmp_path, capsys):
-    assert main([*fit_arguments(survey, tmp_path / "m.json"), "--target", "height", "--json"]) == 2
+    assert main(fit_arguments(survey, tmp_path / "m.json", "--target", "height", "--json")) == 2
     captured = capsys.readouterr()
     error = json.loads(captured.out)["error"]
     assert error["type"] == "InvalidInputError" and "height" in error["message"]

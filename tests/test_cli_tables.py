@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.cli_survey import changed
 from treewright import load_model
 from treewright.cli import files, main
 from treewright.data.table import Table, read_table, write_table
@@ -33,7 +34,7 @@ def register(tmp_path):
 
 def fit(register, *more):
     command = ["fit", str(register), "--target", "employed", "--id", "id", "--max-depth", "1", "--time-limit", "20"]
-    return main([*command, "--model", "oct-h", "--out", str(register.parent / "m.json"), *more])
+    return main(changed([*command, "--model", "oct-h", "--out", str(register.parent / "m.json")], *more))
 
 
 def test_ids_are_carried_as_they_are_written(register, tmp_path, capsys):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import is_classifier
 
 import treewright
+from tests.cli_survey import changed
 from treewright.cli import main
 from treewright.data.table import read_table
 from treewright.estimators.registry import CATEGORICAL, MODELS, SHORT_NAMES
@@ -48,7 +49,8 @@ TOTALS = {
 
 def totals_arguments(register, totals, *more):
     command = ["fit", str(register), "--target", "z", "--model", "s2oct", "--totals", str(totals)]
-    return [*command, "--out", str(register.parent / "m.json"), "--random-state", "0", "--time-limit", "4", *more]
+    command += ["--out", str(register.parent / "m.json"), "--random-state", "0", "--time-limit", "4"]
+    return changed(command, *more)
 
 
 @pytest.mark.parametrize("name", TOTALS)

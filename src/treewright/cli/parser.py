@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from treewright._version import __version__
 from treewright.estimators.registry import CATEGORICAL, LABELLERS, SHORT_NAMES
@@ -42,10 +42,37 @@ _DATA_HELP = ".csv, .tsv or .txt (also with .gz behind) with a header, .parquet,
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises where argparse would print the usage and exit."""
+    """Raises where argparse would print the usage and exit, and where it would take the last of several values."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        for action in (None, "store"):
+            self.register("action", action, _Once)
+        self.register("action", "store_true", _OnceTrue)
 
     def error(self, message: str) -> NoReturn:
         raise InvalidInputError(f"{message}; see {self.prog} --help")
+
+
+class _Once(argparse.Action):
+    """Stores a value, and refuses a second one: it would silently take the place of the first."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Store the value."""
+        given: list[str] = vars(namespace).setdefault("given", [])
+        if option is not None and self.dest in given:
+            raise InvalidInputError(f"{option} is given twice, and can be given once only; see {parser.prog} --help")
+        given.append(self.dest)
+        setattr(namespace, self.dest, values if self.nargs != 0 else self.const)
+
+
+class _OnceTrue(_Once):
+    """The same of an option without a value."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, const=True, default=False, help=help)
 
 
 def make_parser() -> argparse.ArgumentParser:
