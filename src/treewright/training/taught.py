@@ -16,6 +16,7 @@ from treewright.data import Reduction, Sample
 from treewright.data.design import design_of
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.auto import auto_teacher
+from treewright.search.teachers.calibration import calibration
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
@@ -48,6 +49,10 @@ class Taught:
     """Who it was."""
     exams: tuple[tuple[IntArray, FloatArray], ...] = ()
     """Points whose labels were left out, and shares at all points by a teacher who did not see them."""
+    likely: FloatArray | None = None
+    """Calibrated probabilities of the classes at each point, as often right as they say by labels left out; at labelled
+    ones by a teacher who did not see their labels. None of one who gave labels or scores, and may have seen all, of
+    labels too few to be left out, and where time was over before."""
 
     @property
     def lead(self) -> FloatArray:
@@ -140,22 +145,49 @@ class Classroom:
             return Taught(shares, TeacherRecord("none" if known.all() else "the only class"))
         if self.teaching is None:
             return self._blended(y, budget, examined)
-        shares, exams = self._asked(y, budget), []
-        if examined and not isinstance(self.teaching, GivenTeaching):
-            for left_out in _folds(y, self.conduct.seed):
-                if budget.over:
-                    break
-                fewer = y.copy()
-                fewer[left_out] = -1
-                exams.append((left_out, self._asked(fewer, budget)))
-        return Taught(shares, TeacherRecord(self.teaching.name), tuple(exams))
+        scores, record = self._scores(y, budget), TeacherRecord(self.teaching.name)
+        shares = self._with_labels(np.flatnonzero(y < 0), scores, self.teaching.logarithmic)
+        if isinstance(self.teaching, GivenTeaching):
+            return Taught(shares, record)
+        exams: list[tuple[IntArray, FloatArray]] = []
+        left_out = np.full(self.shares.shape, np.nan)
+        for left in _folds(y, self.conduct.seed):
+            if budget.over:
+                return Taught(shares, record, tuple(exams) if examined else ())
+            fewer = y.copy()
+            fewer[left] = -1
+            others = np.flatnonzero(fewer < 0)
+            said = self._scores(fewer, budget)
+            left_out[left] = said[np.isin(others, left)]
+            exams.append((left, self._with_labels(others, said, self.teaching.logarithmic)))
+        return Taught(shares, record, tuple(exams) if examined else (), self._likely(y, scores, left_out))
+
+    def _likely(self, y: IntArray, scores: FloatArray, left_out: FloatArray) -> FloatArray:
+        """Calibrated probabilities of a teacher's scores, and of those of labelled points that did not see the label.
+
+        The only label of a class cannot be left out: its point has the shares of the classes among all labels.
+        """
+        assert self.teaching is not None
+        known, logarithmic = y >= 0, self.teaching.logarithmic
+        asked = known & np.isfinite(left_out).all(axis=1)
+        least = 0.5 / (np.count_nonzero(known) + 1.0)
+
+        def logs(table: FloatArray) -> FloatArray:
+            return table if logarithmic else np.log(np.maximum(table, least))
+
+        found = calibration(logs(left_out[asked]), y[asked], self.mass[asked])
+        likely = np.empty(self.shares.shape)
+        likely[known] = np.average(np.eye(len(self.classes))[y[known]], axis=0, weights=self.mass[known])
+        likely[asked] = found.shares(logs(left_out[asked]))
+        likely[~known] = found.shares(logs(scores))
+        return likely
 
     def _blended(self, y: IntArray, budget: Budget, examined: bool) -> Taught:
         """By the teacher that is made of the points."""
         conduct, n_points = self.conduct, len(y) - self.n_imagined
         labelled, hidden = np.flatnonzero(y >= 0), np.flatnonzero(y[:n_points] < 0)
         lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
-        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, gaussians=True)
+        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, gaussians=True, left_out=True)
         exams = tuple(
             (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden])))
             for exam in teacher.exams
@@ -165,13 +197,18 @@ class Classroom:
         centre, spread = lesson.spread
         others = teacher.asked((self.X[n_points:] - centre) / spread)
         asked = np.append(hidden, np.arange(n_points, len(y)))
-        return Taught(self._with_labels(asked, np.vstack([teacher.scores, others])), teacher.record, exams)
+        shares, told = self._with_labels(asked, np.vstack([teacher.scores, others])), teacher.likely()
+        likely = None
+        if told is not None:
+            likely = np.empty(shares.shape)
+            likely[labelled], likely[hidden] = told.known, told.hidden
+            likely[n_points:] = teacher.likely_at(others)
+        return Taught(shares, teacher.record, exams, likely)
 
-    def _asked(self, y: IntArray, budget: Budget) -> FloatArray:
+    def _scores(self, y: IntArray, budget: Budget) -> FloatArray:
         """What somebody says of points without a label."""
         assert self.teaching is not None
-        scores = self.teaching.scores(_Pupils(self.X, y, self.mass[y >= 0], self.classes), budget)
-        return self._with_labels(np.flatnonzero(y < 0), scores, self.teaching.logarithmic)
+        return self.teaching.scores(_Pupils(self.X, y, self.mass[y >= 0], self.classes), budget)
 
     def _with_labels(self, points: IntArray, scores: FloatArray, logarithmic: bool = False) -> FloatArray:
         """Shares of the classes: by these scores at these points, by their labels at the others."""

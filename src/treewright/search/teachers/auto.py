@@ -89,6 +89,7 @@ def auto_teacher(
     examined: bool = False,
     chosen: Sequence[str] | None = None,
     gaussians: bool = False,
+    left_out: bool = False,
 ) -> Teacher:
     """Make a teacher of the classifiers that there is time for.
 
@@ -108,6 +109,8 @@ def auto_teacher(
         Names of the classifiers, where they are chosen already.
     gaussians : bool
         Whether normal distributions are among them where there are no totals; files have no place for them.
+    left_out : bool
+        Whether it is to say how likely labels are that it did not see, of all labelled points: `Teacher.likely`.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def auto_teacher(
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        work = _Work(lesson.standardized(), seed, n_jobs, examined, gaussians)
+        work = _Work(lesson.standardized(), seed, n_jobs, examined, gaussians, left_out)
         return _made(work, budget, chosen)
 
 
@@ -153,8 +156,8 @@ def _made(work: _Work, budget: Budget, chosen: Sequence[str] | None) -> Teacher:
         for voice, w in zip(voices, share, strict=True)
     ]
     record = TeacherRecord("auto", members, refined)
-    exams = work.exams(trust / trust.sum())
-    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slopes, exams)
+    exams, left_out = work.exams(trust / trust.sum()), told.blended(trust / trust.sum())
+    return Teacher(lesson, table, record, [voice.table for voice in voices], voters, slopes, exams, left_out)
 
 
 def _blind(lesson: Lesson, seed: int) -> Teacher:
@@ -200,6 +203,12 @@ class _LeftOut:
     """Ranks by each member among rows as frequent as the totals say; none where time was over, or labels too few."""
     y: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     weight: FloatArray = field(default_factory=lambda: np.zeros(0))
+    answers: list[FloatArray] = field(default_factory=list)
+    """Scores of all labelled points by each member, where they are asked for."""
+
+    def blended(self, trust: FloatArray) -> FloatArray | None:
+        """Scores of all labelled points, none of whose labels was seen; None if some member was not asked."""
+        return np.average(self.answers, axis=0, weights=trust) if len(self.answers) == len(trust) else None
 
     def near(self, names: list[str]) -> list[str]:
         """Members that are not far behind the best one; all, unless there are enough labels to tell."""
@@ -213,7 +222,8 @@ class _LeftOut:
         place = [names.index(name) if name in names else -1 for name in some]
         scores, likelihood = (np.append(values, np.nan)[place] for values in (self.scores, self.likelihood))
         tables = [self.tables[m] for m in place if 0 <= m < len(self.tables)]
-        return replace(self, scores=scores, likelihood=likelihood, tables=tables)
+        answers = [self.answers[m] for m in place if 0 <= m < len(self.answers)]
+        return replace(self, scores=scores, likelihood=likelihood, tables=tables, answers=answers)
 
     def slopes(self, trust: FloatArray, n_classes: int) -> FloatArray:
         """The slope of the log-odds of their ranks, of each class."""
@@ -226,8 +236,16 @@ class _LeftOut:
 class _Work:
     """The classifiers of a lesson; features have unit spread."""
 
-    def __init__(self, lesson: Lesson, seed: int, n_jobs: int, examined: bool = False, gaussians: bool = False) -> None:
-        self.lesson, self.seed, self.n_jobs = lesson, seed, n_jobs
+    def __init__(
+        self,
+        lesson: Lesson,
+        seed: int,
+        n_jobs: int,
+        examined: bool = False,
+        gaussians: bool = False,
+        answering: bool = False,
+    ) -> None:
+        self.lesson, self.seed, self.n_jobs, self.answering = lesson, seed, n_jobs, answering
         self.gaussians = gaussians and lesson.totals is None
         self.steepness = _TRUST_GAUSSIANS if self.gaussians else _TRUST_LIKELIHOOD
         cells = len(lesson.hidden) * lesson.n_classes * _FOLDS
@@ -302,24 +320,30 @@ class _Work:
         folds = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            parts, tables = list(folds.split(X, y)), list[FloatArray]()
+            parts, tables, answers = list(folds.split(X, y)), list[FloatArray](), list[FloatArray]()
+        rest = np.setdiff1d(np.arange(len(lesson.y)), some) if self.answering else some[:0]
         self._left = [some[left] for _, left in parts]
         for m, name in enumerate(names):
             table, said = np.zeros((len(y), lesson.n_classes)), list[FloatArray]()
-            for seen, left in parts:
+            others = np.zeros((len(rest), lesson.n_classes))
+            for fold, (seen, left) in enumerate(parts):
                 if budget.over:
                     return _LeftOut(scores, likelihood)
                 task = Task(X[seen], y[seen], weight[seen], len(left), _FOLD_TREES, self.seed, self.n_jobs)
                 fitted = self._fitted(name, task, budget) if len(np.unique(task.y)) > 1 else None
                 if fitted is not None:
                     table[np.ix_(left, fitted.classes)] = fitted.scores(X[left])
+                    if len(rest) and fold == 0:  # no part has these, so each would do
+                        others[:, fitted.classes] = fitted.scores(lesson.X[rest])
                 if self.examined:
                     said.append(self._answers(fitted, X[left]))
             scores[m] = ordered_pairs(table, y, lesson.weight[some])
             likelihood[m] = _likelihood(table, y, lesson.weight[some])
             tables.append(ranked(table, fair))
             self._said.append(said)
-        return _LeftOut(scores, likelihood, tables, y, fair)
+            if self.answering:
+                answers.append(np.vstack([table, others])[np.argsort(np.append(some, rest))])
+        return _LeftOut(scores, likelihood, tables, y, fair, answers)
 
     def _as_frequent(self, y: IntArray, weight: FloatArray) -> FloatArray:
         """Weights of labels by which classes are as frequent as the totals say, or nearly so where they are intervals.

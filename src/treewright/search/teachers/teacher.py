@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.search.teachers.calibration import Calibration, calibration
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.members import Fitted
 from treewright.search.teachers.ranks import ranks_among
 from treewright.search.teachers.slopes import rank_odds
 
-__all__ = ["Exam", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
+__all__ = ["Exam", "Likely", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
 _NOISE = 0.05
 """Of the range of the scores, for variety."""
@@ -106,6 +109,16 @@ class Exam:
     """What it says of the unlabelled points; shape (n_unlabelled, n_classes)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Likely:
+    """Calibrated probabilities of the classes at the points of a lesson: as often right as they say."""
+
+    known: FloatArray
+    """At the labelled points, each by classifiers that did not see its label; shape (n_labelled, n_classes)."""
+    hidden: FloatArray
+    """At the unlabelled points; shape (n_unlabelled, n_classes)."""
+
+
 @dataclass(eq=False)
 class Teacher:
     """Scores of the unlabelled points, comparable between points and, without totals, between classes.
@@ -126,6 +139,9 @@ class Teacher:
         By how much the log-odds of each class rise with those of its rank, as labels left out say.
     exams : list of Exam
         What it says without some of the labels, where that was asked for.
+    left_out : ndarray of shape (n_labelled, n_classes) or None
+        Scores of the labelled points, each by classifiers that did not see its label, where that was asked for and
+        there were labels enough.
     ranks : bool
         Whether scores are ranks, as they are where totals are known, or else probabilities.
     n_scored : int
@@ -139,6 +155,7 @@ class Teacher:
     voters: list[Voter] = field(default_factory=list)
     slope: FloatArray | float = 1.0
     exams: list[Exam] = field(default_factory=list)
+    left_out: FloatArray | None = None
     ranks: bool = False
     n_scored: int = 0
 
@@ -150,7 +167,7 @@ class Teacher:
         """What it takes to be asked for other points, and none of the points it learned from: what a file keeps."""
         told = self.lesson
         nothing = Lesson(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
-        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[])
+        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[], left_out=None)
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
@@ -177,6 +194,32 @@ class Teacher:
         for voter in self.voters if len(X) else []:  # estimators refuse to be asked for nothing
             table += voter.share * voter.scores(X, self.lesson.n_classes)
         return table
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of the logarithms of its scores; None if labels left out do not say.
+
+        With totals the slopes of ranks are by labels left out already, and levels are the matter of the totals.
+        """
+        if self.left_out is None or self.ranks:
+            return None
+        return calibration(self._logs(self.left_out), self.lesson.y, self.lesson.weight)
+
+    def likely(self) -> Likely | None:
+        """Calibrated probabilities at the points of the lesson, without totals; None if labels left out do not say."""
+        if self.left_out is None or self.calibration is None:
+            return None
+        return Likely(self.calibration.shares(self._logs(self.left_out)), self.likely_at(self.scores))
+
+    def likely_at(self, scores: FloatArray) -> FloatArray:
+        """Calibrated probabilities of points with these scores, of those that it was :meth:`asked` for also."""
+        if self.calibration is None:
+            return np.asarray(softmax(self.log_odds(scores), axis=1))
+        return self.calibration.shares(self._logs(scores))
+
+    def _logs(self, scores: FloatArray) -> FloatArray:
+        """Logarithms of probabilities; labels cannot show that one is smaller than what half of one more would be."""
+        return np.asarray(np.log(np.maximum(scores, 0.5 / (len(self.lesson.y) + 1.0))))
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
