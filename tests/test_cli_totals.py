@@ -191,6 +191,20 @@ def test_a_warm_start_may_know_a_class_from_totals(register, tmp_path, capsys):
     assert "its classes are 'maybe', 'no', 'yes'" in error_line(capsys.readouterr())
 
 
+def test_marks_in_the_target_of_a_supervised_model_are_told_once(tmp_path, capsys):
+    data = tmp_path / "a.csv"
+    data.write_text("x,z\n0,-1\n4,1\n1,0\n3,2\n")
+    command = ["fit", str(data), "--target", "z", "--out", str(tmp_path / "m.json")]
+    assert main([*command, "--model", "tao"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "-1" in line]
+    assert line.endswith("the target 'z' has -1 (1 row) as a class; if that means missing: --na -1")
+    assert main([*command, "--model", "tao", "--na", "-1", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "" and json.loads(captured.out)["left_out"] == 1
+    data.write_text("x,z\n0,-1\n4,1\n1,-1\n3,1\n")
+    assert main([*command, "--model", "oct"]) == 0 and capsys.readouterr().err == ""
+
+
 def test_minus_one_is_a_label_unless_it_is_the_mark(tmp_path, capsys):
     data = tmp_path / "a.csv"
     data.write_text("x,z\n0,-1\n4,1\n1,\n3,2\n")

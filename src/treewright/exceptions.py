@@ -9,6 +9,7 @@ import sys
 import warnings
 
 __all__ = [
+    "ForgottenMarkWarning",
     "InfeasibleTotalsError",
     "InvalidInputError",
     "MissingLicenseError",
@@ -61,6 +62,10 @@ class UnsupportedProgramError(TreewrightError, ValueError):
 
 class UnsoundModelWarning(UserWarning):
     """A model was asked for as it is printed, although its optimum need not be what it claims to be."""
+
+
+class ForgottenMarkWarning(UserWarning):
+    """A label looks like a mark of rows without one, and is taken for a class."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -170,7 +170,7 @@ def test_own_marks(y, mark, expected):
 
 @pytest.mark.parametrize("y", [[0, None, 1, None], [0.0, np.nan, 1.0, np.nan], ["a", None, "b", None]])
 def test_a_supervised_model_needs_all_labels(y):
-    with pytest.raises(InvalidInputError, match="in 2 of 4 rows, first in row 1; this model is supervised"):
+    with pytest.raises(InvalidInputError, match="in 2 of 4 rows, first in row 1; every row needs a label"):
         make_problem(X4, y)
 
 

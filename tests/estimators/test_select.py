@@ -107,7 +107,7 @@ def _once(number):
         ({"X": np.eye(3)}, "3 features"),
         ({"X": np.full((120, 2), np.inf)}, "infinity"),
         ({"y": np.zeros(5)}, "inconsistent"),
-        ({"y": [None] * 120}, "missing"),
+        ({"y": [None] * 120}, "in 120 of 120 rows"),
         ({"sample_weight": np.full(120, -1.0)}, "[Nn]egative"),
         ({"categorical_features": [2]}, "features 0 to 1"),
         ({"categorical_features": ["a"]}, "mask"),

@@ -60,8 +60,10 @@ class Console:
 
     @contextlib.contextmanager
     def warnings(self) -> Iterator[None]:
-        """Print warnings as single lines; how a fit ended is said elsewhere."""
+        """Print warnings as single lines."""
         from sklearn.exceptions import ConvergenceWarning
+
+        from treewright.exceptions import ForgottenMarkWarning
 
         def show(
             message: Warning | str,
@@ -79,7 +81,8 @@ class Console:
 
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            for category in (DeprecationWarning, FutureWarning, ConvergenceWarning):
+            # how a fit ended, and classes that look like marks, are told in the command's own words
+            for category in (DeprecationWarning, FutureWarning, ConvergenceWarning, ForgottenMarkWarning):
                 warnings.simplefilter("ignore", category)
             # tables are matched to features by name before they become arrays
             warnings.filterwarnings("ignore", message="X does not have valid feature names")

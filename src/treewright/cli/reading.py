@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from treewright.cli.files import TableModel
 from treewright.cli.ids import warn_of_repeated_ids
 from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
+from treewright.data.marks import likely_marks
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
     MAX_LEVELS,
@@ -31,7 +32,6 @@ from treewright.data.table import (
     Surprises,
     Table,
     TableEncoder,
-    level_counts,
     open_table,
     why_text,
 )
@@ -50,7 +50,6 @@ _PART_ROWS, _PART_CELLS = 50_000, 4_000_000
 """Most rows, and most cells of features, of a part."""
 _CACHED_CELLS = 1_000_000
 """Most cells where rows are in memory: small parts stay in the cache, and cost nothing more."""
-_NO_CLASS = re.compile(r"[^\w+]+|unknown|missing|none|not available", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -162,6 +161,7 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     semi_supervised = takes_unlabelled(estimator)
     if semi_supervised:
         y = _without_mark(y, estimator, args)
+    _warn_of_marks(table, args.target, y, estimator)
     totals, groups = _totals(args, table, y, large)
     features = _feature_columns(table, args)
     untold = _untold_columns(table, features, y, asked=args.features is not None)
@@ -396,23 +396,20 @@ def _labels(table: Table, target: str) -> AnyArray:
                 f"the target {target!r} has {len(np.unique(values))} different numbers such as "
                 f"{values[~whole][0]:g}; a classifier needs a column of classes"
             )
-    else:
-        _warn_of_marks(table, target)
     return table.as_text(target)
 
 
-def _warn_of_marks(table: Table, target: str) -> None:
+def _warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> None:
     """Warn of classes that are hardly meant as such."""
-    times = dict(level_counts(table.series(target)).rows())
-    marks = [value for value in times if _NO_CLASS.fullmatch(value) and not (value == "-" and "+" in times)]
-    reason = why_text(table, target)
+    times = Counter(y[~missing_mask(y)].tolist())
+    marks = likely_marks(times, estimator.get_params(deep=False).get("unlabeled", -1))
     if marks:
         rows = ", ".join(f"{mark!r} ({counted(times[mark], 'row')})" for mark in marks)
-        remedy = " ".join(f"--na {mark!r}" for mark in marks)
+        remedy = " ".join(f"--na {str(mark)!r}" if isinstance(mark, str) else f"--na {mark}" for mark in marks)
         warnings.warn(
             f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
         )
-    elif reason:
+    elif not table.is_numeric(target) and (reason := why_text(table, target)):
         warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
 
 

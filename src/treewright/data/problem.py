@@ -30,6 +30,7 @@ from treewright.data._checks import (
 )
 from treewright.data._totals_input import named_classes
 from treewright.data.margins import chosen_rows, split_margins
+from treewright.data.marks import refuse_missing
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
@@ -298,12 +299,7 @@ def _hidden(y: object, column: AnyArray, supervised: bool, mark: object) -> Bool
     """Mask of the unlabelled rows."""
     missing = missing_mask(column)
     if supervised:
-        if missing.any():
-            raise InvalidInputError(
-                f"Input y contains NaN or None in {np.count_nonzero(missing)} of {len(column)} rows, first "
-                f"in row {np.argmax(missing)}; this model is supervised and needs a label in every row: drop "
-                "these rows or use a semi-supervised model"
-            )
+        refuse_missing(missing)
         return missing
     return missing | _equals(column, missing, mark, text=is_text(y, column))
 

@@ -8,9 +8,9 @@ from typing import Any
 from sklearn.utils._param_validation import Interval
 
 from treewright.budget import Budget
-from treewright.data import make_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.binoct import BinOCTSettings, train_binoct
 from treewright.training.optimize import Solving
@@ -69,7 +69,7 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = make_problem(given.X, given.y, given.sample_weight)
+        problem = supervised_problem(given)
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_binoct(problem, settings_of(self, BinOCTSettings), prepared, budget, start)

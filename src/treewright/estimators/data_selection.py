@@ -14,7 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import as_column, missing_mask, refuse_dates, uniform
+from treewright.data.marks import refuse_missing
 from treewright.data.mixed import chosen_features
+from treewright.estimators.common.problems import FIT_TO_OTHERS, warn_of_marks
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.selection.choice import ChoiceSettings, ClusterChoice, Selection, choose_rows
@@ -138,6 +140,7 @@ def _rows_and_tree(X: Any, tree: Any) -> tuple[FloatArray, Tree]:
 def _class_numbers(y: ArrayLike) -> IntArray:
     column = as_column(y, "y")
     refuse_dates(column, "y")
-    if missing_mask(column).any():
-        raise InvalidInputError("y has missing labels; select from the labelled rows alone")
-    return np.unique(uniform(column, "y"), return_inverse=True)[1].reshape(-1)
+    refuse_missing(missing_mask(column))
+    classes, numbers = np.unique(uniform(column, "y"), return_inverse=True)
+    warn_of_marks(classes, numbers.reshape(-1), FIT_TO_OTHERS)
+    return numbers.reshape(-1)

@@ -10,10 +10,10 @@ from sklearn.utils._param_validation import Interval
 
 from treewright.arrays import IntArray
 from treewright.budget import Budget
-from treewright.data import make_problem
 from treewright.data._checks import numbered_groups
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
@@ -114,7 +114,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
         return self._fit(Given(X, y, sample_weight, protected=protected))
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = make_problem(given.X, given.y, given.sample_weight)
+        problem = supervised_problem(given)
         protected = self._groups(given.protected, len(problem.y))
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():

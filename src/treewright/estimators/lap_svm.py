@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.model import Given, PredictsClasses, semi_supervised_problem, settings_of
+from treewright.estimators.common.model import Given, PredictsClasses, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.graph import GraphSettings
 from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
 from treewright.training.record import FitRecord

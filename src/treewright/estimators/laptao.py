@@ -19,11 +19,11 @@ from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.model import (
     Given,
     partly_known_targets,
-    semi_supervised_problem,
     settings_of,
     wrapped_kind,
 )
 from treewright.estimators.common.parameters import estimator, parameter, parameters
+from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.estimators.common.record_files import whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor, labelled_in_leaves, rows_in_leaves

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import make_problem
 from treewright.data._checks import plain
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
+from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
@@ -128,7 +128,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         settings = self._settings()
-        problem = make_problem(given.X, given.y, given.sample_weight)
+        problem = supervised_problem(given)
         starts = self._given_trees(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_octsvm(problem, settings, prepared, budget, starts)

@@ -9,8 +9,9 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
-from treewright.estimators.common.model import Given, TimedModel, semi_supervised_problem, settings_of
+from treewright.estimators.common.model import Given, TimedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
+from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.record import FitRecord
 from treewright.training.ssct import SSCTSettings, train_ssct

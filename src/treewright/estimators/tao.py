@@ -12,17 +12,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Sample, make_problem
+from treewright.data import Sample
 from treewright.data._checks import refuse_dates
 from treewright.estimators.common.class_weights import ClassWeighted, class_weighted
 from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import (
     Given,
     TimedModel,
-    semi_supervised_problem,
     settings_of,
 )
 from treewright.estimators.common.parameters import estimator, parameter, parameters
+from treewright.estimators.common.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
 from treewright.estimators.common.tree_model import (
@@ -39,6 +39,10 @@ from treewright.training.tao import TAOFit, TAOSettings, train_tao, train_taught
 from treewright.tree import Tree
 
 __all__ = ["TAOClassifier", "TAORegressor"]
+
+
+_TEACHER = f"let a teacher label them, teacher='auto', or {FIT_TO_OTHERS}; if not, name another mark (unlabeled)"
+"""What to do with rows without a label."""
 
 
 @parameters
@@ -148,7 +152,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     max_split_features, init, stretch, max_iter, categorical_features, class_weight, teacher
     unlabeled : label
         Mark of unlabelled rows in y, where there is a teacher; NaN and None are marks then too. Without a teacher it
-        is a label like any other.
+        is a label like any other, and -1 one that is warned of unless another mark is named.
     time_limit, n_jobs, random_state, verbose, warm_start
 
     Attributes
@@ -222,7 +226,9 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         if self.teacher is not None:
             return self._taught(given, budget)
-        problem = self._class_weighted(make_problem(given.without_features().X, given.y, given.sample_weight))
+        problem = self._class_weighted(
+            supervised_problem(given.without_features(), unlabeled=self.unlabeled, remedy=_TEACHER)
+        )
         record, fitted = self._trained_on(given, problem.y, problem.weight, problem.n_classes, budget)
         return record, fitted | {"classes_": problem.classes}
 

@@ -11,9 +11,10 @@ from sklearn.utils import check_array, check_random_state
 
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
-from treewright.data import Merge, Sample, Scale, Weighted, make_problem, reduced, unit_scaling
+from treewright.data import Merge, Sample, Scale, Weighted, reduced, unit_scaling
 from treewright.data._checks import refuse_dates, show
-from treewright.estimators.common.model import thread_count
+from treewright.estimators.common.model import Given, thread_count
+from treewright.estimators.common.problems import FIT_TO_OTHERS, supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.training.conduct import Conduct
 from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
@@ -108,7 +109,9 @@ def find_wrong_labels(
     if time_limit is not None and not time_limit > 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; expected seconds above 0, or None")
     refuse_dates(X, "X")
-    problem = make_problem(check_array(X, dtype=np.float64, input_name="X"), y, sample_weight)
+    problem = supervised_problem(
+        Given(check_array(X, dtype=np.float64, input_name="X"), y, sample_weight), remedy=FIT_TO_OTHERS
+    )
     reduction = reduced(Sample.of(problem.X, problem.y, problem.weight), Weighted(), Scale(unit_scaling), Merge())
     points = reduction.points
     assert points.y is not None

@@ -15,13 +15,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data import Problem, make_problem
+from treewright.data import Problem
 from treewright.data._checks import listing, missing_mask, refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
 from treewright.data.table import date_format
 from treewright.estimators.common.model import NOTED, Given
 from treewright.estimators.common.parameters import parameter, parameters
+from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
@@ -44,7 +45,7 @@ def mixed_problem(given: Given) -> Problem:
     n_levels = levels_of(given.noted)
     if n_levels is None:  # gaps are allowed, too, where all features are numbers
         n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
-    return make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
+    return supervised_problem(given, n_levels)
 
 
 def _are_dates(noted: dict[str, Any], feature: int) -> bool:

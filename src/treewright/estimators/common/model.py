@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Problem, TotalsRules, make_problem
+from treewright.data import TotalsRules
 from treewright.data._checks import missing_mask, refuse_dates, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
@@ -43,7 +43,6 @@ __all__ = [
     "course_of",
     "new_rows",
     "partly_known_targets",
-    "semi_supervised_problem",
     "settings_of",
     "thread_count",
     "wrapped_kind",
@@ -113,36 +112,6 @@ def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
     refuse_text(X, "text for numbers" if how.get("reset", True) else "new text")
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     return validate_data(estimator, X, dtype=np.float64, accept_sparse=accepted, **how)
-
-
-def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
-    """Make the problem of a fit."""
-    rows = given.without_features().X if given.handed else given.X
-    y, weight, totals, groups = given.y, given.sample_weight, given.totals, given.groups
-    try:
-        return make_problem(
-            rows,
-            y,
-            weight,
-            supervised=False,
-            unlabeled=unlabeled,
-            totals=totals,
-            groups=groups,
-            rules=given.rules,
-            empty_weights=given.rules is not None,
-        )
-    except InvalidInputError:
-        # Labels -1 and 1, a habit as old as the mark: with nothing else labelled, -1 can only be a label.
-        labels = np.asarray(y)
-        if totals is not None or groups is not None or labels.dtype.kind not in "if" or len(np.unique(labels)) != 2:
-            raise
-        if unlabeled not in np.unique(labels):
-            raise
-        warn_user(
-            f"all rows but those marked {unlabeled!r} have one label, so {unlabeled!r} is taken for a label. "
-            "Set unlabeled to another value to say so; if these rows are unlabelled, label some of another class."
-        )
-        return make_problem(rows, y, weight, supervised=True)
 
 
 def partly_known_targets(estimator: Any, given: Given, unlabeled: float | None) -> tuple[FloatArray, BoolArray, bool]:

@@ -17,7 +17,8 @@ from treewright.data import ClassTotals, Problem, TotalsRules, parse_totals
 from treewright.data._checks import listing, numbered_groups
 from treewright.data.margins import group_columns, split_margins
 from treewright.data.rows import row_numbers
-from treewright.estimators.common.model import Given, Model, new_rows, semi_supervised_problem
+from treewright.estimators.common.model import Given, Model, new_rows
+from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
