@@ -50,10 +50,13 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     labels say and that meets the totals: a few terms a split. Where labels are noisy it does not get all of them right,
     and ``reason_`` says how many; it claims no proof beyond that of an objective of 0.
 
-    With a number or None the objective above is minimized over trees with so many features a split, and proven. An
-    objective of 0 is its own proof: all labelled rows are right with margin, and all totals are met. There are usually
-    many such trees; the search takes the one that agrees most with the teacher. With ``n_estimators`` above 1 several
-    trees vote. Without totals it is a plain semi-supervised tree.
+    ``margin_rule="paper"`` is the published model: splits of any number of features, unlabelled rows at least 1 from
+    every one of them, proven by branch and bound. With `max_split_features` a number or None the objective above is
+    minimized and proven too, but where nothing is said of margins unlabelled rows only keep a tolerance, which allows
+    more trees than the published model. ``reason_`` names the model of a proof. An objective of 0 is its own proof: all
+    labelled rows are right with margin, and all totals are met. There are usually many such trees; the search takes the
+    one that agrees most with the teacher. With ``n_estimators`` above 1 several trees vote. Without totals it is a
+    plain semi-supervised tree.
 
     Parameters
     ----------
@@ -61,8 +64,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         Depth of the tree; None is the paper's rule, 2 below 1000 rows and 3 from there on, and as much more as a leaf
         for each class takes.
     max_split_features : int, None or "auto"
-        Most features of a split, None for any number (the paper's model); "auto" takes the smallest tree that has
-        learned enough. With ``margin_rule`` "reached" or "paper", "auto" is None.
+        Most features of a split, None for any number; "auto" takes the smallest tree that has learned enough. With
+        ``margin_rule`` "reached" or "paper", "auto" is None.
     teacher : "auto", classifier, regressor or array
         Whom trees learn from. "auto" blends extra trees, a random forest and a kernel machine, refined on their own
         labels within the totals where labels are few. An estimator of scikit-learn is fitted on the labelled rows.
@@ -74,11 +77,12 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     max_coefficient : float or None
         Largest entry of a split's normal, for features scaled into [-100, 100]; None is the paper's rule.
     margin_rule : {"tolerance", "reached", "paper"}
-        How far unlabelled rows must be from splits: a numerical tolerance at the splits they reach, 1 at those, or 1
-        at every split (the paper's). Optimality is always about the variant asked for.
+        How far unlabelled rows must be from splits: a numerical tolerance (0.001) at the splits they reach, 1 at those,
+        or 1 at every split. "paper" is all it takes for the published model; what the others prove is of other models.
     formulation : {"tight", "paper"}
         The program for branch and bound; "paper" is the printed one (two classes, one exact total,
-        ``margin_rule="paper"``), and then the search is left out.
+        ``margin_rule="paper"``), and then the search is left out. Its constant M can cut off the optimum of the
+        published model, so it warns (``UnsoundModelWarning``); "optimal" and ``bound_`` are about the program alone.
     prefer : {"taught", "typical", "margin", "sparse", "first"}
         Which of equally good trees to take: the one that agrees most with the teacher, the one that agrees most with
         all of them, the one with the widest margin, the one with the fewest features in its splits, the first one. It

@@ -50,6 +50,17 @@ _CHANCE, _MEMBER_FEATURES = 0.4, (3, 5, None)
 way label worse than the tree on some tables by ten points and more."""
 _SAMPLES = 6
 """Optimal trees among which one is chosen, where that takes several."""
+_MODELS = {
+    "paper": "the paper's model, unlabelled rows being at least 1 from every split",
+    "reached": "the model in which unlabelled rows are at least 1 from the splits that they reach",
+    "tolerance": "the model in which unlabelled rows are at least {tolerance:g} from the splits that they reach",
+}
+"""What a proof is about, by the rule of margins."""
+_NOT_THE_PAPERS = " (margin_rule='paper' is the paper's model)"
+_PRINTED = (
+    "the printed program, whose constant M can cut off better trees: nothing is proven of the model, for which "
+    "there is formulation='tight'"
+)
 
 
 @dataclass(frozen=True)
@@ -148,8 +159,22 @@ def train_s2oct(
         outcome = _readable(model, reduction, problem, outcome, budget)
     found = solved_tree(problem, reduction, outcome, taught)
     told, numbers = None if teacher is None else teacher.record, of_rows(guess)
-    record = _absent_told(problem, found.record.times(unit), numbers)
+    record = _absent_told(problem, _model_told(model, found.record.times(unit)), numbers)
     return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
+
+
+def _model_told(model: S2OCT, record: FitRecord) -> FitRecord:
+    """The record, with a word on the model that its proof, or the printed program that its bound is about."""
+    if model.formulation == "paper":
+        what = f" for {_PRINTED}" if record.status == FitStatus.OPTIMAL else f"; the bound is one of {_PRINTED}"
+        return replace(record, reason=record.reason + what)
+    if record.status != FitStatus.OPTIMAL:
+        return record
+    most = model.max_split_features
+    few = f", of trees with at most {counted(most, 'feature')} a split" if model.restricted and most else ""
+    other = "" if model.margin_rule == "paper" else _NOT_THE_PAPERS
+    name = _MODELS[model.margin_rule].format(tolerance=model.tolerance)
+    return replace(record, reason=f"{record.reason} for {name}{few}{other}")
 
 
 def _absent_told(problem: Problem, record: FitRecord, numbers: IntArray) -> FitRecord:
@@ -254,7 +279,7 @@ def _words(best: SizedTree, model: S2OCT, size: FloatArray, n_tried: int) -> str
     n_sizes = len(sizes_of(model))
     time = f"; the time was over after {n_tried} of {n_sizes} sizes of trees" if n_tried < n_sizes else ""
     words = f"the smallest tree that has learned enough: {met}, {right}{time}"
-    return f"{words}; max_split_features=None asks for the optimum"
+    return f"{words}; max_split_features=None asks for an optimum, margin_rule='paper' for that of the paper's model"
 
 
 def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solving, teaching: Teaching | None) -> Teach:

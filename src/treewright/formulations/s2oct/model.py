@@ -93,6 +93,7 @@ class S2OCT:
         The margin of ``margin_rule="tolerance"``.
     formulation : {"tight", "paper"}
         The program to write; "paper" is the printed one, for two classes with one exact total and the paper's margins.
+        Its constant M can cut off the optimum, so it warns.
     max_split_features : int or None
         Most features of a split, None for any number.
 
@@ -151,6 +152,7 @@ class S2OCT:
             raise InvalidInputError(f"max_split_features={self.max_split_features} must be at least 1")
         if self.formulation == "paper":
             paper.refuse(self)
+            paper.warn(self)
 
     # ------------------------------------------------------------------ data as the program sees it
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, UnsoundModelWarning, warn_user
 from treewright.formulations.fragments import add_hinge_rows, add_total_rows, split_value
 from treewright.program import Program, ProgramBuilder
 from treewright.program.builder import Term
@@ -27,7 +27,7 @@ from treewright.tree.complete import Planes, leaves_reached
 if TYPE_CHECKING:
     from treewright.formulations.s2oct.model import S2OCT
 
-__all__ = ["big_m", "build", "leaves_of", "point", "refuse"]
+__all__ = ["big_m", "build", "leaves_of", "point", "refuse", "warn"]
 
 
 def big_m(model: S2OCT) -> float:
@@ -57,6 +57,16 @@ def refuse(model: S2OCT) -> None:
             f"the printed M = {big_m(model):.3g} is below 2 and leaves no margin; use a larger max_coefficient than "
             f"{model.max_coefficient}"
         )
+
+
+def warn(model: S2OCT) -> None:
+    """Warn of a program that is not the model."""
+    warn_user(
+        f"the printed program of S2OCT can cut off the optimum, as its constant M = {big_m(model):.4g} is too small "
+        "for a labelled row inside the margin with all others beyond it; what is proven of it need not hold for the "
+        "model. formulation='tight' closes that gap",
+        UnsoundModelWarning,
+    )
 
 
 def build(model: S2OCT) -> Program:
