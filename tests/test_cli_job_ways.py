@@ -67,6 +67,7 @@ def test_forests_weighted_by_totals(kind, tmp_path, monkeypatch, capsys):
     assert isinstance(model, C2RFClassifier) and not hasattr(model, "transduction_")
     X = TableModel.read(str(tmp_path / "m.zip")).features_of(read_table(tmp_path / "register.csv"))
     predict = ["predict", str(tmp_path / "m.zip"), str(tmp_path / "register.csv"), "--out", str(tmp_path / "n.csv")]
+    predict += ["--answers", "ignore"]
     assert main([*predict, "--totals", str(tmp_path / "next.csv"), "--groups", "area"]) == 2
     write_table(tmp_path / "next.csv", totals_of(columns, truth, np.ones(N, dtype=bool)))
     assert main([*predict, "--totals", str(tmp_path / "next.csv"), "--groups", "area"]) == 0

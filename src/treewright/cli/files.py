@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from treewright.cli.answers import Answers
 from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, table_batches
@@ -198,18 +199,23 @@ class TableModel:
         shares: AnyArray | None = None,
         carried: str | None = None,
         leaves: AnyArray | None = None,
+        answers: Answers | None = None,
     ) -> dict[str, Any]:
         """Return predictions as columns: row, a column that is carried, the target as given, prediction, shares, leaf.
 
-        `predicted`, `shares` and `leaves` take the place of what the estimator says of each row.
+        `predicted`, `shares` and `leaves` take the place of what the estimator says of each row; `answers` that the
+        target column has are counted, and kept if they are to be.
         """
         estimator = self.estimator
         if shares is None and predicted is None and isinstance(estimator, PricedModel) and estimator.totals_:
             predicted, shares = estimator.transduce(X, return_proba=True)  # scores each row once
         shares = estimator.predict_proba(X) if shares is None else shares
+        predicted = estimator.predict(X) if predicted is None else predicted
+        if answers is not None:
+            predicted, shares = answers.kept_in(table, predicted, shares)
         columns: dict[str, Any] = {"row": np.arange(table.first_row, table.first_row + table.n_rows)}
         made = {
-            "prediction": estimator.predict(X) if predicted is None else predicted,
+            "prediction": predicted,
             **{f"share_{label}": shares[:, k] for k, label in enumerate(estimator.classes_.tolist())},
         }
         if self.tree_model is not None and not self.several_trees:
@@ -223,7 +229,13 @@ class TableModel:
         return columns | made
 
     def prediction_batches(
-        self, path: str, na: Collection[str], encoding: str | None, carried: str | None, surprises: Surprises
+        self,
+        path: str,
+        na: Collection[str],
+        encoding: str | None,
+        carried: str | None,
+        surprises: Surprises,
+        answers: Answers,
     ) -> Iterator[dict[str, Any]]:
         """Predict the rows of a file part by part, so that they need not fit into memory."""
         kept = [name for name in (carried, self.target) if name is not None]
@@ -238,7 +250,8 @@ class TableModel:
         text = [*kept, *([] if self.encoder is None else self.encoder.text_columns)]
         rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // self.estimator.n_features_in_))
         for table in table_batches(path, na, encoding=encoding, text=text, columns=wanted, batch_rows=rows):
-            yield self.prediction_columns(table, self.features_of(table, surprises), carried=carried)
+            X = self.features_of(table, surprises)
+            yield self.prediction_columns(table, X, carried=carried, answers=answers)
 
 
 def _used_features(model: Any) -> list[int]:

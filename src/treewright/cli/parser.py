@@ -146,6 +146,19 @@ def _add_new_totals(predict: argparse.ArgumentParser) -> None:
     )
     predict.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals")
     predict.add_argument(
+        "--totals-of",
+        default="unlabeled",
+        choices=["unlabeled", "all"],
+        help="rows that --totals count, where some have an answer in the target column: those without (default), or "
+        "all; answers are then subtracted",
+    )
+    predict.add_argument(
+        "--answers",
+        choices=["keep", "ignore"],
+        help="what becomes of answers in the target column: they are kept as they are (default within --totals and "
+        "for models of labels within totals), or have no part in the predictions (default for trees by themselves)",
+    )
+    predict.add_argument(
         "--totals-tolerance", type=float, default=0.0, metavar="T", help="by how much shares may be missed"
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.cli.answers import Answers
 from treewright.cli.console import Console
 from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
 from treewright.cli.parser import EXIT_OK
@@ -23,7 +24,7 @@ from treewright.names import printable
 from treewright.report import Facts, new_rows_facts
 from treewright.report.new_rows import surprise_notes
 from treewright.report.text import text_table, totals_table
-from treewright.report.words import count_words, totals_words
+from treewright.report.words import SUBTRACTED, count_words, totals_words
 
 __all__ = ["predict"]
 
@@ -45,9 +46,13 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     counts = [{"class": label, "rows": n} for label, n in zip(model.estimator.classes_.tolist(), rows, strict=True)]
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
     if totals:
-        lines = ["totals of these rows:", *totals_table(totals), totals_words(totals), "", *lines]
+        whose = "the rows without an answer" if new.kept is not None else "these rows"
+        told = [SUBTRACTED] if new.subtracted else []
+        lines = [f"totals of {whose}:", *totals_table(totals), totals_words(totals), *told, "", *lines]
+    lines += [new.answers.words] if new.answers.words else []
     document = {
         "rows": sum(rows),
+        "answers": new.answers.document(),
         "predicted": counts,
         "totals": totals,
         "files": console.written,
@@ -74,6 +79,17 @@ class _NewRows:
         n_nodes = 1 if tree is None else tree.tree_.n_nodes
         self.counts: IntArray = np.zeros((n_nodes, len(self.model.estimator.classes_)), dtype=np.int64)
         self.likely: FloatArray = np.zeros(self.counts.shape)
+        self.answers = Answers.asked(self.model.estimator, self.model.target, self.args)
+
+    @property
+    def kept(self) -> IntArray | None:
+        """Rows of each class among the answers that are kept; None where none is."""
+        return self.answers.counts if self.answers.kept and self.answers.total else None
+
+    @property
+    def subtracted(self) -> bool:
+        """Whether answers were subtracted from totals."""
+        return self.args.totals_of == "all" and bool(self.totals) and self.kept is not None
 
     @property
     def encoder(self) -> TableEncoder | None:
@@ -94,9 +110,9 @@ class _NewRows:
         args, model = self.args, self.model
         marks = [*model.na, *args.na]
         if args.totals is None:
-            batches = model.prediction_batches(args.data, marks, args.encoding, args.id, self.surprises)
+            batches = model.prediction_batches(args.data, marks, args.encoding, args.id, self.surprises, self.answers)
         else:  # labels within totals are about all rows at once
-            columns, reached = _divided_columns(model, args, marks, self.surprises)
+            columns, reached = _divided_columns(model, args, marks, self.surprises, self.answers)
             self.totals.extend(reached)
             batches = iter([columns])
         n_classes = self.counts.shape[1]
@@ -117,6 +133,8 @@ class _NewRows:
             ("table", f"{os.path.basename(args.data)}, {count_words(n_rows)}"),
             ("model", f"{os.path.basename(args.model)}, a {type(model.estimator).__name__}"),
         ]
+        if self.answers.words:
+            making.append(("answers", self.answers.words))
         if args.totals is not None:
             by = "" if args.groups is None else f", by {args.groups}"
             tolerance = f"; shares may be missed by {args.totals_tolerance:g}" if args.totals_tolerance else ""
@@ -130,6 +148,8 @@ class _NewRows:
             title=f"Labels of {os.path.basename(args.data)}",
             target=model.target or "",
             totals=self.totals,
+            kept=self.kept,
+            subtracted=self.subtracted,
             notes=surprise_notes(self.surprises, self.encoder, n_rows),
             gaps=self._gaps(),
             words=model.words,
@@ -149,7 +169,7 @@ def _numbers(labels: AnyArray, classes: AnyArray) -> IntArray:
 
 
 def _divided_columns(
-    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises
+    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises, answers: Answers
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Columns of predictions within new totals, and what was asked and reached."""
     carried = [name for name in (args.id, args.groups, model.target) if name is not None]
@@ -158,5 +178,5 @@ def _divided_columns(
     if args.id is not None and args.id not in table.columns:
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
-    labels, shares, reached = new_labels(model.estimator, table, X, args)
+    labels, shares, reached = new_labels(model.estimator, table, X, args, answers)
     return model.prediction_columns(table, X, labels, shares, args.id), reached

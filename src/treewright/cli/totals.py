@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, listing
+from treewright.cli.answers import Answers
+from treewright.data._checks import AnyArray, Coded, listing, missing_mask
 from treewright.data._totals_input import interval
 from treewright.data.table import Table, is_missing, is_number, number_text, read_cells
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.report import office_totals
 from treewright.tree.json_files import read_json
 
 __all__ = ["check_groups_asked", "fitted_shares", "knows_totals", "new_labels", "read_totals", "totals_rules"]
@@ -44,17 +46,15 @@ def check_groups_asked(args: argparse.Namespace) -> None:
 
 
 def new_labels(
-    estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace
+    estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace, answers: Answers
 ) -> tuple[AnyArray, AnyArray, list[dict[str, Any]]]:
     """Labels and probabilities of new rows within ``--totals``, and what was asked and reached."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
-    groups = None if args.groups is None else table.coded(args.groups)
-    if groups is not None and np.any(groups.numbers < 0):
-        raise InvalidInputError(
-            f"--groups: column {args.groups!r} is empty in row {np.argmax(groups.numbers < 0) + 1}; each row needs a "
-            "group"
-        )
+    numbers = answers.read(table)
+    y = answers.labels(np.full(table.n_rows, -1) if numbers is None or not answers.kept else numbers)
+    known = ~missing_mask(y)
+    groups = _groups_of(table, args, known)
     totals = read_totals(
         args.totals,
         groups=args.groups,
@@ -63,9 +63,27 @@ def new_labels(
         na=args.na,
         encoding=args.encoding,
     )
-    how = {"totals_tolerance": args.totals_tolerance, "return_proba": True, "return_totals": True}
-    labels, shares, reached = estimator.transduce(X, totals, groups, **how)
+    how = {"totals_of": args.totals_of, "totals_tolerance": args.totals_tolerance}
+    labels, shares, reached = estimator.transduce(X, totals, groups, y=y, **how, return_proba=True, return_totals=True)
+    if numbers is not None:
+        alone = labels.copy()
+        alone[known] = estimator.predict(X[known]) if known.any() else labels[known]
+        answers.compare(numbers, alone)
+    if args.totals_of == "all" and known.any():
+        reached = office_totals(reached, y, groups)
     return labels, shares, reached
+
+
+def _groups_of(table: Table, args: argparse.Namespace, known: AnyArray) -> Coded | None:
+    """The group of each row; those of rows without a label must not be missing."""
+    if args.groups is None:
+        return None
+    groups = table.coded(args.groups)
+    lost = ~known & (groups.numbers < 0)
+    if lost.any():
+        whose = "each row without a label needs a group" if known.any() else "each row needs a group"
+        raise InvalidInputError(f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; {whose}")
+    return groups
 
 
 def fitted_shares(estimator: Any) -> AnyArray | None:

@@ -43,17 +43,12 @@ def group_columns(groups: Any, n_margins: int) -> list[Any]:
         raise InvalidInputError(
             f"totals are a list of {n_margins}, one a margin, which needs as many columns of groups: groups=[a, b]"
         )
-    if hasattr(groups, "columns"):
-        columns = [groups.iloc[:, j] if hasattr(groups, "iloc") else groups[:, j] for j in range(groups.shape[1])]
-    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
-        columns = list(groups.T)
-    elif isinstance(groups, list | tuple):
-        columns = list(groups)
-    else:
+    if not _are_columns(groups) and not isinstance(groups, list | tuple):
         raise InvalidInputError(
             f"totals are a list of {n_margins}, one a margin, and groups are of type {type(groups).__name__}; pass a "
             "list of columns, or a frame with a column a margin"
         )
+    columns = _columns(groups)
     if len(columns) != n_margins:
         raise InfeasibleTotalsError(f"totals are of {n_margins} margins, groups have {len(columns)} columns")
     for column in columns:
@@ -63,6 +58,13 @@ def group_columns(groups: Any, n_margins: int) -> list[Any]:
                 f"{show(column)}"
             )
     return columns
+
+
+def _columns(groups: Any) -> list[Any]:
+    """The columns of a list, array or frame."""
+    if hasattr(groups, "columns"):
+        return [groups.iloc[:, j] if hasattr(groups, "iloc") else groups[:, j] for j in range(groups.shape[1])]
+    return list(groups.T) if isinstance(groups, np.ndarray) else list(groups)
 
 
 def _are_columns(groups: Any) -> bool:
@@ -96,7 +98,16 @@ def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntA
 
 
 def chosen_rows(groups: Any, rows: BoolArray) -> Any:
-    """The groups of some rows."""
+    """The groups of some rows; of several columns a list of them.
+
+    Examples
+    --------
+    >>> some = np.array([True, False, True])
+    >>> [part.tolist() for part in chosen_rows([["n", "s", "s"], ["f", "f", "m"]], some)]
+    [['n', 's'], ['f', 'm']]
+    """
     if groups is None or isinstance(groups, Coded):
         return None if groups is None else groups[rows]
-    return as_column(groups, "groups")[rows]
+    columns = _columns(groups) if _are_columns(groups) else [groups]
+    parts = [None if column is None else as_column(column, "groups")[rows] for column in columns]
+    return parts if len(parts) > 1 else parts[0]

@@ -34,7 +34,7 @@ from treewright.data.marks import refuse_missing
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Problem", "make_problem", "unlabelled_mask"]
+__all__ = ["Problem", "hidden_totals", "make_problem", "unlabelled_mask"]
 
 UNLABELLED = -1
 
@@ -253,7 +253,7 @@ def make_problem(
     code = np.full(len(points), UNLABELLED, dtype=np.int64)
     code[~hidden] = np.searchsorted(classes, seen)[numbers]
 
-    margins = tuple(_parsed(part, of, classes, code, rules) for part, of in asked)
+    margins = tuple(hidden_totals(part, of, classes, code, rules) for part, of in asked)
     return Problem(
         X=points,
         y=code,
@@ -388,9 +388,17 @@ def _named(totals: object, groups: ArrayLike | None, n_rows: int, classes: AnyAr
     return named_classes(totals, groups is not None, classes)
 
 
-def _parsed(
+def hidden_totals(
     totals: object, groups: ArrayLike | None, classes: AnyArray, code: IntArray, rules: TotalsRules
 ) -> ClassTotals:
+    """Totals of one margin as those of the unlabelled rows, whose class number is -1, as `rules` say they are meant.
+
+    Examples
+    --------
+    >>> code = np.array([0, 1, 1, -1, -1])
+    >>> hidden_totals({"b": 3}, None, np.array(["a", "b"]), code, TotalsRules("all")).low.tolist()
+    [[1, 1]]
+    """
     hidden = code == UNLABELLED
     labelled = LabelledRows(code[~hidden], chosen_rows(groups, ~hidden))
     n_hidden = int(np.count_nonzero(hidden))

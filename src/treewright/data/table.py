@@ -23,6 +23,7 @@ from treewright.data._table_columns import (
     finite_numbers,
     flag_numbers,
     joined,
+    level_codes,
     level_counts,
     why_text,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "flag_numbers",
     "is_missing",
     "is_number",
+    "level_codes",
     "level_counts",
     "number_text",
     "open_table",

@@ -16,6 +16,7 @@ from treewright.report.words import (
     ALIKE,
     CLASSES_COUNT,
     INTERRUPTED,
+    KEPT,
     LEAF_COLUMN,
     NEW_TREE,
     NOT_TRAINING,
@@ -144,7 +145,7 @@ def _cards(facts: Facts) -> str:
     """The three figures that matter."""
     cards = [(spaced(facts.n_rows), "rows, all with a label")]
     if facts.changes is not None:
-        cards = [(spaced(facts.n_rows), "rows were labelled")]
+        cards = [(spaced(facts.n_hidden), "rows were labelled")]
     elif facts.n_hidden:
         cards = [(spaced(facts.n_hidden), f"rows without a label, of {spaced(facts.n_rows)}")]
     if facts.totals:
@@ -169,9 +170,11 @@ def _cards(facts: Facts) -> str:
 
 def _asked(facts: Facts) -> str:
     labels = f"with a label, {spaced(facts.n_hidden)} without"
+    labels += f"; {KEPT}" if facts.changes else ""
+    told = facts.changes is None or facts.n_labelled
     pairs = [("target", _name(facts.target))] if facts.target else []
     pairs += [
-        ("rows", _rows(facts.n_rows) + ("" if facts.changes else f": {spaced(facts.n_labelled)} {labels}")),
+        ("rows", _rows(facts.n_rows) + (f": {spaced(facts.n_labelled)} {labels}" if told else "")),
         ("classes", ", ".join(map(_name, facts.classes[:_CLASSES])) + (" …" if len(facts.classes) > _CLASSES else "")),
         ("totals", _totals_asked(facts)),
         ("model", _text(facts.model)),
@@ -200,7 +203,7 @@ def _totals_asked(facts: Facts) -> str:
         words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
     elif next(iter(groups))[1] is not None:
         words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
-    words += ", of these rows" if facts.changes else ", of the rows without a label"
+    words += ", of these rows" if facts.changes and not facts.n_labelled else ", of the rows without a label"
     part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
     return words + part
 
@@ -224,7 +227,7 @@ def _reached_totals(facts: Facts) -> str:
     words = totals_words(facts.totals)
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
-    summary += "" if facts.changes else "Totals are about the rows without a label. "
+    summary += "" if facts.changes and not facts.n_labelled else "Totals are about the rows without a label. "
     summary += "A bar is as long as the share of the class among the rows"
     summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}."
     summary += f" {SUBTRACTED}</p>\n" if facts.subtracted else "</p>\n"

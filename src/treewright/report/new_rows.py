@@ -31,6 +31,8 @@ def new_rows_facts(
     title: str = "",
     target: str = "",
     totals: Sequence[dict[str, Any]] = (),
+    kept: IntArray | None = None,
+    subtracted: bool = False,
     notes: Iterable[str] = (),
     gaps: BoolArray | None = None,
     words: Mapping[int, FeatureWords] | None = None,
@@ -56,6 +58,10 @@ def new_rows_facts(
         First line, and name of what is predicted.
     totals : sequence of dict
         Totals of the new rows, asked and reached.
+    kept : ndarray of int, shape (n_classes,), or None
+        Rows of each class among the labels that the new rows had already, which are kept.
+    subtracted : bool
+        Whether totals were given of all rows, from which these labels are subtracted.
     notes : iterable of str
         What else changed, in sentences.
     gaps : ndarray of bool, shape (n_features,), or None
@@ -69,6 +75,7 @@ def new_rows_facts(
     """
     classes, name = [str(label) for label in model.classes_.tolist()], type(model).__name__
     found = counts.sum(axis=0).tolist()
+    given = [0] * len(classes) if kept is None else kept.tolist()
     explains = tree is not None and tree is not model
     agreed, rows = None, counts.sum(axis=1)
     own = tree is model and not totals
@@ -81,12 +88,13 @@ def new_rows_facts(
         explains=True,
         classes=classes,
         n_rows=int(counts.sum()),
-        n_labelled=0,
-        given=[0] * len(classes),
+        n_labelled=sum(given),
+        given=given,
         found=found,
-        hidden=found,
+        hidden=[n - of for n, of in zip(found, given, strict=True)],
         totals=list(totals),
         totals_used=True,
+        subtracted=subtracted,
         record=model.record_,
         making=[*made_today(), *making],
         parameters=[],

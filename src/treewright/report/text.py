@@ -15,6 +15,7 @@ from treewright.report.html import facts_html
 from treewright.report.words import (
     ALIKE,
     CLASSES_COUNT,
+    KEPT,
     LEAF_COLUMN,
     NEW_TREE,
     NOT_TRAINING,
@@ -192,11 +193,13 @@ def _new_sections(facts: Facts) -> list[list[str]]:
     reached = ["  no totals were given: each row has the class that the model predicts"]
     if facts.totals:
         reached = [*totals_table(facts.totals), f"  {totals_words(facts.totals)}"]
+        reached += [f"  {SUBTRACTED}"] if facts.subtracted else []
+    rows = f"  {_rows_of(facts)}"
     changed, now = _count_lines(facts, facts.found), max(1, facts.n_rows)
     if changes.then is not None:
         then = max(1, sum(changes.then))
-        rows = zip(facts.classes, changes.then, facts.found, strict=True)
-        table = [(name, a, f"{a / then:.1%}", b, f"{b / now:.1%}") for name, a, b in rows]
+        both = zip(facts.classes, changes.then, facts.found, strict=True)
+        table = [(name, a, f"{a / then:.1%}", b, f"{b / now:.1%}") for name, a, b in both]
         changed = text_table([("class", "at the fit", "share", "now", "share"), *table])
     changed += [line for note in changes.notes for line in _wrapped("  -", printable(note))]
     if changes.leaves:
@@ -204,7 +207,7 @@ def _new_sections(facts: Facts) -> list[list[str]]:
         leaves = [(n, label, a, f"{a / then:.1%}", b, f"{b / now:.1%}") for n, label, a, b in changes.leaves]
         changed += ["", *text_table([("leaf", "class", "at the fit", "share", "now", "share"), *leaves])]
     sections = [
-        ["Asked and reached", *target, f"  {count_words(facts.n_rows)}", *reached],
+        ["Asked and reached", *target, rows, *reached],
         *_warning_sections(facts),
         ["What changed since the fit", *changed],
         ["How accurate the labels are likely to be", *_wrapped(" ", new_accuracy_words(changes.estimated))],
@@ -215,6 +218,12 @@ def _new_sections(facts: Facts) -> list[list[str]]:
         rules = _indented(facts.trees[0].rules)
         sections.append([NEW_TREE, *agreed, f"  {LEAF_COLUMN}", *notes, "", *rules])
     return sections
+
+
+def _rows_of(facts: Facts) -> str:
+    """New rows, and how many had a label already."""
+    kept = f"; {KEPT}" if facts.n_labelled else ""
+    return (row_words(facts.n_rows, facts.n_labelled) if facts.n_labelled else count_words(facts.n_rows)) + kept
 
 
 def _agreement(facts: Facts) -> str:

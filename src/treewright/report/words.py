@@ -19,6 +19,7 @@ __all__ = [
     "ALIKE",
     "CLASSES_COUNT",
     "INTERRUPTED",
+    "KEPT",
     "LEAF_COLUMN",
     "NEW_TREE",
     "NOT_TRAINING",
@@ -89,6 +90,9 @@ _OF_THE_FIT = (
     "changed since then, the less that says of these rows."
 )
 _LABEL_SOME = "To know it, label some of these rows and compare."
+
+KEPT = "labels that the table had are kept"
+"""What became of labels among new rows."""
 
 NEW_TREE = "The tree, with the rows of this table in its leaves"
 """Heading of the tree beside labels of new rows."""

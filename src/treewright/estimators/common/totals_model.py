@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import ClassTotals, Problem, TotalsRules, parse_totals
-from treewright.data._checks import listing, numbered_groups
-from treewright.data.margins import group_columns, split_margins
+from treewright.data import ClassTotals, Problem, TotalsRules
+from treewright.data._checks import as_column, listing, meant, numbered_groups, plain, show
+from treewright.data.margins import chosen_rows, group_columns, split_margins
+from treewright.data.problem import hidden_totals, unlabelled_mask
 from treewright.data.rows import row_numbers
 from treewright.estimators.common.model import Given, Model, new_rows
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
-from treewright.training.totals import divide_rows
+from treewright.training.totals import Divided, divide_rows
 
 __all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced"]
 
@@ -108,6 +109,8 @@ class TotalsModel(Model):
         totals: Any = None,
         groups: Any = None,
         *,
+        y: ArrayLike | None = None,
+        totals_of: str = "unlabeled",
         totals_tolerance: float = 0.0,
         return_proba: bool = False,
         return_totals: bool = False,
@@ -120,17 +123,23 @@ class TotalsModel(Model):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New rows, none of them labelled.
+            New rows.
         totals : int, mapping or frame, or None
             Totals of these rows, as for ``fit``; None for what :meth:`predict` says. Classes are those of the model.
         groups : array-like of shape (n_samples,) or None
             Group of each row. Groups without totals are labelled as by :meth:`predict`, with a warning.
+        y : array-like of shape (n_samples,) or None
+            Labels of rows whose class is known already, which are kept; the others have the mark ``unlabeled``, NaN or
+            None. None where no row is labelled.
+        totals_of : {"unlabeled", "all"}, default="unlabeled"
+            Which rows totals count, as for ``fit``: from those of all rows the labelled ones are subtracted.
         totals_tolerance : float, default=0.0
             By how much shares may be missed.
         return_proba : bool, default=False
-            Whether to return probabilities too, whose sums are the totals.
+            Whether to return probabilities too: 1 for a label of `y`, of other rows those whose sums are the totals.
         return_totals : bool, default=False
-            Whether to return the totals too, asked and reached, as ``totals_`` has those of the fit.
+            Whether to return the totals too, asked of the rows without a label and reached, as ``totals_`` has those of
+            the fit.
 
         Returns
         -------
@@ -138,32 +147,62 @@ class TotalsModel(Model):
             Labels from ``classes_``; probabilities, an ndarray of shape (n_samples, n_classes); totals, a list of dict.
         """
         scores = self._class_scores(X)  # says so if there is no fit
-        rules = TotalsRules(tolerance=totals_tolerance)
-        prices, shift = self._own_prices(groups if totals is None or not _is_several(totals) else None, len(scores))
-        margins: tuple[ClassTotals, ...] = ()
-        if totals is None:
-            labels = (scores + prices).argmax(axis=1)
-        else:
-            margins = tuple(
-                parse_totals(part, self.classes_, len(scores), column, rules=rules)
-                for part, column in split_margins(totals, groups)
-            )
-            rng = np.random.default_rng(self._seed())
-            every = np.arange(len(self.classes_))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
-                given = self._given_rows(X)
-            self._tell_new_groups(margins)
-            cut = divide_rows(scores, row_numbers(given), margins, every, rng)
-            free = margins[0].free[margins[0].group_of] if len(margins) == 1 else np.zeros(len(scores), dtype=bool)
-            labels = np.where(free, (scores + prices).argmax(axis=1), cut.labels)
+        code, rules = self._given_numbers(y, len(scores)), TotalsRules(totals_of, tolerance=totals_tolerance)
+        hidden = code < 0
+        margins = [] if totals is None else split_margins(totals, groups)
+        scores = scores[hidden]
+        own = groups if totals is None or len(margins) == self._n_margins == 1 else None
+        prices, shift = self._own_prices(chosen_rows(own, hidden), len(scores))
+        asked = tuple(hidden_totals(part, of, self.classes_, code, rules) for part, of in margins)
+        labels = (scores + prices).argmax(axis=1)
+        if asked and hidden.any():
+            self._tell_new_groups(asked)
+            cut = self._cut(X, hidden, scores, asked)
+            free = asked[0].free[asked[0].group_of] if len(asked) == 1 else np.zeros(len(scores), dtype=bool)
+            labels = np.where(free, labels, cut.labels)
             shift = np.where(free[:, None], shift, cut.shift)
             if cut.note:
                 warn_user(cut.note)
-        found: list[Any] = [np.asarray(self.classes_[labels])]
-        found += [shifted(scores, shift)] if return_proba else []
-        found += [_reached(margins, labels, self.classes_)] if return_totals else []
+        code[hidden] = labels
+        found: list[Any] = [np.asarray(self.classes_[code])]
+        if return_proba:
+            shares = np.eye(len(self.classes_))[code]
+            shares[hidden] = shifted(scores, shift)
+            found.append(shares)
+        found += [_reached(asked, labels, self.classes_)] if return_totals else []
         return tuple(found) if len(found) > 1 else found[0]
+
+    _n_margins = 1
+    """Margins whose groups have prices of their own."""
+
+    def _given_numbers(self, y: ArrayLike | None, n_rows: int) -> IntArray:
+        """Class numbers of new rows that have a label, -1 of the others."""
+        if y is None:
+            return np.full(n_rows, -1, dtype=np.int64)
+        column = as_column(y, "y")
+        if len(column) != n_rows:
+            raise InvalidInputError(f"y has {len(column)} entries, X has {n_rows} rows")
+        known = ~unlabelled_mask(y, self.unlabeled)
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        labels = [plain(label) for label in column[known].tolist()]
+        strange = [label for label in labels if label not in place]
+        if strange:
+            row = np.flatnonzero(known)[labels.index(strange[0])]
+            raise InvalidInputError(
+                f"y has {show(strange[0])} in row {row}, which is no class of the model; "
+                f"{meant(strange[0], self.classes_.tolist())}"
+            )
+        numbers = np.full(n_rows, -1, dtype=np.int64)
+        numbers[known] = [place[label] for label in labels]
+        return numbers
+
+    def _cut(self, X: ArrayLike, hidden: BoolArray, scores: FloatArray, margins: tuple[ClassTotals, ...]) -> Divided:
+        """Rows without a label divided among the classes."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
+            content = row_numbers(self._given_rows(X))[hidden]
+        rng = np.random.default_rng(self._seed())
+        return divide_rows(scores, content, margins, np.arange(len(self.classes_)), rng)
 
     def _tell_new_groups(self, margins: tuple[ClassTotals, ...]) -> None:
         """Warn of groups that the fit had not: they may be new, or written otherwise."""
@@ -201,10 +240,6 @@ def log_shares(shares: ArrayLike) -> FloatArray:
     return np.asarray(np.log(np.maximum(np.asarray(shares), 1e-6)))
 
 
-def _is_several(totals: Any) -> bool:
-    return isinstance(totals, list | tuple) and len(totals) > 1
-
-
 class PricedModel(TotalsModel):
     """Mixin of those with prices of the classes by group.
 
@@ -223,6 +258,10 @@ class PricedModel(TotalsModel):
     _prices: FloatArray
     _shift_groups: list[list[Any]]
     _shifts: list[FloatArray]
+
+    @property
+    def _n_margins(self) -> int:  # type: ignore[override]
+        return len(self._shift_groups)
 
     @property
     def class_prices_(self) -> dict[Any, FloatArray]:
