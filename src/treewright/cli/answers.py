@@ -85,7 +85,7 @@ class Answers:
 
     def labels(self, numbers: IntArray) -> AnyArray:
         """Answers as labels, None where there is none."""
-        return np.append(self.estimator.classes_.astype(object), None)[numbers]
+        return np.array([*self.estimator.classes_.tolist(), None], dtype=object)[numbers]
 
     def compare(self, numbers: IntArray, predicted: AnyArray) -> None:
         """Count the rows of which the model by itself says the same."""
