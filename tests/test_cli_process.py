@@ -36,7 +36,7 @@ def test_interrupt_without_a_model(survey, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(treewright.OCTHClassifier, "fit", fit)
     assert main(fit_arguments(survey, tmp_path / "m.json")) == 130
-    assert "interrupted; written so far: nothing" in error_line(capsys.readouterr())
+    assert "interrupted; nothing written" in error_line(capsys.readouterr())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -51,7 +51,7 @@ def test_interrupt_while_modules_are_loaded(fitted, monkeypatch, capsys):
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     assert main(["show", str(fitted)]) == 130
     captured = capsys.readouterr()
-    assert "interrupted; written so far: nothing" in error_line(captured) and captured.out == ""
+    assert "interrupted; nothing written" in error_line(captured) and captured.out == ""
     assert main(["show", str(fitted)]) == 0
 
 

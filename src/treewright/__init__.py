@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from treewright._version import __version__
 
+TYPE_CHECKING = False  # that of typing would be imported, and a Ctrl-C meanwhile has nobody to answer it
 if TYPE_CHECKING:
     from treewright.estimators import (
         BinOCTClassifier,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-__all__ = ["Budget", "interrupts_break_off", "told_of_interrupts"]
+__all__ = ["Budget", "interrupts_break_off", "interrupts_wait", "told_of_interrupts"]
 
 _listeners: list[Callable[[], None]] = []
 """Who is told of a Ctrl-C that ends work instead of breaking it off."""
@@ -60,6 +60,36 @@ def interrupts_break_off() -> Iterator[None]:
         yield
     finally:
         _breaking.pop()
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Let a Ctrl-C wait until a few steps that belong together are done.
+
+    Examples
+    --------
+    >>> import signal
+    >>> try:
+    ...     with interrupts_wait():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("done")
+    ... except KeyboardInterrupt:
+    ...     print("then broken off")
+    done
+    then broken off
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 @dataclass

@@ -9,14 +9,40 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-__all__ = ["is_special", "replacing"]
+from treewright.budget import interrupts_wait
+
+__all__ = ["is_special", "replacing", "told_of_files"]
+
+_listeners: list[Callable[[str], None]] = []
+"""Who is told of each file that is written."""
 
 _PREFIX, _SUFFIX = ".treewright-", ".tmp"
 _STALE = 3600.0
 """Seconds after the last write to a file under a passing name, when nobody can still be writing it."""
+
+
+@contextlib.contextmanager
+def told_of_files(listener: Callable[[str], None]) -> Iterator[None]:
+    """Call `listener` with the path of each file that is written, when it is.
+
+    No Ctrl-C comes between the two, so that who is told knows all that was written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, told_of_files(lambda path: print(os.path.basename(path))):
+    ...     with replacing(os.path.join(folder, "a.txt")) as file:
+    ...         _ = file.write(b"new")
+    a.txt
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @contextlib.contextmanager
@@ -52,6 +78,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if is_special(path):
         with open(path, "wb") as device:
             yield device
+        _tell(path)
         return
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
@@ -71,7 +98,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             if temporary is None:
                 temporary = _passing_name(folder)
                 _give_name(file, temporary, target)
-        os.replace(temporary, target)
+        with interrupts_wait():
+            os.replace(temporary, target)
+            _tell(path)
     except BaseException:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -92,6 +121,11 @@ def is_special(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _tell(path: str | os.PathLike[str]) -> None:
+    for listener in _listeners:
+        listener(os.fspath(path))
 
 
 def _passing_name(folder: str) -> str:

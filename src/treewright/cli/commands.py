@@ -12,9 +12,9 @@ import numpy as np
 
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
-from treewright.cli.labelling import class_counts, fit_labeller, totals_lines, written_lines
+from treewright.cli.labelling import class_counts, fit_labeller, totals_lines
 from treewright.cli.making import about
-from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.cli.parser import EXIT_OK
 from treewright.cli.predicting import predict
 from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
 from treewright.cli.totals import fitted_shares
@@ -57,10 +57,16 @@ def _check_files(args: argparse.Namespace, out: str) -> None:
 
 def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     """Fit a model that is a tree."""
-    estimator, table, X, y, used, known = rows.estimator, rows.table, rows.X, rows.y, rows.used, rows.known
     # without unlabelled rows the labels are an array of strings or of whole numbers
-    labels = y[used] if takes_unlabelled(estimator) else np.array(y[used].tolist())
-    estimator.fit(X[used], labels, **rows.more)
+    labels = rows.y[rows.used] if takes_unlabelled(rows.estimator) else np.array(rows.y[rows.used].tolist())
+    rows.estimator.fit(rows.X[rows.used], labels, **rows.more)
+    with console.finishing():
+        return _write_tree(rows, args, console)
+
+
+def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
+    """Write a fitted tree and what else was asked for, and say what was found."""
+    estimator, table, X, y, used, known = rows.estimator, rows.table, rows.X, rows.y, rows.used, rows.known
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
@@ -80,17 +86,16 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     )
     if not model.several_trees:
         model = replace(model, leaves=facts.trees[0].leaves)
-    model.write(args.out)
-    console.written["model"] = args.out
+    with console.writing("model", args.out):
+        model.write(args.out)
     if args.predictions is not None:
-        shares = fitted_shares(estimator)
-        columns = model.prediction_columns(table, X, predicted, shares, args.id)
-        write_table(args.predictions, columns, args.escape_formulas)
-        console.written["predictions"] = args.predictions
+        columns = model.prediction_columns(table, X, predicted, fitted_shares(estimator), args.id)
+        with console.writing("predictions", args.predictions):
+            write_table(args.predictions, columns, args.escape_formulas)
     if args.suspects is not None:
-        write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
-        console.written["suspects"] = args.suspects
-    console.written |= write_reports(args.report, facts, console.warned)
+        with console.writing("suspects", args.suspects):
+            write_table(args.suspects, _suspect_columns(model, np.flatnonzero(used)), args.escape_formulas)
+    write_reports(args.report, facts, console)
 
     right, n_known = int(np.count_nonzero(predicted[known] == y[known])), int(np.count_nonzero(known))
     left_out = int(np.count_nonzero(~used))
@@ -110,7 +115,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
         )
     if taught := teacher_words(estimator, len(y) - n_known):
         lines.append(taught)
-    lines += written_lines(console)
+    lines += console.written_lines()
     document = {
         **_model_document(model),
         "totals": facts.totals,
@@ -124,7 +129,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
         "warnings": console.warned,
     }
     console.result("\n".join(lines), document)
-    return EXIT_INTERRUPTED if estimator.record_.status == "interrupted" else EXIT_OK
+    return EXIT_OK
 
 
 def show(args: argparse.Namespace, console: Console) -> int:

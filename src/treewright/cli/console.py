@@ -12,9 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from treewright.budget import Budget
+from treewright.cli.interrupts import Interrupts
+from treewright.files import told_of_files
 from treewright.names import printable
 
 __all__ = ["Console", "finite"]
+
+_ORDER = ("model", "predictions", "suspects", "report", "html_report")
+"""Of files, where they are told."""
 
 
 def finite(value: float) -> float | None:
@@ -34,10 +40,26 @@ class Console:
     """Files written so far, by what they are."""
     warned: list[str] = field(default_factory=list)
     """Warnings issued so far."""
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    """What came of Ctrl-C."""
+    answered: bool = False
+    """Whether stdout has its JSON document."""
+
+    @contextlib.contextmanager
+    def writing(self, what: str, path: str) -> Iterator[None]:
+        """Note that a file is written, in the moment in which it is."""
+
+        def note(_: str) -> None:
+            found = self.written | {what: path}
+            self.written = {kind: found[kind] for kind in _ORDER if kind in found}
+
+        with told_of_files(note):
+            yield
 
     def result(self, text: str, document: dict[str, Any]) -> None:
         """Print what the command found, as text or as JSON."""
         if self.json:
+            self.answered = True
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         elif not self.quiet:
             _print(text, sys.stdout)
@@ -46,7 +68,7 @@ class Console:
         """Print an error: one line on stderr, and a JSON document on stdout if that is asked for."""
         message = _one_line(message)
         _print(f"treewright: error: {message}", sys.stderr)
-        if self.json:
+        if self.json and not self.answered:
             _print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
 
     def note(self, text: str) -> None:
@@ -54,9 +76,30 @@ class Console:
         with contextlib.suppress(RuntimeError):  # a signal may come while the stream is being written to
             _print(f"treewright: {text}", sys.stderr)
 
-    def interrupted(self) -> None:
+    def interrupted(
+        self, so: str = "the search ends, and its best result so far is written; a second Ctrl-C breaks off"
+    ) -> None:
         """Say that a Ctrl-C was seen, and what comes of it."""
-        self.note("Ctrl-C seen: the search ends, and its best result so far is written; a second Ctrl-C breaks off")
+        self.interrupts.seen = True
+        self.note(f"Ctrl-C seen: {so}")
+
+    def written_lines(self) -> list[str]:
+        """Files that were written."""
+        return [f"{what.replace('_', ' ')} written to {path}" for what, path in self.written.items()]
+
+    def interrupted_words(self) -> str:
+        """What a Ctrl-C left behind."""
+        files = ", ".join(f"{what.replace('_', ' ')} {path}" for what, path in self.written.items())
+        return f"interrupted; written: {files}" if files else "interrupted; nothing written"
+
+    @contextlib.contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Let a first Ctrl-C break off nothing: what is written now is the best result there is."""
+        if self.interrupts.seen:
+            yield
+            return
+        with Budget().stop_on_interrupt():
+            yield
 
     @contextlib.contextmanager
     def warnings(self) -> Iterator[None]:

@@ -9,58 +9,38 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 
-from treewright.budget import Budget, told_of_interrupts
+from treewright.budget import told_of_interrupts
 from treewright.cli.console import Console
-from treewright.cli.parser import (
-    EXIT_FAILURE,
-    EXIT_INPUT,
-    EXIT_INTERRUPTED,
-    EXIT_MODEL_FILE,
-    EXIT_SOLVER,
-    make_parser,
-)
+from treewright.cli.interrupts import Interrupts, say_at_once
+from treewright.cli.parser import EXIT_FAILURE, EXIT_INPUT, EXIT_MODEL_FILE, EXIT_SOLVER, make_parser
 from treewright.exceptions import MissingLicenseError, ModelFileError, SolverNotInstalledError
+from treewright.names import printable
 
-__all__ = ["main"]
+__all__ = ["run"]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str or None
-        Arguments, by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code; ``treewright --help`` lists them.
-
-    Examples
-    --------
-    >>> main(["show", "no-such-model.json", "--json"])
-    {"error": {"type": "ModelFileError", "message": "no-such-model.json: there is no such file"}}
-    4
-    """
+def run(argv: Sequence[str] | None, interrupts: Interrupts) -> int:
+    """Run a command and return its exit code; `interrupts` are those that came since the program began to load."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    console = Console(json="--json" in arguments)
+    console = Console(json="--json" in arguments, interrupts=interrupts)
+    interrupts.last_words = lambda: say_at_once(printable(console.interrupted_words()))
     try:
         args = make_parser().parse_args(arguments)
         console.quiet = getattr(args, "quiet", False)
-        # Imports take a second or two; a Ctrl-C must not end them halfway, in the middle of compiled modules.
-        loading = Budget()
-        with loading.stop_on_interrupt(), _nothing_collected():
+        with _nothing_collected():
             from treewright.cli.commands import COMMANDS
-        if loading.interrupted:
-            raise KeyboardInterrupt
+        interrupts.begin()
         with console.warnings(), told_of_interrupts(console.interrupted):
-            return COMMANDS[args.command](args, console)
-    except KeyboardInterrupt as error:
-        written = ", ".join(console.written.values()) or "nothing"
-        console.fail(error, f"interrupted; written so far: {written}")
-        return EXIT_INTERRUPTED
-    except Exception as error:
+            code = COMMANDS[args.command](args, console)
+        if interrupts.seen:
+            console.note(console.interrupted_words())
+        return interrupts.code if interrupts.seen else code
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) or interrupts.breaking:  # others may be made of it on its way
+            console.fail(KeyboardInterrupt(), console.interrupted_words())
+            return interrupts.code
+        if not isinstance(error, Exception):
+            raise
         if os.environ.get("TREEWRIGHT_DEBUG", "") not in ("", "0"):
             traceback.print_exc()
         code = _exit_code(error)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from treewright.cli.answers import Answers
+from treewright.cli.console import Console
 from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, table_batches
@@ -333,13 +334,13 @@ def report_paths(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_reports(paths: Sequence[str], facts: Facts, warned: Sequence[str]) -> dict[str, str]:
-    """Write reports in UTF-8, each entirely or not at all, and return their paths by what they are called."""
-    asked, facts = report_paths(paths), replace(facts, warnings=tuple(warned))
-    for kind, path in asked.items():
-        with replacing(path) as file:
-            file.write((facts_html if kind == "html_report" else facts_text)(facts).encode("utf-8"))
-    return asked
+def write_reports(paths: Sequence[str], facts: Facts, console: Console) -> None:
+    """Write reports in UTF-8, each entirely or not at all."""
+    facts = replace(facts, warnings=tuple(console.warned))
+    for kind, path in report_paths(paths).items():
+        text = (facts_html if kind == "html_report" else facts_text)(facts)
+        with console.writing(kind, path), replacing(path) as file:
+            file.write(text.encode("utf-8"))
 
 
 def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:

@@ -14,20 +14,20 @@ from treewright.budget import Budget, interrupts_break_off
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
 from treewright.cli.making import about
-from treewright.cli.parser import EXIT_INTERRUPTED, EXIT_OK
+from treewright.cli.parser import EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
 from treewright.data._checks import AnyArray
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
-from treewright.names import counted, printable
+from treewright.names import counted
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
 from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, left_out_words, totals_words
 
-__all__ = ["class_counts", "fit_labeller", "totals_lines", "written_lines"]
+__all__ = ["class_counts", "fit_labeller", "totals_lines"]
 
 _TIME_LIMIT = 60.0
 """Seconds of the whole job, unless others are asked for."""
@@ -63,13 +63,12 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
     explanation = None
     try:
-        explanation = write_labels(rows, found, model, args)
+        with console.finishing(), console.writing("predictions", args.predictions):
+            explanation = write_labels(rows, found, model, args)
     finally:  # whatever becomes of the predictions, the model is kept
         leaves = None if explanation is None else explanation.facts(labels).leaves
-        replace(model, leaves=leaves).write(args.out)
-    console.written["model"] = args.out
-    if args.predictions is not None:
-        console.written["predictions"] = args.predictions
+        with console.finishing(), console.writing("model", args.out):
+            replace(model, leaves=leaves).write(args.out)
     if args.report:
         facts = labels_facts(
             labeller,
@@ -80,10 +79,11 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             no_estimate=why,
             explanation=explanation,
         )
-        console.written |= write_reports(args.report, facts, console.warned)
+        with console.finishing():
+            write_reports(args.report, facts, console)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
-        "\n".join([*_lines(totals, args, labels, estimate, why, explanation, agreement), *written_lines(console)]),
+        "\n".join([*_lines(totals, args, labels, estimate, why, explanation, agreement), *console.written_lines()]),
         {
             "estimator": type(labeller).__name__,
             "target": args.target,
@@ -105,8 +105,7 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "warnings": console.warned,
         },
     )
-    interrupted = hurried or lost or (rows.tree is not None and rows.tree.status_ == "interrupted")
-    return EXIT_INTERRUPTED if interrupted else EXIT_OK
+    return EXIT_OK
 
 
 @dataclass(frozen=True)
@@ -156,14 +155,14 @@ def _estimate(rows: FitRows, learned: Learned, told: _Stages) -> tuple[AccuracyE
     how["n_asked"] = int(np.count_nonzero(~rows.known))
     how["progress"] = lambda part, parts: told.say(f"labels left out, part {part} of {parts},")
     try:
-        with interrupts_break_off():  # all parts, not the fit of one of them
+        with told.console.interrupts.caught(), interrupts_break_off():  # all parts, not the fit of one of them
             return estimated_accuracy(rows.estimator, learned.X, learned.y, **how), ""
     except InvalidInputError as error:  # too few labels to leave some out
         return None, str(error)
     except KeyboardInterrupt:  # the labels are there, and are kept
         tree = f"a tree is looked for {_LEAST_TREE:.0f} s at most; a second Ctrl-C leaves it out"
-        told.console.note(
-            "Ctrl-C seen: the labels are kept, and how accurate they are is left open; "
+        told.console.interrupted(
+            "the labels are kept, and how accurate they are is left open; "
             + (tree if rows.tree is not None else "files are written, a second Ctrl-C breaks off")
         )
         return None, INTERRUPTED
@@ -185,10 +184,10 @@ def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, told
     if rows.tree is None:
         return True
     try:
-        with interrupts_break_off() if hurried else nullcontext():
+        with told.console.interrupts.caught(), interrupts_break_off() if hurried else nullcontext():
             _fit_tree(rows, found, seconds)
     except KeyboardInterrupt:
-        told.console.note("Ctrl-C seen: there is no tree; the labels are written, another Ctrl-C breaks off")
+        told.console.interrupted("there is no tree; the labels are written, another Ctrl-C breaks off")
         return False
     told.say("tree found")
     return True
@@ -235,11 +234,6 @@ def _lines(
 def totals_lines(reached: list[dict[str, Any]]) -> list[str]:
     """Totals asked and reached."""
     return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
-
-
-def written_lines(console: Console) -> list[str]:
-    """Files that were written."""
-    return [f"{what.replace('_', ' ')} written to {printable(path)}" for what, path in console.written.items()]
 
 
 def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:

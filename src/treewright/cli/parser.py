@@ -13,7 +13,6 @@ from treewright.exceptions import InvalidInputError
 __all__ = [
     "EXIT_FAILURE",
     "EXIT_INPUT",
-    "EXIT_INTERRUPTED",
     "EXIT_MODEL_FILE",
     "EXIT_OK",
     "EXIT_SOLVER",
@@ -25,7 +24,6 @@ EXIT_FAILURE = 1
 EXIT_INPUT = 2
 EXIT_SOLVER = 3
 EXIT_MODEL_FILE = 4
-EXIT_INTERRUPTED = 130
 
 _EXIT_CODES = """exit codes:
   0    done; fit: a model was written, whatever its status
@@ -33,7 +31,8 @@ _EXIT_CODES = """exit codes:
   2    bad usage or bad input
   3    the solver is not installed or has no licence
   4    the model file is missing, unreadable or corrupt
-  130  interrupted by Ctrl-C; fit: the best model so far was written, if there was one
+  130  interrupted by Ctrl-C; the last line on stderr has the files that were written, or says that none was
+  143  the same after SIGTERM
 
 With --json, stdout has one JSON document: the result, or {"error": {"type": ..., "message": ...}}.
 """

@@ -20,7 +20,6 @@ from treewright.cli.totals import check_groups_asked, new_labels
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
 from treewright.exceptions import InvalidInputError
-from treewright.names import printable
 from treewright.report import Facts, new_rows_facts
 from treewright.report.new_rows import surprise_notes
 from treewright.report.text import text_table, totals_table
@@ -37,11 +36,11 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     model = TableModel.read(args.model)
     check_groups_asked(args)
     new = _NewRows(model, args)
-    write_batches(args.out, new.parts(), args.escape_formulas)
-    console.written["predictions"] = args.out
+    with console.writing("predictions", args.out):
+        write_batches(args.out, new.parts(), args.escape_formulas)
     new.surprises.warn(new.encoder)
     if args.report:
-        console.written |= write_reports(args.report, new.facts(), console.warned)
+        write_reports(args.report, new.facts(), console)
     rows, totals = new.counts.sum(axis=0).tolist(), new.totals
     counts = [{"class": label, "rows": n} for label, n in zip(model.estimator.classes_.tolist(), rows, strict=True)]
     lines = text_table([("class", "rows"), *((str(c["class"]), c["rows"]) for c in counts)], indent="")
@@ -58,8 +57,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
         "files": console.written,
         "warnings": console.warned,
     }
-    written = [f"{what.replace('_', ' ')} written to {printable(path)}" for what, path in console.written.items()]
-    console.result("\n".join([*lines, *written]), document)
+    console.result("\n".join([*lines, *console.written_lines()]), document)
     return EXIT_OK
 
 

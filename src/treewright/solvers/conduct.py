@@ -304,19 +304,22 @@ def run_in_thread(
     thread = threading.Thread(target=guarded, name="treewright-solver", daemon=True)
     thread.start()
     disturbance: BaseException | None = None
-    while thread.is_alive():
-        try:
-            thread.join(POLL_SECONDS)
-            if watch is not None and disturbance is None:
-                watch()
-        except BaseException as error:
-            if cancel is None or disturbance is not None:
-                raise
-            disturbance = error
-            cancel()
-        if overdue is not None and thread.is_alive() and overdue():
+    try:
+        while thread.is_alive():
+            try:
+                thread.join(POLL_SECONDS)
+                if watch is not None and disturbance is None:
+                    watch()
+            except BaseException as error:
+                if cancel is None or disturbance is not None:
+                    raise
+                disturbance = error
+                cancel()
+            if overdue is not None and thread.is_alive() and overdue():
+                raise disturbance or AbandonedError
+    finally:
+        if thread.is_alive():
             _ABANDONED.append(thread)
-            raise disturbance or AbandonedError
     if disturbance is not None:
         raise disturbance
     if failure:
