@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +200,26 @@ def test_the_first_part_is_run_and_others_by_name(call, tmp_path):
     assert call("other", "--retry")[0] == 1
     assert call("tiny", "other")[0] == 0
     assert len(Store(tmp_path / "rows.jsonl").rows()) == 4
+
+
+def test_the_solver_is_an_option_where_it_is_left_open(call, tmp_path, capsys):
+    code, _, told = call("--solver", "scip")
+    assert code == 2 and "no method of 'tiny' leaves its solver open" in told
+    own = specification(Method("A", Constant, {"label": bench.SOLVER}))
+    argv = ["--store", str(tmp_path / "open.jsonl"), "--jobs", "0", "--solver", "scip"]
+    bench.main(own, argv=argv)
+    (row,) = Store(tmp_path / "open.jsonl").rows()
+    assert row["parameters"] == {"label": "scip"}
+
+
+def test_the_ablation_of_c2rf_can_set_priorities(folder, monkeypatch):
+    """On HiGHS, which knows none, two of its four programs were the other two."""
+    ablation = script("c2rf", monkeypatch).SPECIFICATIONS[1]
+    asked = [task.method.parameters for task in plan(ablation, folder)]
+    assert {one["solver"] for one in asked} == {"scip"} and sum(one.get("branching") is True for one in asked) == 2 * 7
+    assert {
+        one["solver"] for one in (t.method.parameters for t in plan(replace(ablation, solver="gurobi"), folder))
+    } == {"gurobi"}
 
 
 def test_a_failure_does_not_stop_the_parts_after_it(tmp_path, capsys):

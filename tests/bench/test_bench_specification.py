@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_bench import Constant, specification, two_blobs
 
 from treewright import bench
-from treewright.bench import THREADS, TIME_LIMIT, DataSet, Method, Sample, Selection, Where, plan
+from treewright.bench import SOLVER, THREADS, TIME_LIMIT, DataSet, Method, Sample, Selection, Where, plan
 from treewright.bench.specification import parameters_hash
 from treewright.exceptions import InvalidInputError
 
@@ -49,6 +50,12 @@ def test_the_time_limit_and_threads_of_the_specification_reach_methods_that_ask(
         {"seconds": 3.0, "label": 2},
         {"seconds": 7.0},
     )
+
+
+def test_the_solver_of_the_specification_reaches_methods_that_ask():
+    own = specification(Method("A", Constant, {"label": SOLVER}), Method("B", Constant, {"label": "gurobi"}))
+    for name in ("highs", "scip"):
+        assert [task.method.parameters["label"] for task in plan(replace(own, solver=name))] == [name, "gurobi"]
 
 
 def test_where_says_what_a_method_is_run_on():

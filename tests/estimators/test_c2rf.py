@@ -23,7 +23,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright import C2RFClassifier, paper_forest
-from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, SolverError, UnsupportedProgramError
+from treewright.solvers import get_solver
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -88,11 +89,38 @@ def test_the_papers_model_is_proven_and_all_variants_agree(solver):
     forest = paper_forest(random_state=1)
     ours = C2RFClassifier(forest, class_prices=False, solver=solver, random_state=0).fit(X, y, totals=totals)
     assert ours.status_ == "optimal"
-    for switches in ({"preprocess": True}, {"branching": True}, {"order_cuts": True}, {}):
+    others = [] if solver == "highs" else [{"branching": True}]  # which HiGHS does not know
+    for switches in ({"preprocess": True}, *others, {"order_cuts": True}, {}):
         off = {"preprocess": False, "branching": False, "order_cuts": False} | switches
         printed = C2RFClassifier(forest, class_prices=False, formulation="paper", solver=solver, random_state=0, **off)
         printed.set_params(time_limit=0.3).fit(X, y, totals=totals)
         assert printed.bound_ <= ours.objective_ <= printed.objective_
+
+
+def test_priorities_are_refused_where_the_solver_knows_none():
+    """They were left aside in silence, and what was called Algorithm 1 was half of it."""
+    X, y, truth, hidden = survey(1, n=160)
+    asked = {"class_prices": False, "branching": True, "random_state": 0}
+    with pytest.raises(UnsupportedProgramError, match="branching=True .* solver='scip' or solver='gurobi'"):
+        C2RFClassifier(["no classifier: refused before one is looked at"], **asked).fit(X, y, totals={1: 5})
+    C2RFClassifier(paper_forest(1), **asked | {"class_prices": True}).fit(X, y, totals=totals_of(truth, hidden))
+
+
+@pytest.mark.parametrize(
+    ("solver", "branching", "sets"), [("highs", "auto", 0), ("scip", "auto", 1), ("scip", False, 0)]
+)
+def test_priorities_that_reach_the_solver(solver, branching, sets, monkeypatch):
+    seen = []
+
+    def solve(self, program, *rest, **more):
+        seen.append(int(np.any(program.priority)))
+        raise SolverError("seen")
+
+    monkeypatch.setattr(type(get_solver(solver)), "solve", solve)
+    X, y, truth, hidden = survey(1, n=160)
+    model = C2RFClassifier(paper_forest(1), class_prices=False, formulation="paper", solver=solver, branching=branching)
+    model.set_params(random_state=0).fit(X, y, totals=totals_of(truth, hidden))
+    assert seen == [sets]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

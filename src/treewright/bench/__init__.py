@@ -28,6 +28,7 @@ from treewright.bench.metrics import accuracy, accuracy_of, error_percent, fit_r
 from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
 from treewright.bench.runner import RowMade, Run, make_row, run
 from treewright.bench.specification import (
+    SOLVER,
     THREADS,
     TIME_LIMIT,
     DataSet,
@@ -67,6 +68,7 @@ from treewright.bench.summary import (
 )
 
 __all__ = [
+    "SOLVER",
     "THREADS",
     "TIME_LIMIT",
     "Column",

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from treewright.bench.runner import RowMade, Run, run
-from treewright.bench.specification import Row, Selection, Specification, plan
+from treewright.bench.specification import SOLVER, Row, Selection, Specification, plan
 from treewright.bench.store import Store, latest
 from treewright.bench.summary import compared, render
 from treewright.exceptions import InvalidInputError, TreewrightError
+from treewright.solvers.registry import SOLVER_NAMES
 
 __all__ = ["main"]
 
@@ -65,6 +66,7 @@ def _parser(names: list[str], about: str | None) -> argparse.ArgumentParser:
     add("--jobs", type=int, default=1, metavar="N", help="rows at a time, each in a process; 0: in this one [1]")
     add("--threads", type=int, metavar="N", help="cores of a fit")
     add("--time-limit", type=float, metavar="S", help="seconds of a fit, for methods that have none of their own")
+    add("--solver", choices=SOLVER_NAMES, help="solver of the methods whose benchmark leaves it open")
     add("--kill-after", type=float, metavar="S", help="kill the process of a row after so many seconds")
     add("--only", action="append", default=[], metavar="METHOD", help="only this method; may be repeated")
     add("--skip", action="append", default=[], metavar="METHOD", help="not this method; may be repeated")
@@ -81,7 +83,7 @@ def _parser(names: list[str], about: str | None) -> argparse.ArgumentParser:
 
 
 def _changed(specification: Specification, args: argparse.Namespace) -> Specification:
-    """The specification with what the command line says of time limit and threads."""
+    """The specification with what the command line says of time limit, threads and solver."""
     if args.quick:
         if specification.quick is None:
             raise InvalidInputError(f"specification {specification.name!r} has no quick one")
@@ -90,8 +92,10 @@ def _changed(specification: Specification, args: argparse.Namespace) -> Specific
         value = getattr(args, name)
         if value is not None and not value >= least:
             raise InvalidInputError(f"--{name.replace('_', '-')} is {value}; it must be at least {least:g}")
-    changes = {name: getattr(args, name) for name in ("time_limit", "threads") if getattr(args, name) is not None}
-    return replace(specification, **changes)
+    if args.solver is not None and not any(SOLVER in one.parameters.values() for one in specification.methods):
+        raise InvalidInputError(f"--solver: no method of {specification.name!r} leaves its solver open")
+    names = ("time_limit", "threads", "solver")
+    return replace(specification, **{name: getattr(args, name) for name in names if getattr(args, name) is not None})
 
 
 def _selection(args: argparse.Namespace) -> Selection:

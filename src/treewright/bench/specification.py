@@ -21,6 +21,7 @@ from treewright.data._checks import AnyArray, listing
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
+    "SOLVER",
     "THREADS",
     "TIME_LIMIT",
     "DataSet",
@@ -47,9 +48,10 @@ class _Shared(Enum):
 
     TIME_LIMIT = "time_limit"
     THREADS = "threads"
+    SOLVER = "solver"
 
 
-TIME_LIMIT, THREADS = _Shared.TIME_LIMIT, _Shared.THREADS
+TIME_LIMIT, THREADS, SOLVER = _Shared.TIME_LIMIT, _Shared.THREADS, _Shared.SOLVER
 
 
 class Source(Protocol):
@@ -128,7 +130,7 @@ class Method:
     model: Callable[..., Any]
     """``model(**parameters)`` returns what has ``fit(X, y, **given)``: an estimator's class, or a function."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row."""
+    """Plain values, or :data:`TIME_LIMIT`, :data:`THREADS` and :data:`SOLVER`; part of the key of a row."""
     setting: str = ""
     """Tells rows of the same method apart."""
     per_instance: Mapping[str, Callable[[Instance], Any]] = field(default_factory=dict)
@@ -194,6 +196,8 @@ class Specification:
     """Seconds of a fit, for parameters that are :data:`TIME_LIMIT`."""
     threads: int = 1
     """Cores of a fit, for parameters that are :data:`THREADS` and for numerical libraries."""
+    solver: str = "highs"
+    """Name of a solver, for parameters that are :data:`SOLVER`."""
     quick: Specification | None = None
     """A small one that tells in seconds whether everything runs."""
 
@@ -315,7 +319,7 @@ def _tasks(specification: Specification, data: Sequence[DataSet], selection: Sel
 
 
 def _resolved(parameters: Mapping[str, Any], specification: Specification) -> dict[str, Any]:
-    values = {TIME_LIMIT: specification.time_limit, THREADS: specification.threads}
+    values = {TIME_LIMIT: specification.time_limit, THREADS: specification.threads, SOLVER: specification.solver}
     return {name: values[value] if isinstance(value, _Shared) else value for name, value in parameters.items()}
 
 

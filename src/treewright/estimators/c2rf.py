@@ -24,8 +24,10 @@ from treewright.estimators.common.model import Given, SolvedModel, new_rows, set
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.totals_model import PricedModel, transduced
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, UnsupportedProgramError
 from treewright.search.c2rf.votes import vote_shares
+from treewright.solvers import Capability
+from treewright.solvers.registry import solvers_with
 from treewright.training.c2rf import C2RFSettings, train_c2rf
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
@@ -62,9 +64,12 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     formulation : {"tight", "paper"}
         With ``class_prices=False`` and two classes: "paper" is the printed program with the printed constant, without
         search and one-sided programs.
-    preprocess, branching, order_cuts : bool
+    preprocess, order_cuts : bool
         Parts of the program, see :class:`treewright.formulations.C2RF`. The paper's four variants are
-        ``formulation="paper", order_cuts=False`` with the four settings of the other two.
+        ``formulation="paper", order_cuts=False`` with the four settings of `preprocess` and `branching`.
+    branching : bool or "auto"
+        Whether variables have the paper's branching priorities, which HiGHS does not take: True is refused there.
+        "auto" sets them where the solver takes them.
     prefit : bool
         Whether `estimator` is fitted already and taken as it is. In a grid search, which clones, wrap it into
         scikit-learn's ``FrozenEstimator``.
@@ -125,7 +130,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     max_weight: float = parameter(default=100.0, allowed=[Interval(Real, 0, None, closed="neither")])
     formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
     preprocess: bool = parameter(default=True, allowed=["boolean"])
-    branching: bool = parameter(default=True, allowed=["boolean"])
+    branching: bool | str = parameter(default="auto", allowed=["boolean", StrOptions({"auto"})])
     order_cuts: bool = parameter(default=True, allowed=["boolean"])
     prefit: bool = parameter(default=False, allowed=["boolean"])
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
@@ -138,7 +143,19 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             raise InvalidInputError(
                 f"min_weight={self.min_weight} and max_weight={self.max_weight} leave no two whole numbers between them"
             )
-        return super()._prepared(weighted)
+        solving: Solving = super()._prepared(weighted)
+        if not self.class_prices and self.branching != "auto" and self.branching:
+            self._require_priorities(solving)
+        return solving
+
+    def _require_priorities(self, solving: Solving) -> None:
+        """Refuse branching priorities on a solver that would leave them aside."""
+        if Capability.PRIORITY not in solving.solver.capabilities:
+            others = " or ".join(f"solver={name!r}" for name in solvers_with(Capability.MIP | Capability.PRIORITY))
+            raise UnsupportedProgramError(
+                f"branching=True sets branching priorities, which solver={self.solver!r} does not take; use {others}, "
+                "or branching='auto'"
+            )
 
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         settings = settings_of(self, C2RFSettings)

@@ -23,6 +23,7 @@ from treewright.search.c2rf.votes import (
     wished_weights,
 )
 from treewright.search.c2rf.weights import cut_without_threshold, near_optimum, nearest_weights, search_c2rf
+from treewright.solvers import Capability
 from treewright.training.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.training.optimize import Outcome, Relaxation, Solving, optimize
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
@@ -48,7 +49,7 @@ class C2RFSettings:
     max_weight: float = 100.0
     formulation: str = "tight"
     preprocess: bool = True
-    branching: bool = True
+    branching: bool | str = "auto"
     order_cuts: bool = True
 
 
@@ -203,13 +204,14 @@ def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget
     votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
     if settings.preprocess:
         votes, totals, _ = merged_votes(votes, totals)
+    takes_priorities = Capability.PRIORITY in solving.solver.capabilities
     model = C2RF(
         votes,
         totals,
         least=float(settings.min_weight),
         most=float(settings.max_weight),
         preprocess=settings.preprocess,
-        branching=settings.branching,
+        branching=takes_priorities if settings.branching == "auto" else bool(settings.branching),
         order_cuts=settings.order_cuts,
         tight=tight,
         ordered=_orderable(budget),

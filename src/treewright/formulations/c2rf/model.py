@@ -12,7 +12,8 @@ Parts that can be switched, as in the paper's ablation:
 * *preprocess* (its Section 3): rows of equal votes are one pattern, members of equal votes one column, and patterns
   whose sign no weighting changes are constants. Line 20 of its Algorithm 1 prints :math:`\min\{0, \lambda - \beta\}`
   where the maximum is meant; here the deviation is exact from the start, whatever is fixed.
-* *branching* (Section 4): patterns that are nearest to a tie get the lowest priority, as printed.
+* *branching* (Section 4): patterns that are nearest to a tie get the lowest priority, as printed. Priorities are hints:
+  HiGHS leaves them aside.
 * *order_cuts* (ours): :mod:`treewright.formulations.c2rf.vote_order`.
 * *tight* (ours): with :math:`a_i` members against and :math:`b_i` for, :math:`\alpha^\top r_i` lies in
   :math:`[l b_i - u a_i, u b_i - l a_i]`, which replaces the printed :math:`M = ut + 1`.
