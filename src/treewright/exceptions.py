@@ -9,6 +9,7 @@ import sys
 import warnings
 
 __all__ = [
+    "AlikeNamesWarning",
     "ForgottenMarkWarning",
     "InfeasibleTotalsError",
     "InvalidInputError",
@@ -66,6 +67,10 @@ class UnsoundModelWarning(UserWarning):
 
 class ForgottenMarkWarning(UserWarning):
     """A label looks like a mark of rows without one, and is taken for a class."""
+
+
+class AlikeNamesWarning(UserWarning):
+    """Classes or groups have names that differ in capitals, blanks or marks on letters alone."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.cli.spelling import Spelling
 from treewright.data._checks import AnyArray, meant
+from treewright.data._spelling import standing_for
 from treewright.data.table import Table, level_codes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
@@ -28,6 +30,8 @@ class Answers:
         What predicts.
     target : str or None
         Column that it predicts.
+    spelling : Spelling
+        Whether answers that are written like a class are of that class.
     kept : bool
         Whether rows keep their answers: they do by default where rows are labelled as by the fit, within totals or by
         a model whose fit keeps them. What a tree by itself says is the prediction of every row.
@@ -42,6 +46,7 @@ class Answers:
     estimator: Any
     target: str | None
     kept: bool
+    spelling: Spelling
     others: int = 0
     same: int = 0
     counts: IntArray = field(init=False)
@@ -53,7 +58,8 @@ class Answers:
     def asked(cls, estimator: Any, target: str | None, args: argparse.Namespace) -> Answers:
         """As the options of ``predict`` say."""
         labels = isinstance(estimator, PricedModel) or args.totals is not None
-        return cls(estimator, target, labels if args.answers is None else args.answers == "keep")
+        kept = labels if args.answers is None else args.answers == "keep"
+        return cls(estimator, target, kept, Spelling(args.spelling))
 
     @property
     def total(self) -> int:
@@ -66,7 +72,10 @@ class Answers:
         if target is None or target not in table.columns:
             return None
         texts = tuple(str(label) for label in estimator.classes_.tolist())
-        numbers, others = level_codes(table.series(target), texts)
+        column = table.series(target)
+        if self.spelling.how == "merge":  # a class that is written otherwise is none of the model, and refused as such
+            column = self.spelling.column(column, f"the target {target!r}", texts)
+        numbers, others = level_codes(column, texts)
         mark = str(getattr(estimator, "unlabeled", ""))  # which the fit took for a missing label too
         strange = others.filter(others["level"] != mark)
         self.others += int(strange["rows"].sum())
@@ -75,8 +84,8 @@ class Answers:
             row = int((table.series(target) == level).arg_max() or 0) + table.first_row
             raise InvalidInputError(
                 f"column {target!r} has the answer {level!r} ({counted(rows, 'row')}, first in row {row}), which is no "
-                f"class of the model; {meant(level, estimator.classes_.tolist())}. If it means missing: "
-                f"--na {printable(level)!r}; --answers ignore labels rows with an answer like the others"
+                f"class of the model; {meant(level, estimator.classes_.tolist())}. {_remedy(level, texts)}; --answers "
+                "ignore labels rows with an answer like the others"
             )
         numbers = np.asarray(numbers, dtype=np.int64)
         known = numbers >= 0
@@ -122,3 +131,10 @@ class Answers:
     def document(self) -> dict[str, Any] | None:
         """The same for JSON."""
         return {"kept": self.kept, "rows": self.total, "same": self.same} if self.total else None
+
+
+def _remedy(answer: str, classes: tuple[str, ...]) -> str:
+    """What to do with an answer that is no class."""
+    if standing_for([answer], classes):
+        return "--spelling merge takes it for that class"
+    return f"If it means missing: --na {printable(answer)!r}"

@@ -106,7 +106,7 @@ class Console:
         """Print warnings as single lines."""
         from sklearn.exceptions import ConvergenceWarning
 
-        from treewright.exceptions import ForgottenMarkWarning
+        from treewright.exceptions import AlikeNamesWarning, ForgottenMarkWarning
 
         def show(
             message: Warning | str,
@@ -124,8 +124,9 @@ class Console:
 
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            # how a fit ended, and classes that look like marks, are told in the command's own words
-            for category in (DeprecationWarning, FutureWarning, ConvergenceWarning, ForgottenMarkWarning):
+            # how a fit ended, and classes that look like marks or one another, are told in the command's own words
+            told = (ConvergenceWarning, ForgottenMarkWarning, AlikeNamesWarning)
+            for category in (DeprecationWarning, FutureWarning, *told):
                 warnings.simplefilter("ignore", category)
             # tables are matched to features by name before they become arrays
             warnings.filterwarnings("ignore", message="X does not have valid feature names")

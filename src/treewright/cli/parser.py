@@ -125,6 +125,12 @@ def make_parser() -> argparse.ArgumentParser:
             "cannot be)",
         )
         add[name].add_argument(
+            "--spelling",
+            choices=["merge", "keep"],
+            help="what becomes of classes and groups whose names differ in capitals, blanks or marks on letters alone, "
+            "such as Yes and yes: they are one (merge), or several (keep); default: they are refused",
+        )
+        add[name].add_argument(
             "--id",
             metavar="COLUMN",
             help="column that names the rows: no feature, and carried to the predictions as it is written",

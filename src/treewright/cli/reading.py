@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,25 +20,25 @@ from sklearn.preprocessing import StandardScaler
 
 from treewright.cli.files import TableModel
 from treewright.cli.ids import warn_of_repeated_ids
-from treewright.cli.totals import check_groups_asked, knows_totals, read_totals, totals_rules
+from treewright.cli.labels import read_labels, warn_of_marks, without_mark
+from treewright.cli.spelling import Spelling
+from treewright.cli.totals import check_groups_asked, fit_totals, knows_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
-from treewright.data.marks import likely_marks
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
-    MAX_LEVELS,
     EncodedRows,
     FileTable,
     Surprises,
     Table,
     TableEncoder,
+    number_texts,
     open_table,
-    why_text,
 )
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.registry import LABELLERS, SHORT_NAMES
 from treewright.estimators.tao import TAOClassifier
 from treewright.exceptions import InvalidInputError
-from treewright.names import counted, printable
+from treewright.names import printable
 
 __all__ = ["ESTIMATORS", "FitRows", "opened_rows", "takes_unlabelled"]
 
@@ -148,7 +147,7 @@ def opened_rows(args: argparse.Namespace) -> Iterator[FitRows]:
         look=lambda first: _check_columns(first, args, native),
     )
     with opened as table:
-        y = _labels(table, args.target)
+        y = read_labels(table, args.target, Spelling(args.spelling))
         estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
         # without prices a forest is weighted by the votes of all rows at once
         priced = isinstance(estimator, PricedModel) and getattr(estimator, "class_prices", True)
@@ -160,9 +159,9 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     """What is fitted, to rows that are there or come in parts."""
     semi_supervised = takes_unlabelled(estimator)
     if semi_supervised:
-        y = _without_mark(y, estimator, args)
-    _warn_of_marks(table, args.target, y, estimator)
-    totals, groups = _totals(args, table, y, large)
+        y = without_mark(y, estimator, args)
+    warn_of_marks(table, args.target, y, estimator)
+    totals, groups = fit_totals(args, table, y, large)
     features = _feature_columns(table, args)
     untold = _untold_columns(table, features, y, asked=args.features is not None)
     features = [name for name in features if name not in untold]
@@ -180,7 +179,7 @@ def _read_rows(args: argparse.Namespace, table: Table, y: AnyArray, estimator: A
     if totals is not None:
         more |= {"totals": totals, "groups": groups} | totals_rules(args)
     if args.protected is not None:
-        more["protected"] = _protected(table, args.protected, used)
+        more["protected"] = _protected(table, args, used)
     rows = FitRows(estimator, tree, table, encoder, y, used, more, large, untold)
     if not large:
         _ = rows.X  # what cannot be used is refused here
@@ -379,85 +378,6 @@ def _untold_columns(table: Table, columns: list[str], y: AnyArray, asked: bool) 
     return () if asked else untold
 
 
-def _labels(table: Table, target: str) -> AnyArray:
-    """Labels as whole numbers or text, None where there is none."""
-    column, missing = table[target], table.missing(target)
-    if missing.all():
-        raise InvalidInputError(f"the target {target!r} is empty in all {table.n_rows} rows; some must have a class")
-    if table.is_numeric(target):
-        values = column[~missing]
-        whole = np.isfinite(values) & (values == np.round(values))
-        if whole.all():
-            labels = np.full(len(column), None, dtype=object)
-            labels[~missing] = values.astype(np.int64).tolist()
-            return labels
-        if len(np.unique(values)) > MAX_LEVELS:
-            raise InvalidInputError(
-                f"the target {target!r} has {len(np.unique(values))} different numbers such as "
-                f"{values[~whole][0]:g}; a classifier needs a column of classes"
-            )
-    return table.as_text(target)
-
-
-def _warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> None:
-    """Warn of classes that are hardly meant as such."""
-    times = Counter(y[~missing_mask(y)].tolist())
-    marks = likely_marks(times, estimator.get_params(deep=False).get("unlabeled", -1))
-    if marks:
-        rows = ", ".join(f"{mark!r} ({counted(times[mark], 'row')})" for mark in marks)
-        remedy = " ".join(f"--na {str(mark)!r}" if isinstance(mark, str) else f"--na {mark}" for mark in marks)
-        warnings.warn(
-            f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
-        )
-    elif not table.is_numeric(target) and (reason := why_text(table, target)):
-        warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
-
-
-def _without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
-    """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
-    mark = estimator.get_params(deep=False)["unlabeled"]
-    known = np.flatnonzero(~missing_mask(y))
-    marked = np.zeros(len(y), dtype=bool)
-    marked[known] = [str(label) == str(mark) for label in y[known].tolist()]
-    if not marked.any():
-        return y
-    if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
-        without = y.copy()
-        without[marked] = None
-        return without
-    estimator.set_params(unlabeled="")  # which no label is
-    warnings.warn(
-        f"the target {args.target!r} has {mark!r} in {counted(int(marked.sum()), 'row')} as a class; if that means "
-        f"missing: --set unlabeled={mark}",
-        UserWarning,
-        stacklevel=2,
-    )
-    return y
-
-
-def _totals(args: argparse.Namespace, table: Table, y: AnyArray, large: bool) -> tuple[dict[Any, Any] | None, Any]:
-    """Known totals, and the group of each row if they are known by group."""
-    if args.totals is None:
-        return None, None
-    groups = None if args.groups is None else table.coded(args.groups)
-    if groups is not None:
-        lost = missing_mask(y) & (groups.numbers < 0)
-        if lost.any():
-            raise InvalidInputError(
-                f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; each row without a label "
-                "needs a group"
-            )
-    totals = read_totals(
-        args.totals,
-        groups=args.groups,
-        whole_labels=any(isinstance(label, int) for label in y[~missing_mask(y)].tolist()),
-        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
-        na=args.na,
-        encoding=args.encoding,
-    )
-    return totals, groups if large or groups is None else np.asarray(groups)
-
-
 def _check_weight(table: Table, name: str) -> None:
     if not table.is_numeric(name):
         raise InvalidInputError(f"the weight column {name!r} has text; weights must be numbers")
@@ -476,9 +396,11 @@ def _weights(table: Table, name: str | None, used: AnyArray, counted: AnyArray) 
     return table[name][used]
 
 
-def _protected(table: Table, name: str, used: AnyArray) -> AnyArray:
+def _protected(table: Table, args: argparse.Namespace, used: AnyArray) -> AnyArray:
     """Protected groups of the rows of a fit, as text."""
-    groups = table.as_text(name)
+    name, spelling = args.protected, Spelling(args.spelling)
+    text = spelling.column(number_texts(table.series(name)), f"the column of protected groups {name!r}")
+    groups = np.asarray(text.to_numpy(), dtype=object)
     lost = used & missing_mask(groups)
     if lost.any():
         raise InvalidInputError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
 from treewright.arrays import BoolArray
+from treewright.data._spelling import spelling_key
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
@@ -80,19 +80,10 @@ def meant(name: object, known: Collection[object]) -> str:
     >>> meant("Sued", ["Nord", "Süd"]), meant("x", ["high", "low"])
     ("did you mean 'Süd'? There are 'Nord', 'Süd'", "there are 'high', 'low'")
     """
-    written = {_spelled(value): value for value in known}
-    near = difflib.get_close_matches(_spelled(name), list(written)[:10_000], n=3)
+    written = {spelling_key(plain(value)): value for value in known}
+    near = difflib.get_close_matches(spelling_key(plain(name)), list(written)[:10_000], n=3)
     words = f"did you mean {' or '.join(show(written[text]) for text in near)}? There" if near else "there"
     return f"{words} are {listing(known) if known else 'none'}"
-
-
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-
-
-def _spelled(name: object) -> str:
-    """A name in small letters without marks; umlauts as they are written where a keyboard has none."""
-    text = unicodedata.normalize("NFC", str(plain(name))).strip().casefold().translate(_UMLAUTS)
-    return "".join(letter for letter in unicodedata.normalize("NFD", text) if not unicodedata.combining(letter))
 
 
 @dataclass(frozen=True, eq=False)

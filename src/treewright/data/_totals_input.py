@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treewright.data._checks import AnyArray, is_missing_value, listing, meant, plain, show
+from treewright.data._checks import AnyArray, Coded, as_column, is_missing_value, listing, meant, plain, show
+from treewright.data._spelling import alike, alike_words
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Asked", "by_label", "interval", "named_classes", "plain_totals", "read_group"]
+__all__ = ["Asked", "alike_groups", "by_label", "interval", "named_classes", "plain_totals", "read_group"]
 
 _LONG = ("class", "low", "high")
 """Columns of a frame of intervals, beside "total" and the one that names groups."""
@@ -116,6 +118,32 @@ def named_classes(totals: object, grouped: bool, classes: AnyArray) -> list[obje
         return [] if any(isinstance(v, dict) for v in asked.values()) else list(asked)
     names = [name for part in asked.values() if isinstance(part, dict) for name in part]
     return list(dict.fromkeys(names))
+
+
+def alike_groups(asked: Any, *columns: Any) -> str:
+    """Words on groups of rows that are written alike, unless totals name each of them; they may be one group.
+
+    Examples
+    --------
+    >>> alike_groups({"north": {"yes": 2}}, ["north", "North", "south"], None)
+    ". The groups 'North' (1 row) and 'north' (1 row) are written alike and are different groups here; if they are ...
+    """
+    counts: Counter[str] = Counter()
+    for column in columns:
+        if isinstance(column, Coded):
+            rows = np.bincount(column.numbers[column.numbers >= 0], minlength=len(column.names)).tolist()
+            counts.update({name: n for name, n in zip(column.names, rows, strict=True) if n})
+        elif column is not None:
+            names = as_column(column, "groups")
+            found = {} if names.dtype.kind in "biufmM" else Counter(names.tolist())
+            counts.update({name: n for name, n in found.items() if isinstance(name, str)})
+    alone = [names for names in alike(counts) if not all(name in asked for name, _ in names)]
+    if not alone:
+        return ""
+    return (
+        f". The groups {alike_words(alone)} are written alike and are different groups here; if they are one, write "
+        "them in one way, in the rows and in the totals"
+    )
 
 
 def by_label(asked: Any, classes: AnyArray, where: str) -> dict[object, Any]:

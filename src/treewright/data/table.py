@@ -12,7 +12,7 @@ import polars as pl
 
 from treewright.arrays import FloatArray
 from treewright.data._checks import listing
-from treewright.data._table_cells import is_missing, is_number, number_text
+from treewright.data._table_cells import is_missing, is_number, number_text, number_texts
 from treewright.data._table_codes import MAX_LEVELS, ColumnCode, checked_code, old_code
 from treewright.data._table_columns import (
     BOOLEAN,
@@ -50,6 +50,7 @@ __all__ = [
     "level_codes",
     "level_counts",
     "number_text",
+    "number_texts",
     "open_table",
     "read_cells",
     "read_table",

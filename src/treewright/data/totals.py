@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from treewright.arrays import BoolArray, IntArray
 from treewright.data._checks import AnyArray, as_column, freeze, listing, meant, missing_mask, numbered_groups, show
 from treewright.data._totals_bounds import GroupRows, group_bounds
-from treewright.data._totals_input import Asked, plain_totals, read_group
+from treewright.data._totals_input import Asked, alike_groups, plain_totals, read_group
 from treewright.data.point_totals import PointTotals, class_deviations
-from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, warn_user
+from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError, InvalidInputError, warn_user
 from treewright.names import counted
 
 __all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]
@@ -329,9 +329,14 @@ def parse_totals(
     try:
         found = read(rules.of)
     except InfeasibleTotalsError as error:
-        raise InfeasibleTotalsError(f"{error}{_advice(read, rules.of, n_unlabelled, len(known.y))}") from error
+        advice = _advice(read, rules.of, n_unlabelled, len(known.y))
+        advice += "" if groups is None else alike_groups(asked, groups, known.groups)
+        raise InfeasibleTotalsError(f"{error}{advice}") from error
     if groups is not None:
         _warn_of_free(found)
+        twins = alike_groups(asked, groups, known.groups)
+        if twins:
+            warn_user(twins.lstrip(". "), AlikeNamesWarning)
     return found
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from treewright.arrays import IntArray
 from treewright.data import Problem, make_problem
+from treewright.data._spelling import alike, alike_words
 from treewright.data.marks import likely_marks, mark_words
 from treewright.estimators.common.model import Given
-from treewright.exceptions import ForgottenMarkWarning, InvalidInputError, warn_user
+from treewright.exceptions import AlikeNamesWarning, ForgottenMarkWarning, InvalidInputError, warn_user
 
 __all__ = ["FIT_TO_OTHERS", "semi_supervised_problem", "supervised_problem", "warn_of_marks"]
 
@@ -24,7 +25,7 @@ _USED_BY_OTHERS = (
 def supervised_problem(
     given: Given, n_levels: IntArray | None = None, *, unlabeled: Any = -1, remedy: str = _USED_BY_OTHERS
 ) -> Problem:
-    """Make the problem of a fit to labels alone, with a warning of labels that look like marks of rows without one.
+    """Make the problem of a fit to labels alone, with a warning of labels that look like marks, or like one another.
 
     Parameters
     ----------
@@ -39,6 +40,7 @@ def supervised_problem(
     """
     problem = make_problem(given.X, given.y, given.sample_weight, n_levels=n_levels)
     warn_of_marks(problem.classes, problem.y, remedy, unlabeled)
+    _warn_of_alike(problem)
     return problem
 
 
@@ -71,6 +73,7 @@ def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
         )
         return make_problem(rows, y, weight, supervised=True)
     warn_of_marks(problem.classes, problem.y, "set unlabeled to it, or put None in its place", unlabeled)
+    _warn_of_alike(problem)
     return problem
 
 
@@ -80,3 +83,17 @@ def warn_of_marks(classes: np.ndarray, y: IntArray, remedy: str, unlabeled: Any 
     marks = {name: int(np.count_nonzero(y == names.index(name))) for name in likely_marks(names, unlabeled)}
     if marks:
         warn_user(mark_words(marks, len(y), remedy), ForgottenMarkWarning)
+
+
+def _warn_of_alike(problem: Problem) -> None:
+    """Warn of classes whose names differ in capitals, blanks or marks on letters alone."""
+    if problem.classes.dtype.kind != "U":
+        return
+    rows = np.bincount(problem.y_labelled, minlength=problem.n_classes).tolist()
+    found = alike(dict(zip(problem.classes.tolist(), rows, strict=True)))
+    if found:
+        warn_user(
+            f"y has the classes {alike_words(found)}, which are written alike and are different classes here; if they "
+            "are one, write them in one way",
+            AlikeNamesWarning,
+        )

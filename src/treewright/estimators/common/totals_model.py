@@ -15,6 +15,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, Problem, TotalsRules
 from treewright.data._checks import as_column, listing, meant, numbered_groups, plain, show
+from treewright.data._spelling import standing_for
 from treewright.data.margins import chosen_rows, group_columns, split_margins
 from treewright.data.problem import hidden_totals, unlabelled_mask
 from treewright.data.rows import row_numbers
@@ -210,9 +211,11 @@ class TotalsModel(Model):
         new = [] if len(margins) != 1 or not known else [name for name in margins[0].groups if name not in known]
         if new and new != [None]:
             noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
+            like = standing_for(map(str, new), [name for name in known if isinstance(name, str)])
+            hint = "".join(f"; {name!r} is written like {other!r} of the fit" for name, other in like.items())
             warn_user(
                 f"{noun} {listing(new)} had no rows without a label in the fit: {them} rows are labelled by what the "
-                f"model learned of all groups together, within {them} totals where there are any"
+                f"model learned of all groups together, within {them} totals where there are any{hint}"
             )
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
