@@ -117,6 +117,7 @@ class Budget:
     seconds: float | None = None
     started: float = field(default_factory=time.perf_counter)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _late: threading.Event = field(default_factory=threading.Event, repr=False)
     _compiled: float = field(default_factory=lambda: _compiling_seconds(), repr=False)
 
     @property
@@ -144,7 +145,30 @@ class Budget:
     @property
     def over(self) -> bool:
         """Whether work should end now, for want of time or because of a stop."""
-        return self.interrupted or self.remaining <= 0.0
+        return self.interrupted or not self.allows(0.0)
+
+    @property
+    def late(self) -> bool:
+        """Whether the clock ended or left out something so far: done again, that may end otherwise."""
+        return self._late.is_set()
+
+    def allows(self, seconds: float) -> bool:
+        """Whether more than so many seconds are left. That they are not is noted: something is left out then.
+
+        Examples
+        --------
+        >>> budget = Budget(10.0)
+        >>> budget.allows(5.0), budget.late, budget.share(0.1).allows(5.0), budget.late
+        (True, False, False, True)
+        """
+        if self.remaining > seconds:
+            return True
+        self.hurry()
+        return False
+
+    def hurry(self) -> None:
+        """Note that the clock left something out."""
+        self._late.set()
 
     def stop(self) -> None:
         """Ask for a stop."""
@@ -153,7 +177,7 @@ class Budget:
     def share(self, fraction: float) -> Budget:
         """Return a budget of a fraction of the remaining time that obeys the same stop flag."""
         seconds = None if self.seconds is None else self.remaining * fraction
-        return Budget(seconds, _stop=self._stop)
+        return Budget(seconds, _stop=self._stop, _late=self._late)
 
     def grace(self, fraction: float) -> Budget:
         """Return what is left, but at least a fraction of the whole, for what tidies up; nothing after a stop.
@@ -165,7 +189,7 @@ class Budget:
         """
         if self.seconds is None or self.remaining > fraction * self.seconds:
             return self
-        return Budget(fraction * self.seconds, _stop=self._stop)
+        return Budget(fraction * self.seconds, _stop=self._stop, _late=self._late)
 
     @contextmanager
     def stop_on_interrupt(self) -> Iterator[None]:

@@ -21,13 +21,14 @@ from treewright.cli.totals import fitted_shares
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import table_kind, write_table
 from treewright.estimators.common.files import written_parameters
+from treewright.estimators.common.model import drawn_seed
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.names import counted, printable
 from treewright.report import STATUS_WORDS, fit_facts
 from treewright.report.text import text_table
-from treewright.report.words import SEEN, parameter_words, proof_words, teacher_words
+from treewright.report.words import SEEN, parameter_words, proof_words, seed_words, teacher_words
 from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
@@ -37,12 +38,21 @@ __all__ = ["COMMANDS"]
 def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
+    args.seed_drawn = _seed_drawn(args)
     with opened_rows(args) as rows:
         labels = isinstance(rows.estimator, PricedModel)
         if args.out is None:
             args.out = "model.zip" if labels else "model.json"
             _check_files(args, args.out)
         return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
+
+
+def _seed_drawn(args: argparse.Namespace) -> bool:
+    """Draw a seed if none is given, so that what is drawn in the fit can be told and repeated."""
+    if args.random_state is not None or any(s.partition("=")[0].strip() == "random_state" for s in args.settings):
+        return False
+    args.random_state = drawn_seed(None)
+    return True
 
 
 def _check_files(args: argparse.Namespace, out: str) -> None:
@@ -113,6 +123,8 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
         lines.append(
             f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised{hint})"
         )
+    if args.seed_drawn:
+        lines.append(f"seed: {seed_words(estimator.record_)}")
     if taught := teacher_words(estimator, len(y) - n_known):
         lines.append(taught)
     lines += console.written_lines()
@@ -231,6 +243,8 @@ def _model_document(model: TableModel) -> dict[str, Any]:
             for name in ("objective", "bound", "gap")
         },
         "seconds": record.seconds,
+        "seed": record.seed,
+        "repeatable": record.repeatable,
         "rules": model.rules,
         "totals": getattr(estimator, "totals_", []),
     }

@@ -25,14 +25,17 @@ from treewright.names import counted
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
-from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, left_out_words, totals_words
+from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, left_out_words, seed_words, totals_words
+from treewright.training.record import FitRecord
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines"]
 
 _TIME_LIMIT = 60.0
-"""Seconds of the whole job, unless others are asked for."""
+"""Seconds of the tree, unless others are asked for, of the whole job."""
 _FOLDS, _FEWEST_FOLDS = 10, 3
-"""Parts in which labels are left out; fewer of very many labels, but never because time is short."""
+"""Parts into which labels are divided, and of which are left out; fewer of very many labels."""
+_PART_CELLS = 5e6
+"""Labels times features times classes, of all parts that are left out: some ten seconds to a minute."""
 _SCORED = 20_000
 """Unlabelled rows that fits without some of the labels are given."""
 _LEFT_OUT = 2000
@@ -43,7 +46,7 @@ _LEAST_TREE, _TREE_SHARE = 5.0, 0.25
 
 def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     """Label the rows, write what was asked for, and say what was reached."""
-    budget = Budget(_TIME_LIMIT if args.time_limit is None else args.time_limit)
+    budget = Budget(args.time_limit)
     labeller, known = rows.estimator, rows.known
     told = _Stages(console, budget, args.verbose)
     found = labelled(rows, args.n_jobs)
@@ -83,7 +86,13 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             write_reports(args.report, facts, console)
     agreement = None if explanation is None else explanation.agreement(labels, ~known)
     console.result(
-        "\n".join([*_lines(totals, args, labels, estimate, why, explanation, agreement), *console.written_lines()]),
+        "\n".join(
+            [
+                *_lines(totals, args, labels, estimate, why, explanation, agreement),
+                *_seed_lines(rows, args),
+                *console.written_lines(),
+            ]
+        ),
         {
             "estimator": type(labeller).__name__,
             "target": args.target,
@@ -92,6 +101,8 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
             "status": labeller.status_,
             "reason": labeller.reason_,
             "seconds": budget.elapsed,
+            "seed": labeller.random_state_,
+            "repeatable": _record_told(rows).repeatable and not (estimate is not None and estimate.short),
             "totals": totals,
             "accuracy": None if estimate is None else _accuracy_document(estimate),
             "no_accuracy": why or None,
@@ -123,16 +134,20 @@ class _Stages:
 
 
 def _effort(learned: Learned, budget: Budget) -> dict[str, Any]:
-    """Parts of the labels, and when enough of them have been left out.
+    """Parts of the labels, and when enough of them have been left out: by sizes, and half of the time if it is limited.
 
-    Half of the time that is left is for that. Where it is short, fewer parts are left out, and not larger ones: fits
-    that learn from fewer labels would make the estimate too low. Of many labels fewer parts say enough.
+    Where not all parts are left out, they are no larger for that: fits that learn from fewer labels would make the
+    estimate too low. Of many labels fewer parts say enough.
     """
-    n_known = sum(label is not None for label in learned.y)
+    labels = [label for label in learned.y.tolist() if label is not None]
+    n_known, cells = len(labels), len(labels) * learned.X.shape[1] * len(set(labels))
     if n_known > 2 * _LEFT_OUT:
         folds = int(np.clip(n_known // _LEFT_OUT, _FEWEST_FOLDS, _FOLDS))
         return {"n_splits": folds, "max_labels": _LEFT_OUT}
-    return {"n_splits": _FOLDS, "max_labels": _LEFT_OUT, "time_limit": budget.remaining / 2}
+    parts = int(np.clip(_PART_CELLS / max(1, cells), _FEWEST_FOLDS, _FOLDS))
+    most = _LEFT_OUT if parts == _FOLDS else min(_LEFT_OUT, max(1, parts * (n_known // _FOLDS)))
+    how: dict[str, Any] = {} if budget.seconds is None else {"time_limit": budget.remaining / 2}
+    return how | {"n_splits": _FOLDS, "max_labels": most}
 
 
 def _parts_words(estimate: AccuracyEstimate | None) -> list[tuple[str, str]]:
@@ -169,10 +184,12 @@ def _estimate(rows: FitRows, learned: Learned, told: _Stages) -> tuple[AccuracyE
 
 
 def _tree_seconds(rows: FitRows, args: argparse.Namespace, budget: Budget) -> float:
-    """Time for the tree: what is left or, of a register that comes in parts, a part of that of the labels."""
-    if rows.large and args.time_limit is None:
+    """Time for the tree: what is left or, if it is not limited, enough; less of a register that comes in parts."""
+    if args.time_limit is not None:
+        return max(1.0, budget.remaining)
+    if rows.large:
         return min(max(_LEAST_TREE, _TREE_SHARE * rows.estimator.solve_time_), _TIME_LIMIT)
-    return max(1.0, budget.remaining)
+    return _TIME_LIMIT
 
 
 def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, told: _Stages) -> bool:
@@ -229,6 +246,18 @@ def _lines(
         facts = explanation.facts(labels)
         lines += [facts.rules, *facts.notes, *absent_notes(facts, totals), ""]
     return lines
+
+
+def _record_told(rows: FitRows) -> FitRecord:
+    """The record whose end tells whether all can be had again: that of the tree, unless there is none."""
+    record: FitRecord = (rows.estimator if rows.tree is None else rows.tree).record_
+    return record
+
+
+def _seed_lines(rows: FitRows, args: argparse.Namespace) -> list[str]:
+    """The seed, if it was drawn or is not enough to have the same again."""
+    record = _record_told(rows)
+    return [f"seed: {seed_words(record)}"] if args.seed_drawn or not record.repeatable else []
 
 
 def totals_lines(reached: list[dict[str, Any]]) -> list[str]:

@@ -256,6 +256,8 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
     kind: Any = (LABELLERS if model in LABELLERS else SHORT_NAMES)[model]
     accepted = kind().get_params(deep=False)
     given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    if args.seed_drawn and "random_state" not in accepted:
+        del given["random_state"]
     if model in LABELLERS:
         given["estimator"] = _wrapped(args, model)
         for of_job in {"time_limit", "n_jobs"} - set(accepted):  # parts of labels left out, cores that score rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
 from treewright.data.totals import drawn_rows
-from treewright.estimators.common.model import Given
+from treewright.estimators.common.model import Given, drawn_seed
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.auto import ALL_MEMBERS
@@ -95,6 +96,8 @@ class _Task:
     """Unlabelled rows of the model itself, which may be another one where it is asked for many."""
     members: list[str]
     """Classifiers of an automatic estimator, if some were not made because others are far better: nor are they here."""
+    seed: int | None
+    """Seed of the fits, of a model that has none."""
 
     def found(self, rows: IntArray, held_out: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Labels of rows that were left out, and of the unlabelled ones, by a model that was fitted to `rows`."""
@@ -106,7 +109,9 @@ class _Task:
         if self.totals is not None:
             more |= {"totals": self.totals, "groups": self._groups(used)}
         rules = TotalsRules(allow_new_classes=True)
-        model._fit(Given(taken_rows(self.X, used), self.y[used], **more, rules=rules, n_asked=self.n_asked))
+        model._fit(
+            Given(taken_rows(self.X, used), self.y[used], **more, rules=rules, n_asked=self.n_asked, seed=self.seed)
+        )
         by_group = self.groups is not None and isinstance(model, PricedModel)
         new = taken_rows(self.X, held_out)
         labels = model.predict(new, groups=self._groups(held_out)) if by_group else model.predict(new)
@@ -271,9 +276,10 @@ def _task(
     marked[problem.unlabelled] = None
     weight = problem.weight if weighted else None
     asked = None if not parts else parts[0] if len(parts) == 1 else parts
-    return _Task(
-        model, table, marked, weight, asked, columns, hidden[chosen], max(n_asked, len(hidden)), _chosen_members(model)
-    )
+    n_asked, seed = max(n_asked, len(hidden)), None
+    if not isinstance(model.random_state, Integral):
+        seed = drawn_seed(rng)
+    return _Task(model, table, marked, weight, asked, columns, hidden[chosen], n_asked, _chosen_members(model), seed)
 
 
 def _chosen_members(model: Any) -> list[str]:

@@ -104,7 +104,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     totals_
     feature_importances_ : ndarray of shape (n_features,)
         Weighted mean of those of the members, if they have any.
-    classes_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
+    classes_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_, feature_names_in_
 
     See Also
     --------

@@ -57,7 +57,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
 
     Attributes
     ----------
-    tree_, classes_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_
+    tree_, classes_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_
     discrimination_ : float
         The index of disparate impact of what the tree predicts for the training rows, where `fit` got the groups.
     n_features_in_, feature_names_in_

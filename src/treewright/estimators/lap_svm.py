@@ -74,7 +74,7 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     reason_, solve_time_
     trace_
         Columns "seconds" and "objective", one row.
-    record_, n_features_in_, feature_names_in_
+    random_state_, record_, n_features_in_, feature_names_in_
 
     See Also
     --------

@@ -254,7 +254,8 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     teacher_
     teacher_weight_ : float
         Weight of what the teacher says that was used; only with a teacher.
-    objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_
+    objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, random_state_, record_, solve_time_, scaling_
+    mean_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also
@@ -338,7 +339,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Targets of all training rows: those given, and for the others those smoothed along the graph.
     objective_ : float
         Objective of the model, its leaves at their best values, in units of the variance of the known targets.
-    alpha_, n_iter_, best_iter_, status_, reason_, trace_, record_, solve_time_, scaling_, mean_, scale_
+    alpha_, n_iter_, best_iter_, status_, reason_, trace_, random_state_, record_, solve_time_, scaling_, mean_, scale_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also

@@ -63,7 +63,8 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
 
     Attributes
     ----------
-    tree_, classes_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_
+    tree_, classes_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_
+    n_features_in_
     feature_names_in_, categories_, has_missing_
 
     Examples

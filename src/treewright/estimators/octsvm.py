@@ -314,7 +314,8 @@ class OCTSVMClassifier(RelabelingModel):
     tree_, trees_, classes_, relabeled_, suggested_, suspicion_
     max_norm_, relabel_cost_ : float or None
         The `max_norm` and `relabel_cost` that were used; None with the paper's prices.
-    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
+    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
+    feature_names_in_
 
     See Also
     --------
@@ -406,7 +407,8 @@ class RESVMClassifier(RelabelingModel):
     Attributes
     ----------
     tree_, trees_, classes_, relabeled_, suggested_, suspicion_
-    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
+    objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
+    feature_names_in_
 
     Examples
     --------

@@ -18,7 +18,7 @@ from treewright.data._checks import AnyArray, Coded
 from treewright.data._table_cells import as_series
 from treewright.data.reduction import row_keys
 from treewright.data.totals import drawn_rows
-from treewright.estimators.common.model import Given, course_of, thread_count
+from treewright.estimators.common.model import Given, course_of, derived_seed, drawn_seed, thread_count
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.shift import shifted
@@ -203,9 +203,10 @@ def label_register(
         rules=rules,
         empty_weights=True,
     )
-    rng = np.random.default_rng(model._seed())
+    seed = drawn_seed(model.random_state)
+    rng = np.random.default_rng(derived_seed(seed))
     learned = _learned(source, problem, sample_weight is not None, groups, max_unlabeled, rng)
-    _fit(model, learned, problem.n_unlabelled)
+    _fit(model, learned, problem.n_unlabelled, seed)
     scores, content = _scored(model, source, problem, thread_count(n_jobs))
     return _cut(model, problem, learned, scores, content, rng, budget)
 
@@ -266,10 +267,10 @@ def _learned(
     return Learned(rows, source.taken(rows), labels, more)
 
 
-def _fit(model: PricedModel, learned: Learned, n_asked: int) -> None:
+def _fit(model: PricedModel, learned: Learned, n_asked: int, seed: int) -> None:
     more = dict(learned.more)
     rules = TotalsRules(allow_new_classes=more.pop("allow_new_classes", False))
-    model._fit(Given(learned.X, learned.y, **more, rules=rules, n_asked=n_asked))
+    model._fit(Given(learned.X, learned.y, **more, rules=rules, n_asked=n_asked, seed=seed))
 
 
 def _scored(model: PricedModel, source: RowSource, problem: Problem, n_threads: int) -> tuple[FloatArray, np.ndarray]:

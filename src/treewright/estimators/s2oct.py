@@ -109,7 +109,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     transduction_proba_ : ndarray of shape (n_samples, n_classes)
         Probabilities of all training rows: 1 for a given label, those of unlabelled rows are the shares in the leaf (or
         of the votes), shifted so that they sum to the totals, in each group.
-    totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_
+    totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
+    feature_names_in_
 
     Examples
     --------

@@ -75,7 +75,7 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
     solve_time_
     trace_
         Columns "seconds" and "change", a row a fit on predictions; there is no objective.
-    record_, n_features_in_, feature_names_in_
+    random_state_, record_, n_features_in_, feature_names_in_
 
     Notes
     -----

@@ -73,7 +73,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     reason_, solve_time_
     trace_
         Columns "seconds", "objective" and "n_leaves", level by level.
-    record_, n_features_in_, feature_names_in_
+    random_state_, record_, n_features_in_, feature_names_in_
 
     Notes
     -----

@@ -95,7 +95,8 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
         Rounds of selection made.
     objective_, bound_ : float
         Objective of the tree on all rows, and proven lower bound of that of any tree.
-    gap_, status_, reason_, solve_time_, trace_, record_, n_features_in_, feature_names_in_, categories_, has_missing_
+    gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_, feature_names_in_
+    categories_, has_missing_
 
     Examples
     --------

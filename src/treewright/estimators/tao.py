@@ -161,7 +161,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     teacher_
     transduction_
         Labels of all training rows: those given, and those of the teacher for the others; only with a teacher.
-    objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_
+    objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, random_state_, record_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     Notes
@@ -287,7 +287,7 @@ class TAORegressor(TAOModel, TreeRegressor):
 
     Attributes
     ----------
-    tree_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, record_, n_features_in_
+    tree_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_, categories_, has_missing_
 
     Examples

@@ -89,7 +89,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     reason_, solve_time_
     trace_
         Empty.
-    record_, n_features_in_, feature_names_in_
+    random_state_, record_, n_features_in_, feature_names_in_
 
     See Also
     --------

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Merge, Sample, Scale, Weighted, reduced, unit_scaling
 from treewright.data._checks import refuse_dates, show
-from treewright.estimators.common.model import Given, thread_count
+from treewright.estimators.common.model import Given, derived_seed, drawn_seed, thread_count
 from treewright.estimators.common.problems import FIT_TO_OTHERS, supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.training.conduct import Conduct
@@ -38,6 +38,8 @@ class WrongLabels:
         Of the classes, by trees that did not see the row; NaN for rows of weight 0.
     classes : ndarray
         The labels.
+    random_state : int
+        The seed: the one that was given, or what was drawn from it; given instead, it finds the same.
     """
 
     wrong: BoolArray
@@ -45,6 +47,7 @@ class WrongLabels:
     suggested: np.ndarray
     probability: FloatArray
     classes: np.ndarray
+    random_state: int = 0
 
     def __repr__(self) -> str:
         return f"WrongLabels({np.count_nonzero(self.wrong)} of {len(self.wrong)} labels held for wrong)"
@@ -122,8 +125,8 @@ def find_wrong_labels(
             f"class {show(label)} has {counts.min()} different rows, at least {FEWEST} are needed: give more, or leave "
             "the class out"
         )
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
-    conduct = Conduct(thread_count(n_jobs), seed)
+    seed = drawn_seed(random_state)
+    conduct = Conduct(thread_count(n_jobs), derived_seed(seed))
     X_points = np.ascontiguousarray(points.X, dtype=np.float64)
     with budget.stop_on_interrupt():
         found = find_suspects(X_points, points.y, points.weight, problem.n_classes, int(n_estimators), conduct, budget)
@@ -139,4 +142,5 @@ def find_wrong_labels(
         problem.classes[suggested],
         np.asarray(reduction.invert(found.probability, left_out=np.nan)),
         problem.classes,
+        seed,
     )

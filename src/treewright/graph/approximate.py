@@ -168,7 +168,7 @@ class ApproximateSearch:
             while True:
                 trial = self._try(cells, candidates)
                 gain = trial.recall - best.recall
-                late = budget.over or trial.seconds > SAFE * threads * budget.remaining
+                late = budget.over or not budget.allows(trial.seconds / (SAFE * threads))
                 if gain > 0 and not (late and best.recall >= 0):
                     best = trial
                 if best.recall >= RECALL or late:

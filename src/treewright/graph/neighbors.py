@@ -186,7 +186,7 @@ def _may_be_coarse(exact: ExactSearch, method: str, work: _Work) -> bool:
     """Whether neighbours may be approximate; warns where they should be and cannot."""
     if method != "auto" or work.n < _FEW:
         return method == "approximate"
-    if exact.seconds <= min(_PATIENCE, SAFE * work.threads * work.budget.remaining):
+    if exact.seconds <= _PATIENCE and work.budget.allows(exact.seconds / (SAFE * work.threads)):
         return False
     if importlib.util.find_spec("faiss") is not None:
         return True
@@ -227,14 +227,14 @@ class _Work:
         each = exact.seconds / self.n
         # Where time is short, a rough idea of the share that is found must do.
         size = int(min(self.n, SAMPLE, max(_FEWEST, 0.02 * self.budget.remaining / each)))
-        if coarse.setup_seconds + each * size > self.budget.remaining:
+        if not self.budget.allows(coarse.setup_seconds + each * size):
             return self._left_out(coarse.setup_seconds + each * size)
         sample = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
         exact.find(sample[:1])  # makes and compiles what the others need
         began = time.perf_counter()
         self._each(exact, _parts(sample, exact.part))
         slowness = max(1.0, (time.perf_counter() - began) / (each * size))
-        if slowness * coarse.setup_seconds > SAFE * self.budget.remaining:
+        if not self.budget.allows(slowness * coarse.setup_seconds / SAFE):
             return self._left_out(slowness * coarse.setup_seconds)
         if not coarse.tune(sample, self.distance[sample, -1], self.threads, self.budget):
             return self.exactly(exact)

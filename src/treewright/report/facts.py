@@ -16,7 +16,7 @@ from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, absent_notes, fitted_trees
-from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words, teacher_words
+from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words, seed_words, teacher_words
 from treewright.training.record import FitRecord
 from treewright.tree.words import FeatureWords
 
@@ -295,6 +295,7 @@ def fit_facts(
             *about.making,
             *([("teacher", taught)] if (taught := teacher_words(estimator, facts.n_hidden)) else []),
             *_fit_lines(estimator.record_),
+            *_seed_lines(facts, estimator.record_),
         ],
         n_suspects=None if suspects is None else int(np.count_nonzero(suspects)),
         groups=_group_facts(about.groups, rows.known, None),
@@ -341,7 +342,8 @@ def labels_facts(
         groups=_group_facts(about.groups, rows.known, doubt),
         totals=rows.told_totals(facts, about.groups),
     )
-    return facts if explanation is None else _explained(facts, explanation, rows)
+    facts = facts if explanation is None else _explained(facts, explanation, rows)
+    return replace(facts, making=[*facts.making, *_seed_lines(facts, labeller.record_, facts.tree_record)])
 
 
 def class_numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
@@ -383,6 +385,15 @@ def _fit_lines(record: FitRecord) -> list[tuple[str, str]]:
         *([("why", record.reason)] if record.reason else []),
         *([("figures", proof)] if proof else []),
     ]
+
+
+def _seed_lines(facts: Facts, record: FitRecord, of_tree: FitRecord | None = None) -> list[tuple[str, str]]:
+    """The seed of a fit, or of labels and the tree that explains them if they have one of each."""
+    if of_tree is not None and of_tree.seed == record.seed:
+        record, of_tree = of_tree if not of_tree.repeatable else record, None
+    pairs = [("seed", record), *([] if of_tree is None else [("seed of the tree", of_tree)])]
+    option = facts.option("random_state")
+    return [(name, words) for name, one in pairs if (words := seed_words(one, option))]
 
 
 def _coded(groups: Any) -> Coded | None:

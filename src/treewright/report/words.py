@@ -12,7 +12,7 @@ from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.teachers import TaughtModel
 from treewright.names import counted, printable
 from treewright.search.teachers.teacher import TeacherRecord
-from treewright.training.record import FitRecord
+from treewright.training.record import FitRecord, FitStatus
 from treewright.tree.text import format_number
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "proof_words",
     "row_words",
     "seconds_words",
+    "seed_words",
     "teacher_words",
     "spaced",
     "totals_words",
@@ -112,6 +113,8 @@ STATUS_WORDS = {
 }
 """What each ``status_`` means."""
 
+_ENDED_BY = ("the time limit ended, which depends on the speed of the machine", "Ctrl-C ended")
+"""What makes a fit with the same seed end otherwise."""
 _COMPILING = 1.0
 """Seconds of compiling from which on they are told."""
 _SHORT = 6
@@ -316,6 +319,8 @@ def parameter_pairs(estimator: Any) -> list[tuple[str, str]]:
         if isinstance(chosen, TeacherRecord) and chosen.name != value:  # a file has no place for the labels themselves
             told = f" (it was: {chosen.name})"
         text = repr(value)
+        if key == "random_state" and value is None and hasattr(estimator, "random_state_"):
+            told = f" (drawn: {estimator.random_state_})"
         if isinstance(value, float) and len(text) > _SHORT:
             text = format_number(value, 3)
         pairs.append((key, f"{text}{told}"))
@@ -368,6 +373,25 @@ def seconds_words(record: FitRecord) -> str:
     return f"{record.seconds:.1f} seconds" + (
         f" (of which {record.compiling:.0f} s were compiling, once on this machine)" if some else ""
     )
+
+
+def seed_words(record: FitRecord, option: str = "--random-state") -> str:
+    """The seed of a fit, and what can be done with it; nothing for a fit that kept none.
+
+    Examples
+    --------
+    >>> from treewright.training.record import named_trace
+    >>> record = FitRecord("local", "", 1.5, None, None, named_trace([], "seconds"), seed=42)
+    >>> seed_words(record)
+    '42; --random-state 42 gives the same again'
+    >>> seed_words(replace(record, by_clock=True), "random_state").partition("; ")[2]
+    'random_state=42 gives the same again but for what the time limit ended, which depends on the speed of the machine'
+    """
+    if record.seed is None:
+        return ""
+    given = f"{option} {record.seed}" if option.startswith("-") else f"{option}={record.seed}"
+    unless = "" if record.repeatable else f" but for what {_ENDED_BY[record.status == FitStatus.INTERRUPTED]}"
+    return f"{record.seed}; {given} gives the same again{unless}"
 
 
 def proof_words(record: FitRecord) -> list[tuple[str, str]]:

@@ -35,8 +35,8 @@ _RELAXED_CELLS = 2_500_000
 """Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
 
 
-_PAIR_SECONDS = 6e-11
-"""What finding the pairs of n patterns takes, divided by the third power of n."""
+_PAIR_SECONDS, _ORDERED = 6e-11, 6000
+"""What finding the pairs of n patterns takes, divided by the third power of n; most patterns whose pairs are found."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget
         branching=takes_priorities if settings.branching == "auto" else bool(settings.branching),
         order_cuts=settings.order_cuts,
         tight=tight,
-        ordered=_orderable(budget),
+        ordered=_orderable(len(votes), budget),
     )
     starts = [weights * (model.most / weights.max()) for weights in (task.wished, task.start) if weights is not None]
 
@@ -239,9 +239,11 @@ def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
 
-def _orderable(budget: Budget) -> int:
+def _orderable(n_patterns: int, budget: Budget) -> int:
     """Patterns whose pairs can be found in a sixth of the time; no solver would hear of Ctrl-C meanwhile."""
-    return int(min(6000.0, np.cbrt(budget.remaining / 6 / _PAIR_SECONDS)))
+    if budget.allows(6 * _PAIR_SECONDS * min(n_patterns, _ORDERED) ** 3):
+        return _ORDERED
+    return int(np.cbrt(budget.remaining / 6 / _PAIR_SECONDS))
 
 
 def _one_sided(model: C2RF, best: Incumbent[FloatArray]) -> Relaxation[FloatArray] | None:

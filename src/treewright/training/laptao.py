@@ -336,6 +336,7 @@ def _rows_in_time(
     most = affordable_points(X, int(settings.n_neighbors), settings.neighbors, conduct.threads, seconds)
     if most == n:
         return used
+    budget.hurry()
     known = labelled[used]
     count = max(0, most * len(used) // n - np.count_nonzero(known))
     others = np.random.default_rng(conduct.seed).permutation(used[~known])[:count]

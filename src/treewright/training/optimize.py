@@ -147,7 +147,7 @@ def optimize(
             run.ended, run.reason = cut_short(budget) if budget.over else (FitStatus.UNPROVEN, LOST_IN_ROUNDING)
         return run.outcome()
     cells = model.program_cells
-    hopeless = cells > _MOST_CELLS or budget.remaining * (1 - search_share) <= _CELL_SECONDS * cells
+    hopeless = cells > _MOST_CELLS or not budget.allows(_CELL_SECONDS * cells / (1 - search_share))
     search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
         raise RuntimeError("the search offered nothing")
@@ -232,6 +232,8 @@ class _Run(Generic[S]):
         # The repaired solution of an optimal point can only be better, so the point's proof holds for it.
         if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             self.ended, self.reason = cut_short(budget)
+            if result.status is Status.TIME_LIMIT:
+                budget.hurry()
         elif result.status is Status.OPTIMAL:
             self.ended, self.reason = FitStatus.UNPROVEN, "the tolerances of the solver leave a gap"
         else:

@@ -74,6 +74,10 @@ class FitRecord:
         What else the user is to be warned of.
     compiling : float
         Seconds of these in which loops were compiled, which the first fit on a machine does beyond its time limit.
+    seed : int or None
+        ``random_state`` of the fit or, if that is no number, the one that was drawn from it.
+    by_clock : bool
+        Whether the time limit ended or left out something, so that the same fit may end otherwise.
 
     Examples
     --------
@@ -92,6 +96,8 @@ class FitRecord:
     gap_asked: float | None = None
     note: str = ""
     compiling: float = 0.0
+    seed: int | None = None
+    by_clock: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", str(self.status))  # plain text, which any file can hold
@@ -108,9 +114,14 @@ class FitRecord:
         """Whether the fit came to the end that it was made for."""
         return self.status in (FitStatus.OPTIMAL, FitStatus.LOCAL)
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether a fit of the same data, parameters and seed ends with the same."""
+        return not self.by_clock and self.status not in (FitStatus.TIME_LIMIT, FitStatus.INTERRUPTED)
+
     def closed(self, budget: Budget) -> FitRecord:
-        """The record with the time that has passed by now."""
-        return replace(self, seconds=budget.elapsed, compiling=budget.compiling)
+        """The record with the time that has passed by now, and whether that ended something."""
+        return replace(self, seconds=budget.elapsed, compiling=budget.compiling, by_clock=budget.late)
 
     def with_objective(self, objective: float) -> FitRecord:
         """The record of a fit that returns another solution than it ended with, whose objective is not below."""

@@ -41,6 +41,8 @@ __all__ = [
     "SolvedModel",
     "TimedModel",
     "course_of",
+    "derived_seed",
+    "drawn_seed",
     "new_rows",
     "partly_known_targets",
     "settings_of",
@@ -53,7 +55,7 @@ NOTED = ("n_features_in_", "feature_names_in_")
 S = TypeVar("S")
 _UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves")
 """What else a fit may leave that the next one must not keep."""
-_COURSE = ("record_", "status_", "reason_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
+_COURSE = ("record_", "status_", "reason_", "random_state_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Given:
     protected: ArrayLike | None = None
     n_asked: int = 0
     handed: bool = False
+    seed: int | None = None
     noted: dict[str, Any] = field(default_factory=dict)
 
     def without_features(self) -> Given:
@@ -171,11 +174,31 @@ def course_of(record: FitRecord) -> dict[str, Any]:
         "solve_time_": record.seconds,
         "trace_": record.trace,
     }
+    if record.seed is not None:
+        course["random_state_"] = record.seed
     if record.objective is not None:
         course["objective_"] = record.objective
     if record.bound is not None:
         course |= {"bound_": record.bound, "gap_": record.gap}
     return course
+
+
+def drawn_seed(random_state: Any) -> int:
+    """The number that ``random_state`` is or, where it is none, one drawn from it: given instead, it does the same.
+
+    Examples
+    --------
+    >>> drawn_seed(7), 0 <= drawn_seed(None) < 2**31, drawn_seed(np.random.RandomState(7))
+    (7, True, 327741615)
+    """
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return derived_seed(random_state)
+
+
+def derived_seed(random_state: Any) -> int:
+    """A number that follows from ``random_state``."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -199,7 +222,7 @@ class Model:
     n_jobs : int or None
         Threads: None for one, -1 for all cores. The model does not depend on it.
     random_state : int, RandomState or None
-        Seed of all that is random in the fit.
+        Seed of all that is random in the fit. One that is drawn, for None, is `random_state_`.
     warm_start : bool, Tree or fitted estimator
         Tree to start from; True goes on from the last fit.
 
@@ -219,8 +242,11 @@ class Model:
         Seconds of the whole fit.
     trace_ : structured ndarray
         The course of the fit, in named columns.
+    random_state_ : int
+        The seed of the fit: `random_state`, or what was drawn from it; given instead, it repeats the fit unless time
+        ended that (``record_.repeatable``).
     record_ : FitRecord
-        Status, reason, seconds, objective, bound and trace in one.
+        Status, reason, seconds, objective, bound, trace and seed in one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -272,14 +298,22 @@ class Model:
         budget = Budget(self.time_limit)
         self._validate_params()  # type: ignore[attr-defined]
         thread_count(self.n_jobs)
-        prepared = self._prepared(given.sample_weight is not None)
-        given = self._checked_rows(given)
-        record, fitted = self._trained(given, prepared, budget)
-        record = replace(record, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
+        seed = drawn_seed(self.random_state) if given.seed is None else given.seed
+        seeded = self._seeded(seed)
+        prepared = seeded._prepared(given.sample_weight is not None)
+        given = seeded._checked_rows(given)
+        record, fitted = seeded._trained(given, prepared, budget)
+        record = replace(record, seed=seed, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
         self._publish(record.closed(budget), given.noted | fitted)
         return self
+
+    def _seeded(self, seed: int) -> Self:
+        """The same estimator, with a number for ``random_state``: whatever is drawn in a fit follows from that."""
+        other = copy(self)
+        other.random_state = seed
+        return other
 
     def _prepared(self, weighted: bool) -> Any:
         """Check what can be checked before the data, and return what training needs of it."""
@@ -329,7 +363,7 @@ class Model:
 
     def _seed(self) -> int:
         """Draw one number from ``random_state`` for everything random in the fit."""
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return derived_seed(self.random_state)
 
 
 @parameters

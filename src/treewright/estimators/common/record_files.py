@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from treewright.exceptions import ModelFileError
@@ -11,6 +12,8 @@ from treewright.training.record import FitRecord, FitStatus, named_trace
 
 __all__ = ["is_number", "record_from_dict", "record_to_dict", "whole_number"]
 
+_LATER = ("seed", "by_clock")
+"""What older files have not."""
 _KEYS = ("status", "reason", "seconds", "objective", "bound", "gap_asked", "trace")
 _CLOCK = (FitStatus.INTERRUPTED, FitStatus.TIME_LIMIT)
 
@@ -36,6 +39,8 @@ def record_to_dict(record: FitRecord) -> dict[str, Any]:
         "objective": record.objective,
         "bound": record.bound,
         "gap_asked": record.gap_asked,
+        "seed": record.seed,
+        "by_clock": record.by_clock,
         "trace": {
             "columns": list(record.trace.dtype.names or ()),
             "rows": [list(row) for row in record.trace.tolist()],
@@ -55,7 +60,7 @@ def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord
     local : bool
         Whether such a model may end as heuristics do, too.
     """
-    if not isinstance(data, dict) or set(data) != set(_KEYS):
+    if not isinstance(data, dict) or set(data) - set(_LATER) != set(_KEYS):
         raise ModelFileError(f"record must have {', '.join(_KEYS)}")
     status, seconds, objective = data["status"], data["seconds"], data["objective"]
     proofs = (FitStatus.OPTIMAL, FitStatus.UNPROVEN) if bounded else ()
@@ -72,8 +77,15 @@ def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord
     proof = _proof(data) if bounded else (None, None)
     if not bounded and (data["bound"] is not None or data["gap_asked"] is not None):
         raise ModelFileError("record.bound and record.gap_asked must be null for a model without bounds")
-    trace = _trace(data["trace"])
-    return FitRecord(status, data["reason"], float(seconds), float(objective), proof[0], trace, proof[1])
+    seed, by_clock = data.get("seed"), data.get("by_clock", False)
+    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
+        raise ModelFileError(f"record.seed is {seed!r}, expected a whole number from 0 on")
+    if not isinstance(by_clock, bool):
+        raise ModelFileError(f"record.by_clock is {by_clock!r}, expected true or false")
+    record = FitRecord(
+        status, data["reason"], float(seconds), float(objective), proof[0], _trace(data["trace"]), proof[1]
+    )
+    return replace(record, seed=seed, by_clock=by_clock)
 
 
 def _proof(data: dict[str, Any]) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from treewright.data._spelling import standing_for
 from treewright.data.margins import chosen_rows, group_columns, split_margins
 from treewright.data.problem import hidden_totals, unlabelled_mask
 from treewright.data.rows import row_numbers
-from treewright.estimators.common.model import Given, Model, new_rows
+from treewright.estimators.common.model import Given, Model, derived_seed, new_rows
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.search.totals.shift import shifted
@@ -119,7 +119,7 @@ class TotalsModel(Model):
         """Label new rows within new totals: next year's register by this year's model.
 
         The scores of the rows are divided among the classes as in :class:`TotalsClassifier`, and the totals met to the
-        row; ties are drawn from ``random_state``, never by the place of rows. Nothing is fitted.
+        row; ties are drawn from `random_state_`, never by the place of rows. Nothing is fitted.
 
         Parameters
         ----------
@@ -202,7 +202,8 @@ class TotalsModel(Model):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
             content = row_numbers(self._given_rows(X))[hidden]
-        rng = np.random.default_rng(self._seed())
+        # the seed of the fit: what is drawn here can be repeated too; fits of older versions kept none
+        rng = np.random.default_rng(derived_seed(getattr(self, "random_state_", self.random_state)))
         return divide_rows(scores, content, margins, np.arange(len(self.classes_)), rng)
 
     def _tell_new_groups(self, margins: tuple[ClassTotals, ...]) -> None:

@@ -156,7 +156,7 @@ def cart_start(
         some, n = _some_rows(n, most, seed), most
         X, targets, weight = X[some], targets[some], weight[some]
     looked_at = min(p, _LAST_FEATURES if hasty else max(_CART_FEATURES, _CART_CELLS // n))
-    if not hasty and _CART_SECONDS * n * looked_at * depth > 0.5 * budget.remaining:
+    if not hasty and not budget.allows(2.0 * _CART_SECONDS * n * looked_at * depth):
         return None
     if not classify:
         return cart_tree(X, targets, weight, None, depth, 1, seed, looked_at, n_levels)
@@ -167,6 +167,8 @@ def cart_start(
 def cart_rows(X: Any, depth: int, seed: int, budget: Budget) -> IntArray:
     """Rows that CART on all features can take in half of the time that is left: all, or some, at least a thousand."""
     n, p = X.shape
+    if budget.allows(2.0 * _CART_SECONDS * n * p * depth):
+        return np.arange(n)
     most = 0.5 * budget.remaining / (_CART_SECONDS * p * depth)
     return _some_rows(n, max(_FEWEST_ROWS, int(min(n, most))), seed)
 

@@ -96,7 +96,7 @@ def start_oct(
     leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
     for tree in [*starts, leaf]:
         best.offer(tree)
-    if with_cart and not best.proven and _CART_SECONDS * model.X.size * model.depth < 0.2 * budget.remaining:
+    if with_cart and not best.proven and budget.allows(5.0 * _CART_SECONDS * model.X.size * model.depth):
         best.offer(_cart(model))
 
 

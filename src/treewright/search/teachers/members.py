@@ -31,8 +31,8 @@ _KERNEL_WORK = 3e9
 """Products of features, pairs of points and pairs of classes that a kernel machine may take."""
 _LINEAR_CELLS = 3_000_000
 """Points times features times classes that a logistic regression is fitted on."""
-_ITERATION_SECONDS = 1e-8
-"""What an iteration of it takes for each of these."""
+_LINEAR_STEPS, _ITERATION_SECONDS = 300, 1e-8
+"""Most iterations of it, and what one takes for each of these."""
 _GAUSSIAN_POINTS, _GAUSSIAN_FEATURES = 20_000, 500
 """Points that normal distributions are fitted on, and features up to which one covariance is."""
 _SMOOTHING = 0.01
@@ -95,8 +95,10 @@ def linear(task: Task, budget: Budget) -> Fitted:
     """Logistic regression, on a sample where points are many, in fewer steps where time is short."""
     row = task.X.shape[1] * len(np.unique(task.y))
     chosen = _some(task, max(100, _LINEAR_CELLS // row))
-    possible = min(budget.remaining, 1e6) / (_ITERATION_SECONDS * row * len(chosen))
-    model = LogisticRegression(max_iter=int(np.clip(possible, 10, 300)))
+    each, steps = _ITERATION_SECONDS * row * len(chosen), _LINEAR_STEPS
+    if not budget.allows(each * steps):
+        steps = max(10, int(budget.remaining / each))
+    model = LogisticRegression(max_iter=steps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(task.X[chosen], task.y[chosen], sample_weight=task.weight[chosen])
