@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tiny_bench import Constant, no_data, one_class_only, slow, slow_data, specification, two_blobs
 
 from treewright import OCTHClassifier, __version__, bench
-from treewright.bench import DataSet, InThisProcess, Method, Sample, Store, plan, run
+from treewright.bench import DataSet, InThisProcess, Method, OwnProcesses, ProcessDied, Sample, Store, plan, run
 from treewright.exceptions import InvalidInputError
 
 HERE = Path(__file__).parent
@@ -168,6 +169,30 @@ def test_skipped_and_failed_rows_are_recorded_and_the_others_go_on(store):
     alone = tuple(task for task in plan(own) if task.method.name == "raises")
     assert run(alone, store, jobs=0, retry=True).made == 1
     assert len(store.rows()) == 6 and len(bench.latest(store.rows())) == 5
+
+
+def test_exit_codes_are_kept_while_other_processes_start():
+    with OwnProcesses(3) as processes:
+        ends = [processes.submit(os._exit, 3 + k % 2) for k in range(6)]
+    told = [str(end.exception()) for end in ends]
+    assert told == [f"the process ended with exit code {3 + k % 2}" for k in range(6)]
+
+
+def test_a_process_answers_with_results_and_errors_of_any_kind():
+    with OwnProcesses(2) as processes:
+        given = [processes.submit(*call) for call in ((divmod, 7, 2), (int, "x"), (threading.Lock,))]
+    assert given[0].result() == (3, 1)
+    assert isinstance(given[1].exception(), ValueError)
+    assert isinstance(given[2].exception(), ProcessDied) and "cannot pickle" in str(given[2].exception())
+
+
+def test_a_call_that_waits_can_be_dropped_and_one_that_runs_too():
+    processes = OwnProcesses(1)
+    calls = [processes.submit(time.sleep, 600.0) for _ in range(2)]
+    assert [call.cancel() for call in calls] == [True, True]
+    assert processes.submit(divmod, 7, 2).result() == (3, 1)  # there is room again
+    processes.submit(time.sleep, 600.0)
+    processes.shutdown(cancel_futures=True)
 
 
 def test_data_that_cannot_be_loaded_fails_its_own_rows(store):

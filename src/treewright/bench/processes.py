@@ -9,11 +9,10 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from multiprocessing.connection import Connection
+from concurrent.futures import Executor, Future
 from typing import Any
 
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, PackageNotInstalledError
 
 __all__ = ["InThisProcess", "OwnProcesses", "ProcessDied"]
 
@@ -49,7 +48,7 @@ class InThisProcess(Executor):
 
 
 class OwnProcesses(Executor):
-    """Calls in processes of their own, some at a time.
+    """Calls in processes of their own, some at a time, by pebble.
 
     A call cannot harm another: a crash, or memory that runs out, ends its own process. Ctrl-C does not reach them: a
     fit that ends early because of it would look like any other.
@@ -65,14 +64,14 @@ class OwnProcesses(Executor):
     def __init__(self, jobs: int = 1, kill_after: float | None = None) -> None:
         if jobs < 1:
             raise InvalidInputError(f"jobs is {jobs!r}; it must be at least 1")
-        server = "forkserver" in multiprocessing.get_all_start_methods()
-        self._context: Any = multiprocessing.get_context("forkserver" if server else "spawn")
-        if server:
-            self._context.set_forkserver_preload(_PRELOADED)
-        self._threads = ThreadPoolExecutor(jobs)
+        try:
+            from pebble import ProcessPool
+        except ImportError:
+            raise PackageNotInstalledError(
+                "rows in processes of their own need pebble: pip install 'treewright[bench]', or use jobs=0"
+            ) from None
+        self._pool = ProcessPool(jobs, max_tasks=1, initializer=_end_with_parent, context=_context())
         self._kill_after = kill_after
-        self._running: set[Any] = set()
-        self._lock, self._stopped = threading.Lock(), False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call `fn` in a process as soon as there is room."""
@@ -82,62 +81,85 @@ class OwnProcesses(Executor):
             raise InvalidInputError(
                 f"{error}; what runs in processes must stand at the top level of a module (or use jobs=0)"
             ) from None
-        return self._threads.submit(self._call, call)
+        return _Call(self._pool.schedule(_answer, args=(call,), timeout=self._kill_after))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; with `cancel_futures`, drop those that wait and kill those that run."""
         if cancel_futures:
-            with self._lock:
-                self._stopped = True
-                for process in self._running:
-                    process.kill()
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+            self._pool.stop()
+        else:
+            self._pool.close()
+        if wait:
+            self._pool.join()
 
-    def _call(self, call: bytes) -> Any:
-        ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_answer, args=(theirs, call), daemon=False)
-        with self._lock:
-            if self._stopped:
-                raise ProcessDied("the run was stopped")
-            process.start()
-            self._running.add(process)
-        theirs.close()
-        try:
-            if not ours.poll(self._kill_after):
-                process.kill()
-                raise ProcessDied(f"killed after {self._kill_after:g} seconds")
-            good, value = ours.recv()
-        except EOFError:
-            process.join(_PATIENCE)
-            raise ProcessDied(_how_it_ended(process.exitcode)) from None
-        finally:
-            process.join(_PATIENCE)
-            if process.is_alive():  # it has answered, or was killed, and some thread keeps it
-                process.kill()
-                process.join()
-            with self._lock:
-                self._running.discard(process)
-            ours.close()
+
+class _Call(Future[Any]):
+    """What a process answers, or how it ended without an answer."""
+
+    def __init__(self, process: Future[bytes]) -> None:
+        super().__init__()
+        self._process = process
+        process.add_done_callback(self._ended)
+
+    def cancel(self) -> bool:
+        """Drop the call, or kill its process."""
+        return super().cancel() and (self._process.cancel() or True)
+
+    def _ended(self, process: Future[bytes]) -> None:
+        if process.cancelled():
+            super().cancel()
+        if not self.set_running_or_notify_cancel():
+            return
+        error = process.exception()
+        if error is not None:
+            self.set_exception(ProcessDied(_how_it_ended(error)))
+            return
+        good, value = pickle.loads(process.result())
         if good:
-            return value
-        raise value
+            self.set_result(value)
+        else:
+            self.set_exception(value)
 
 
-def _answer(answer: Connection, call: bytes) -> None:
-    """What the process does: call, and send the result or the error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+def _context() -> Any:
+    """Processes that are forked from one that has imported already, and that has never heard of Ctrl-C."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    # pebble's workers ignore Ctrl-C too, but one that dies of it while it starts breaks the whole pool.
+    here = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
+    try:
+        forkserver.ensure_running()
+    finally:
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    return context
+
+
+def _answer(call: bytes) -> bytes:
+    """What the process does: call, and give the result or the error."""
     try:
         fn, args, kwargs = pickle.loads(call)
-        sent = True, fn(*args, **kwargs)
+        given = True, fn(*args, **kwargs)
     except Exception as error:
-        sent = False, error
+        given = False, error
+    # Threads that a fit left behind keep a process that has answered no longer than this.
+    patience = threading.Timer(_PATIENCE, os._exit, (0,))
+    patience.daemon = True
+    patience.start()
     try:
-        answer.send(sent)
-    except BrokenPipeError:
-        pass
+        return pickle.dumps(given)
     except Exception as error:  # a result or an error that cannot be pickled
-        answer.send((False, ProcessDied(f"{type(error).__name__}: {error}")))
+        return pickle.dumps((False, ProcessDied(f"{type(error).__name__}: {error}")))
+
+
+def _end_with_parent() -> None:
+    """A process whose run was killed ends too."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
 
 
 def _die_with_parent() -> None:
@@ -148,8 +170,13 @@ def _die_with_parent() -> None:
             os._exit(1)
 
 
-def _how_it_ended(code: int | None) -> str:
-    if code is not None and code < 0:
+def _how_it_ended(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return f"killed after {error.args[1]:g} seconds"
+    code = getattr(error, "exitcode", None)
+    if code is None:
+        return f"{type(error).__name__}: {error}"
+    if code < 0:
         with contextlib.suppress(ValueError):
             return f"the process was ended by {signal.Signals(-code).name}"
     return f"the process ended with exit code {code}"
