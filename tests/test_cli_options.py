@@ -15,7 +15,7 @@ def options():
             if action.option_strings and action.dest != "help":
                 name = action.option_strings[0]
                 value = [] if action.nargs == 0 else [(list(action.choices or []) or ["3"])[0]]
-                yield command, name, value
+                yield command, name, ["area=totals.csv"] if name == "--margin" else value
 
 
 @pytest.mark.parametrize(("command", "option", "value"), list(options()))

@@ -57,7 +57,7 @@ class Answers:
     @classmethod
     def asked(cls, estimator: Any, target: str | None, args: argparse.Namespace) -> Answers:
         """As the options of ``predict`` say."""
-        labels = isinstance(estimator, PricedModel) or args.totals is not None
+        labels = isinstance(estimator, PricedModel) or bool(args.totals or args.margin)
         kept = labels if args.answers is None else args.answers == "keep"
         return cls(estimator, target, kept, Spelling(args.spelling))
 

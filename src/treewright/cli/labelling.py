@@ -17,6 +17,7 @@ from treewright.cli.making import about
 from treewright.cli.parser import EXIT_OK
 from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
+from treewright.cli.totals import named_margins
 from treewright.data._checks import AnyArray
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
@@ -51,7 +52,8 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
     told = _Stages(console, budget, args.verbose)
     found = labelled(rows, args.n_jobs)
     told.say("labels found")
-    labels, totals = found.labels(), labeller.totals_
+    labels, totals = found.labels(), named_margins(labeller.totals_, args)
+    labeller.totals_ = totals
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
     estimate, why = _estimate(rows, found.learned, told)

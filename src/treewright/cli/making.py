@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from treewright.cli.reading import FitRows
-from treewright.cli.totals import knows_totals
+from treewright.cli.totals import asked_margins, group_name, knows_totals, totals_words
 from treewright.report import About, table_making
 
 __all__ = ["about"]
@@ -19,7 +19,7 @@ def about(rows: FitRows, args: argparse.Namespace, title: str, more: Sequence[tu
         title=title,
         target=args.target,
         groups=rows.more.get("groups"),
-        group_name=args.groups or "",
+        group_name=group_name(args),
         model_file=args.out,
         making=[*_making(rows, args), *more],
         totals_of=args.totals_of,
@@ -32,18 +32,18 @@ def _making(rows: FitRows, args: argparse.Namespace) -> list[tuple[str, str]]:
     aside = {name: "not named by --features" for name in rows.table.columns} if args.features is not None else {}
     aside |= dict.fromkeys(rows.untold, "empty in all rows without a label")
     aside |= dict.fromkeys(args.drop, "dropped")
-    named = {args.protected: "the protected groups", args.groups: "the groups of the totals", args.id: "the id"}
+    margins = asked_margins(args)
+    named = {args.protected: "the protected groups", args.id: "the id"}
+    named |= {margin.column: "the groups of the totals" for margin in margins}
     named |= {args.weight: "the weight", args.target: "the target"}
     aside |= {name: why for name, why in named.items() if name is not None}
     pairs = table_making(rows.table, rows.encoder, file=os.path.basename(args.data), aside=aside)
     more = []
-    if args.totals is not None:
-        by = "" if args.groups is None else f" by {args.groups},"
+    if margins:
         which = (
             "all rows; those with a label were subtracted" if args.totals_of == "all" else "the rows without a label"
         )
-        tolerance = f"; shares may be missed by {args.totals_tolerance:g}" if args.totals_tolerance else ""
-        more.append(("totals", f"{os.path.basename(args.totals)},{by} of {which}{tolerance}"))
+        more.append(totals_words(args, f", of {which}"))
     if args.weight is not None:
         whose = ", of the rows with a label" if knows_totals(type(rows.estimator)) else ""
         more.append(("weight", f"{args.weight}{whose}"))

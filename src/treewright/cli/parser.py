@@ -150,6 +150,7 @@ def _add_new_totals(predict: argparse.ArgumentParser) -> None:
         "--totals", metavar="FILE", help="known totals of the classes of these rows, which are labelled to meet them"
     )
     predict.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals")
+    _add_margin(predict)
     predict.add_argument(
         "--totals-of",
         default="unlabeled",
@@ -215,6 +216,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "class, low, high), or .json",
     )
     fit.add_argument("--groups", metavar="COLUMN", help="column with the groups of --totals that are known by group")
+    _add_margin(fit)
     fit.add_argument(
         "--protected",
         metavar="COLUMN",
@@ -289,6 +291,26 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     voice = fit.add_mutually_exclusive_group()
     voice.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
     voice.add_argument("--verbose", action="store_true", help="print progress on stderr")
+
+
+def _margin(text: str) -> tuple[str, str]:
+    """A column of groups, and the file with their totals."""
+    column, equals, path = text.partition("=")
+    if not equals or not column.strip() or not path.strip():
+        raise argparse.ArgumentTypeError(f"expected COLUMN=FILE, such as region=totals_region.csv, got {text!r}")
+    return column.strip(), path.strip()
+
+
+def _add_margin(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--margin",
+        action="append",
+        default=[],
+        type=_margin,
+        metavar="COLUMN=FILE",
+        help="column with groups, and file of their totals; given several times, the totals of all margins hold at "
+        "once, such as by region and by sex (without --model, and --model totals)",
+    )
 
 
 def _model(text: str) -> str:

@@ -16,7 +16,8 @@ from treewright.cli.answers import Answers
 from treewright.cli.console import Console
 from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
 from treewright.cli.parser import EXIT_OK
-from treewright.cli.totals import check_groups_asked, new_labels
+from treewright.cli.totals import asked_margins, group_name, new_labels
+from treewright.cli.totals import totals_words as totals_files
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
 from treewright.exceptions import InvalidInputError
@@ -34,7 +35,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     check_outputs({"--out": args.out, **reports}, args.data)
     table_kind(args.out, writing=True)
     model = TableModel.read(args.model)
-    check_groups_asked(args)
+    asked_margins(args)
     new = _NewRows(model, args)
     with console.writing("predictions", args.out):
         write_batches(args.out, new.parts(), args.escape_formulas)
@@ -107,7 +108,7 @@ class _NewRows:
         """Columns of predictions, part by part."""
         args, model = self.args, self.model
         marks = [*model.na, *args.na]
-        if args.totals is None:
+        if not asked_margins(args):
             batches = model.prediction_batches(args.data, marks, args.encoding, args.id, self.surprises, self.answers)
         else:  # labels within totals are about all rows at once
             columns, reached = _divided_columns(model, args, marks, self.surprises, self.answers)
@@ -133,10 +134,8 @@ class _NewRows:
         ]
         if self.answers.words:
             making.append(("answers", self.answers.words))
-        if args.totals is not None:
-            by = "" if args.groups is None else f", by {args.groups}"
-            tolerance = f"; shares may be missed by {args.totals_tolerance:g}" if args.totals_tolerance else ""
-            making.append(("totals", f"{os.path.basename(args.totals)}{by}{tolerance}"))
+        if self.totals:
+            making.append(totals_files(args, ""))
         return new_rows_facts(
             model.estimator,
             self.counts,
@@ -151,7 +150,7 @@ class _NewRows:
             notes=surprise_notes(self.surprises, self.encoder, n_rows),
             gaps=self._gaps(),
             words=model.words,
-            group_name=args.groups or "",
+            group_name=group_name(args),
             model_file=args.model,
             making=making,
         )
@@ -170,9 +169,10 @@ def _divided_columns(
     model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises, answers: Answers
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Columns of predictions within new totals, and what was asked and reached."""
-    carried = [name for name in (args.id, args.groups, model.target) if name is not None]
+    groups = [margin.column for margin in asked_margins(args) if margin.column is not None]
+    carried = [name for name in (args.id, model.target) if name is not None]
     text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
-    table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name != args.groups])
+    table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name not in groups])
     if args.id is not None and args.id not in table.columns:
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)

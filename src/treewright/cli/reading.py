@@ -22,8 +22,9 @@ from treewright.cli.files import TableModel
 from treewright.cli.ids import warn_of_repeated_ids
 from treewright.cli.labels import read_labels, warn_of_marks, without_mark
 from treewright.cli.spelling import Spelling
-from treewright.cli.totals import check_groups_asked, fit_totals, knows_totals, totals_rules
+from treewright.cli.totals import asked_margins, fit_totals, knows_totals, totals_rules
 from treewright.data._checks import AnyArray, listing, meant, missing_mask
+from treewright.data.margins import split_margins
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import (
     EncodedRows,
@@ -136,8 +137,7 @@ def opened_rows(args: argparse.Namespace) -> Iterator[FitRows]:
 
     Without a model named, what is fitted depends on whether there are rows without a label.
     """
-    check_groups_asked(args)
-    asked = _planned(args, True) if args.model is not None or args.totals is not None else None
+    asked = _planned(args, True) if args.model is not None or asked_margins(args) else None
     native = asked is not None and _takes(asked[0], "categorical_features")
     opened = open_table(
         args.data,
@@ -151,7 +151,7 @@ def opened_rows(args: argparse.Namespace) -> Iterator[FitRows]:
         estimator, tree = asked or _planned(args, bool(missing_mask(y).any()))
         # without prices a forest is weighted by the votes of all rows at once
         priced = isinstance(estimator, PricedModel) and getattr(estimator, "class_prices", True)
-        large = table.n_rows > _WHOLE_ROWS and priced
+        large = table.n_rows > _WHOLE_ROWS and priced and len(asked_margins(args)) < 2
         yield _read_rows(args, table if large else table.whole(), y, estimator, tree, large)
 
 
@@ -210,10 +210,16 @@ def _planned(args: argparse.Namespace, hidden: bool) -> tuple[Any, Any]:
         tree._prepared(False)
         kept = {"unlabeled": tree.unlabeled, "random_state": args.random_state}
         estimator = LABELLERS[name](_wrapped(args), **kept)
-    if args.totals is not None and not knows_totals(type(estimator)):
+    margins = asked_margins(args)
+    if margins and not knows_totals(type(estimator)):
         kinds = {**SHORT_NAMES, **LABELLERS}
         able = ", ".join(other for other, kind in sorted(kinds.items()) if knows_totals(kind))
-        raise InvalidInputError(f"--totals: {name} does not know totals; models that do: {able}")
+        raise InvalidInputError(f"{margins[0].option}: {name} does not know totals; models that do: {able}")
+    if len(margins) > 1 and not estimator._crossing:
+        able = ", ".join(other for other, kind in sorted(LABELLERS.items()) if kind._crossing)
+        raise InvalidInputError(
+            f"--margin: {name} takes totals of one margin; of several --model {able} does, and a fit without --model"
+        )
     if args.protected is not None and "protected" not in signature(estimator.fit).parameters:
         raise InvalidInputError(f"--protected: {name} does not know protected groups; fair-oct does")
     return estimator, tree
@@ -310,7 +316,7 @@ def _check_columns(first: Table, args: argparse.Namespace, native: bool) -> None
 
 def _feature_columns(table: Table, args: argparse.Namespace) -> list[str]:
     aside = [name for name in (args.target, args.weight, args.id) if name is not None]
-    groups = [name for name in (args.groups, args.protected) if name is not None]
+    groups = [name for name in (*(m.column for m in asked_margins(args)), args.protected) if name is not None]
     unknown = [name for name in (*aside, *groups, *args.drop, *(args.features or [])) if name not in table.columns]
     if unknown:
         said = [f"there is no column {name!r}; {meant(name, table.columns)}" for name in dict.fromkeys(unknown)]
@@ -411,11 +417,15 @@ def _protected(table: Table, args: argparse.Namespace, used: AnyArray) -> AnyArr
     return groups[used]
 
 
-def _classes(y: AnyArray, totals: dict[Any, Any] | None, groups: Any) -> list[Any]:
+def _classes(y: AnyArray, totals: Any, groups: Any) -> list[Any]:
     """Return the classes of rows and those that only totals name."""
     labels = set(y[~missing_mask(y)].tolist())
-    parts = [] if totals is None else [totals] if groups is None else totals.values()
-    return sorted(labels.union(*parts))
+    named = [name for part, of in split_margins(totals, groups) for name in _classes_of(part, of)] if totals else []
+    return sorted(labels.union(named))
+
+
+def _classes_of(totals: dict[Any, Any], groups: Any) -> list[Any]:
+    return list(totals) if groups is None else [name for part in totals.values() for name in part]
 
 
 def _warm_start(path: str, names: list[str], classes: list[Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.cli.files import TableModel, leaf_sums
 from treewright.cli.reading import FitRows
-from treewright.data._checks import AnyArray
+from treewright.data._checks import AnyArray, missing_mask
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches
 from treewright.data.table_words import feature_words
 from treewright.data.totals import drawn_rows
@@ -83,7 +83,7 @@ def lesson_of_tree(rows: FitRows, found: Labelled) -> tuple[Learned, AnyArray]:
     """Rows that the tree learns from, and their labels; of a register in parts some, with totals of their own."""
     learned = found.learned
     if not rows.large:
-        return learned, found.labels()
+        return _of_one_margin(learned, found.labels()), found.labels()
     rng = np.random.default_rng(0)
     known = np.array([label is not None for label in learned.y])
     groups = learned.more.get("groups")
@@ -98,6 +98,15 @@ def lesson_of_tree(rows: FitRows, found: Labelled) -> tuple[Learned, AnyArray]:
         more |= {"totals": _counted(labels[~known[chosen]], None if own is None else own[~known[chosen]])}
         more |= {"groups": own, "allow_new_classes": True}
     return Learned(learned.rows[chosen], learned.X[chosen], learned.y[chosen], more), labels
+
+
+def _of_one_margin(learned: Learned, labels: AnyArray) -> Learned:
+    """The same with totals of all groups together in place of those of several margins, which trees do not know."""
+    if not isinstance(learned.more.get("totals"), list):
+        return learned
+    hidden = missing_mask(learned.y)
+    totals = {"totals": _counted(labels[hidden], None), "groups": None, "totals_of": "unlabeled"}
+    return replace(learned, more=learned.more | totals | {"allow_new_classes": True})
 
 
 def _counted(labels: AnyArray, groups: AnyArray | None) -> dict[Any, Any]:

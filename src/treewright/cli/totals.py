@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from typing import Any
+import os
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from treewright.arrays import BoolArray
 from treewright.cli.answers import Answers
 from treewright.cli.spelling import Spelling
 from treewright.cli.totals_files import read_totals
-from treewright.data._checks import AnyArray, Coded, missing_mask
+from treewright.data._checks import AnyArray, missing_mask
 from treewright.data.table import Table
 from treewright.exceptions import InvalidInputError
 from treewright.report import office_totals
 
-__all__ = ["check_groups_asked", "fit_totals", "fitted_shares", "knows_totals", "new_labels", "totals_rules"]
+__all__ = [
+    "AskedMargin",
+    "asked_margins",
+    "fit_totals",
+    "fitted_shares",
+    "group_name",
+    "knows_totals",
+    "named_margins",
+    "new_labels",
+    "totals_rules",
+    "totals_words",
+]
 
 
 def knows_totals(kind: type) -> bool:
@@ -33,82 +47,123 @@ def totals_rules(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def check_groups_asked(args: argparse.Namespace) -> None:
-    """Refuse groups without totals."""
+class AskedMargin(NamedTuple):
+    """Totals that are asked for."""
+
+    option: str
+    """What asks for them."""
+    column: str | None
+    """Column of the groups; None for totals of all rows."""
+    path: str
+    """The file."""
+
+
+def asked_margins(args: argparse.Namespace) -> list[AskedMargin]:
+    """Totals that the options ask for: those of ``--totals``, and of each ``--margin``; none is no totals."""
     if args.totals is None and args.groups is not None:
         raise InvalidInputError("--groups says by what --totals are known; give --totals too")
+    own = [] if args.totals is None else [AskedMargin("--totals", args.groups, args.totals)]
+    margins = own + [AskedMargin("--margin", column, path) for column, path in args.margin]
+    columns = [margin.column for margin in margins]
+    twice = [column for column in columns if columns.count(column) > 1]
+    if twice:
+        raise InvalidInputError(f"--margin: totals by {twice[0]!r} are given twice")
+    return margins
+
+
+def group_name(args: argparse.Namespace) -> str:
+    """The column of groups of one margin; several are named in their totals, see :func:`named_margins`."""
+    margins = asked_margins(args)
+    return (margins[0].column or "") if len(margins) == 1 else ""
+
+
+def named_margins(reached: list[dict[str, Any]], args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Totals asked and reached, of several margins with the column of each: ``by``, None for totals of all rows."""
+    margins = asked_margins(args)
+    return [row | {"by": margins[row["margin"]].column} if "margin" in row else row for row in reached]
+
+
+def totals_words(args: argparse.Namespace, whose: str) -> tuple[str, str]:
+    """What totals there are, in words of how a report was made."""
+    files = [
+        os.path.basename(margin.path) + (f", by {margin.column}" if margin.column is not None else "")
+        for margin in asked_margins(args)
+    ]
+    tolerance = f"; shares may be missed by {args.totals_tolerance:g}" if args.totals_tolerance else ""
+    return "totals", f"{', and '.join(files)}{whose}{tolerance}"
+
+
+class _Asked(NamedTuple):
+    """Totals and groups as ``fit`` and ``transduce`` take them; lists of them for several margins."""
+
+    totals: Any
+    groups: Any
+
+
+def _read_margins(
+    args: argparse.Namespace, table: Table, hidden: BoolArray, classes: Collection[Any], before: Sequence[Sequence[str]]
+) -> _Asked:
+    """Read the totals, and the groups of the rows, which those without a label need; `before` are groups of a model."""
+    spelling, whole, found = Spelling(args.spelling), any(isinstance(label, int) for label in classes), []
+    margins = asked_margins(args)
+    for j, (option, column, path) in enumerate(margins):
+        groups = None
+        if column is not None:
+            known = before[j] if len(before) == len(margins) else ()
+            groups = spelling.coded(table.coded(column), f"the column of groups {column!r}", known)
+            lost = hidden & (groups.numbers < 0)
+            if lost.any():
+                whose = "each row needs a group" if hidden.all() else "each row without a label needs a group"
+                name = "--groups" if option == "--totals" else option
+                raise InvalidInputError(f"{name}: column {column!r} is empty in row {np.argmax(lost) + 1}; {whose}")
+        totals = read_totals(
+            path,
+            option=option,
+            groups=column,
+            whole_labels=whole,
+            numeric_groups=column is not None and table.is_numeric(column),
+            classes=classes,
+            known=() if groups is None else groups.names,
+            spelling=spelling,
+            na=args.na,
+            encoding=args.encoding,
+        )
+        found.append(_Asked(totals, groups))
+    if len(found) == 1:
+        return found[0]
+    return _Asked([one.totals for one in found], [one.groups for one in found])
 
 
 def new_labels(
     estimator: Any, table: Table, X: AnyArray, args: argparse.Namespace, answers: Answers
 ) -> tuple[AnyArray, AnyArray, list[dict[str, Any]]]:
-    """Labels and probabilities of new rows within ``--totals``, and what was asked and reached."""
+    """Labels and probabilities of new rows within their totals, and what was asked and reached."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"--totals: {type(estimator).__name__} does not know totals")
     numbers = answers.read(table)
     y = answers.labels(np.full(table.n_rows, -1) if numbers is None or not answers.kept else numbers)
     known = ~missing_mask(y)
-    groups = _groups_of(table, args, known, estimator)
-    totals = read_totals(
-        args.totals,
-        groups=args.groups,
-        whole_labels=estimator.classes_.dtype.kind in "iu",
-        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
-        classes=estimator.classes_.tolist(),
-        known=() if groups is None else groups.names,
-        spelling=Spelling(args.spelling),
-        na=args.na,
-        encoding=args.encoding,
-    )
+    before = [[name for name in part if isinstance(name, str)] for part in getattr(estimator, "_shift_groups", [])]
+    asked = _read_margins(args, table, ~known, estimator.classes_.tolist(), before)
     how = {"totals_of": args.totals_of, "totals_tolerance": args.totals_tolerance}
-    labels, shares, reached = estimator.transduce(X, totals, groups, y=y, **how, return_proba=True, return_totals=True)
+    labels, shares, reached = estimator.transduce(X, *asked, y=y, **how, return_proba=True, return_totals=True)
     if numbers is not None:
         alone = labels.copy()
         alone[known] = estimator.predict(X[known]) if known.any() else labels[known]
         answers.compare(numbers, alone)
     if args.totals_of == "all" and known.any():
-        reached = office_totals(reached, y, groups)
-    return labels, shares, reached
+        reached = office_totals(reached, y, asked.groups)
+    return labels, shares, named_margins(reached, args)
 
 
-def _groups_of(table: Table, args: argparse.Namespace, known: AnyArray, estimator: Any) -> Coded | None:
-    """The group of each row; those of rows without a label must not be missing."""
-    if args.groups is None:
-        return None
-    before = [name for name in getattr(estimator, "class_prices_", {}) if isinstance(name, str)]
-    what = f"the column of groups {args.groups!r}"
-    groups = Spelling(args.spelling).coded(table.coded(args.groups), what, before)
-    lost = ~known & (groups.numbers < 0)
-    if lost.any():
-        whose = "each row without a label needs a group" if known.any() else "each row needs a group"
-        raise InvalidInputError(f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; {whose}")
-    return groups
-
-
-def fit_totals(args: argparse.Namespace, table: Table, y: AnyArray, large: bool) -> tuple[dict[Any, Any] | None, Any]:
-    """Known totals, and the group of each row if they are known by group."""
-    if args.totals is None:
+def fit_totals(args: argparse.Namespace, table: Table, y: AnyArray, large: bool) -> tuple[Any, Any]:
+    """Known totals, and the group of each row if they are known by group; of several margins a list of each."""
+    if not asked_margins(args):
         return None, None
-    spelling, groups = Spelling(args.spelling), None
-    if args.groups is not None:
-        groups = spelling.coded(table.coded(args.groups), f"the column of groups {args.groups!r}")
-        lost = missing_mask(y) & (groups.numbers < 0)
-        if lost.any():
-            raise InvalidInputError(
-                f"--groups: column {args.groups!r} is empty in row {np.argmax(lost) + 1}; each row without a label "
-                "needs a group"
-            )
-    totals = read_totals(
-        args.totals,
-        groups=args.groups,
-        whole_labels=any(isinstance(label, int) for label in y[~missing_mask(y)].tolist()),
-        numeric_groups=args.groups is not None and table.is_numeric(args.groups),
-        classes=set(y[~missing_mask(y)].tolist()),
-        known=() if groups is None else groups.names,
-        spelling=spelling,
-        na=args.na,
-        encoding=args.encoding,
-    )
+    hidden = missing_mask(y)
+    totals, groups = _read_margins(args, table, hidden, set(y[~hidden].tolist()), ())
+    if isinstance(groups, list):
+        return totals, [None if one is None else np.asarray(one) for one in groups]
     return totals, groups if large or groups is None else np.asarray(groups)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treewright.cli.spelling import Spelling
 from treewright.data._checks import listing
@@ -31,6 +31,7 @@ def read_totals(
     classes: Collection[Any] = (),
     known: Collection[str] = (),
     spelling: Spelling | None = None,
+    option: str = "--totals",
 ) -> dict[Any, Any]:
     """Read totals of the rows without a label.
 
@@ -53,6 +54,8 @@ def read_totals(
         Classes and groups of the data.
     spelling : Spelling or None
         Whether names that are written like these are taken for them.
+    option : str
+        What named the file, in messages.
 
     Returns
     -------
@@ -69,33 +72,44 @@ def read_totals(
             return number_text(float(text))
         return one.name(text, known)
 
+    source = _Source(path, option)
     if Path(path).suffix.lower() == ".json":
-        return _from_json(path, groups, label, group)
-    return _from_cells(path, groups, label, group, na, None if _is_utf8(path) else encoding)
+        return _from_json(source, groups, label, group)
+    return _from_cells(source, groups, label, group, na, None if _is_utf8(path) else encoding)
+
+
+class _Source(NamedTuple):
+    """A file, and what named it."""
+
+    path: str
+    option: str
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.path}"
 
 
 Name = Callable[[str], object]
 
 
-def _from_json(path: str, groups: str | None, label: Name, group: Name) -> dict[Any, Any]:
+def _from_json(source: _Source, groups: str | None, label: Name, group: Name) -> dict[Any, Any]:
     try:
-        document = read_json(path)
+        document = read_json(source.path)
     except ModelFileError as error:
-        raise InvalidInputError(f"--totals: {error}") from error
+        raise InvalidInputError(f"{source.option}: {error}") from error
     form = "{class: total}" if groups is None else "{group: {class: total}}"
     if not isinstance(document, dict) or not document:
-        raise InvalidInputError(f"--totals {path}: expected an object, {form}")
+        raise InvalidInputError(f"{source}: expected an object, {form}")
     if groups is None:
         if any(isinstance(value, dict) for value in document.values()):
-            raise InvalidInputError(f"--totals {path}: has totals by group; name the column with --groups")
-        return _named(path, "class", ((label(key), value) for key, value in document.items()))
+            raise InvalidInputError(f"{source}: has totals by group; name the column with --groups")
+        return _named(source, "class", ((label(key), value) for key, value in document.items()))
     if not all(isinstance(value, dict) for value in document.values()):
-        raise InvalidInputError(f"--totals {path}: expected {form} with --groups {groups}")
+        raise InvalidInputError(f"{source}: expected {form} with --groups {groups}")
     parts = {
-        key: _named(path, "class", ((label(name), value) for name, value in part.items()))
+        key: _named(source, "class", ((label(name), value) for name, value in part.items()))
         for key, part in document.items()
     }
-    return _named(path, "group", ((group(key), part) for key, part in parts.items()))
+    return _named(source, "group", ((group(key), part) for key, part in parts.items()))
 
 
 def _is_utf8(path: str) -> bool:
@@ -110,36 +124,44 @@ def _is_utf8(path: str) -> bool:
 
 
 def _from_cells(
-    path: str, groups: str | None, label: Name, group: Name, na: Collection[str], encoding: str | None
+    source: _Source, groups: str | None, label: Name, group: Name, na: Collection[str], encoding: str | None
 ) -> dict[Any, Any]:
-    header, rows = read_cells(path, encoding)
+    header, rows = read_cells(source.path, encoding)
     if not rows:
-        raise InvalidInputError(f"--totals {path}: has no rows")
+        raise InvalidInputError(f"{source}: has no rows")
     if set(_LONG) <= set(header):
-        return _from_intervals(path, header, rows, groups is not None, label, group, na)
+        return _from_intervals(source, header, rows, groups is not None, label, group, na)
     at = None if groups is None else header.index(groups) if groups in header else 0
     classes = [(j, label(name)) for j, name in enumerate(header) if j != at]
     totals = [
-        {j: _number(row[j], f"--totals {path}: row {i}, column {header[j]!r}") for j, _ in classes}
+        {j: _number(row[j], f"{source}: row {i}, column {header[j]!r}") for j, _ in classes}
         for i, row in enumerate(_without_missing(rows, na), start=1)
         if at is not None or len(rows) == 1
     ]
     if not totals:
         raise InvalidInputError(
-            f"--totals {path}: has {len(rows)} rows, expected one; for a row a group, name the column with --groups"
+            f"{source}: has {len(rows)} rows, expected one; for a row a group, name the column with --groups"
         )
     totals = _shares(totals)
-    parts = [_named(path, "class", ((name, part[j]) for j, name in classes if part[j] is not None)) for part in totals]
+    parts = [
+        _named(source, "class", ((name, part[j]) for j, name in classes if part[j] is not None)) for part in totals
+    ]
     if at is None:
         return parts[0]
     names = [row[at] for row in rows]
     if any(is_missing(name, na) for name in names):
-        raise InvalidInputError(f"--totals {path}: a row has no group in column {header[at]!r}")
-    return _named(path, "group", zip(map(group, names), parts, strict=True))
+        raise InvalidInputError(f"{source}: a row has no group in column {header[at]!r}")
+    return _named(source, "group", zip(map(group, names), parts, strict=True))
 
 
 def _from_intervals(
-    path: str, header: list[str], rows: list[list[str]], grouped: bool, label: Name, group: Name, na: Collection[str]
+    source: _Source,
+    header: list[str],
+    rows: list[list[str]],
+    grouped: bool,
+    label: Name,
+    group: Name,
+    na: Collection[str],
 ) -> dict[Any, Any]:
     """A row for each class, of each group, with the ends of its interval; an empty end is open."""
     at = {name: header.index(name) for name in (*_LONG, "total") if name in header}
@@ -147,23 +169,23 @@ def _from_intervals(
     if len(others) > grouped:
         names = listing(header[j] for j in others)
         remedy = "leave out all but the column of groups" if grouped else "name the column of groups with --groups"
-        raise InvalidInputError(f"--totals {path}: beside class, low, high and total it has {names}; {remedy}")
+        raise InvalidInputError(f"{source}: beside class, low, high and total it has {names}; {remedy}")
     if len(others) < grouped:
-        raise InvalidInputError(f"--totals {path}: has no column that names the groups")
+        raise InvalidInputError(f"{source}: has no column that names the groups")
     cells = _without_missing(rows, na)
     ends = [
-        {j: _number(row[j], f"--totals {path}: row {i}, column {name!r}") for name, j in at.items() if name != "class"}
+        {j: _number(row[j], f"{source}: row {i}, column {name!r}") for name, j in at.items() if name != "class"}
         for i, row in enumerate(cells, start=1)
     ]
     parts: dict[Any, list[tuple[object, Any]]] = {}
     for row, part in zip(cells, _shares(ends), strict=True):
         if not row[at["class"]] or (grouped and not row[others[0]]):
-            raise InvalidInputError(f"--totals {path}: a row has no class or no group")
+            raise InvalidInputError(f"{source}: a row has no class or no group")
         asked = interval(*(part[at[name]] for name in ("low", "high", "total") if name in at))
         of = parts.setdefault(group(row[others[0]]) if grouped else None, [])
         if asked is not None:
             of.append((label(row[at["class"]]), asked))
-    found = {name: _named(path, "class", of) for name, of in parts.items()}
+    found = {name: _named(source, "class", of) for name, of in parts.items()}
     return found if grouped else found[None]
 
 
@@ -190,10 +212,10 @@ def _shares(totals: list[dict[int, int | float | None]]) -> list[dict[int, int |
     return totals
 
 
-def _named(path: str, what: str, pairs: Iterable[tuple[object, Any]]) -> dict[Any, Any]:
+def _named(source: _Source, what: str, pairs: Iterable[tuple[object, Any]]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise InvalidInputError(f"--totals {path}: the {what} {listing([name])} occurs twice")
+            raise InvalidInputError(f"{source}: the {what} {listing([name])} occurs twice")
         found[name] = value
     return found

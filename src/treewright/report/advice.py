@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treewright.names import counted, printable, shortened
 from treewright.report.facts import Facts, GroupFacts
-from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes, seconds_words
+from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes, margin_words, seconds_words
 
 __all__ = ["Advice", "advice"]
 
@@ -116,6 +116,7 @@ def _totals(facts: Facts) -> Iterator[Advice]:
     told = []
     for row in missed[:_NAMED]:
         group = "" if row["group"] is None else f"{_named(row['group'])}, "
+        group = f"{printable(margin_words(row))} {group}" if "by" in row and row["group"] is not None else group
         asked = asked_words(row, sizes[row.get("margin", 0), row["group"]])
         told.append(f"{group}{_named(row['class'])} (asked {asked}, reached {row['reached']}: {difference_words(row)})")
     more = f"; and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
@@ -360,8 +361,24 @@ def _next(facts: Facts) -> Iterator[Advice]:
         return
     parts = ["treewright", "predict", shlex.quote(printable(facts.model_file)), "NEW_ROWS.csv"]
     if divided:
-        parts += ["--totals", "NEW_TOTALS.csv"]
-        parts += ["--groups", shlex.quote(printable(facts.group_name))] if facts.group_name else []
+        parts += _totals_options(facts)
     parts += ["--id", shlex.quote(printable(facts.id_name))] if facts.id_name else []
     words = "Label next year's rows within next year's totals:" if divided else "Predict new rows:"
     yield Advice(words, " ".join([*parts, "--out", "new_labels.csv"]))
+
+
+def _totals_options(facts: Facts) -> list[str]:
+    """Options that name the files of new totals."""
+    columns = list(dict.fromkeys(row["by"] for row in facts.totals if "by" in row))
+    if not columns:
+        group = ["--groups", shlex.quote(printable(facts.group_name))] if facts.group_name else []
+        return ["--totals", "NEW_TOTALS.csv", *group]
+    words = []
+    for column in columns:
+        name = printable(column)
+        words += (
+            ["--totals", "NEW_TOTALS.csv"]
+            if column is None
+            else ["--margin", shlex.quote(f"{name}=NEW_TOTALS_{name}.csv")]
+        )
+    return words

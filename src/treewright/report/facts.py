@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
 from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
+from treewright.data.margins import group_columns
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
@@ -414,7 +415,7 @@ def _coded(groups: Any) -> Coded | None:
 def office_totals(totals: list[dict[str, Any]], y: AnyArray, groups: Any) -> list[dict[str, Any]]:
     """Totals that were given of all rows, each with the rows that have a label and were subtracted as ``labelled``.
 
-    Of several columns of groups that cross, as they are.
+    Of several margins, groups are a list of their columns.
 
     Examples
     --------
@@ -423,15 +424,20 @@ def office_totals(totals: list[dict[str, Any]], y: AnyArray, groups: Any) -> lis
     2
     """
     known = ~missing_mask(y)
+    several = max((row.get("margin", 0) for row in totals), default=0) + 1
+    columns = group_columns(groups, several) if several > 1 else [groups]
+    cells = [_label_counts(y[known], column, known) for column in columns]
+    return [row | {"labelled": cells[row.get("margin", 0)][row["group"], row["class"]]} for row in totals]
+
+
+def _label_counts(labels: AnyArray, groups: Any, known: AnyArray) -> Counter[tuple[Any, Any]]:
+    """Labels of each class in each group, None where there are no groups, or a row has none."""
+    names: list[Any] = [None]
+    numbers = [-1] * len(labels)
     column = None if groups is None else _coded(groups)
-    if (groups is not None and column is None) or any("margin" in row for row in totals):
-        return totals
-    names: list[Any] = [None]  # of rows without a group too
-    numbers = [-1] * int(np.count_nonzero(known))
     if column is not None:
         names, numbers = [*column.names, None], column.numbers[known].tolist()
-    cells = Counter(zip((names[g] for g in numbers), y[known].tolist(), strict=True))
-    return [row | {"labelled": cells[row["group"], row["class"]]} for row in totals]
+    return Counter(zip((names[g] for g in numbers), labels.tolist(), strict=True))
 
 
 def _group_facts(groups: Any, known: AnyArray, doubt: AnyArray | None) -> GroupFacts | None:

@@ -29,6 +29,7 @@ from treewright.report.words import (
     group_sizes,
     largest_words,
     left_out_words,
+    margin_words,
     new_accuracy_words,
     office_words,
     spaced,
@@ -200,7 +201,9 @@ def _totals_asked(facts: Facts) -> str:
     by = f" (by {_name(facts.group_name)})" if facts.group_name else ""
     words = counted(len(facts.classes), "class", "classes")
     if len(margins) > 1:
-        words += f" in {len(groups)} groups of {len(margins)} divisions that cross"
+        names = dict.fromkeys(margin_words(row) for row in facts.totals)
+        named = f", by {', '.join(map(_name, names))}" if any("by" in row for row in facts.totals) else ""
+        words += f" in {len(groups)} groups of {len(margins)} divisions that cross{named}"
     elif next(iter(groups))[1] is not None:
         words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
     words += ", of these rows" if facts.changes and not facts.n_labelled else ", of the rows without a label"
@@ -243,6 +246,7 @@ def _reached_totals(facts: Facts) -> str:
     tables = []
     for number, rows in enumerate(margins.values(), start=1):
         more = "" if len(margins) == 1 else f", division {number} of {len(margins)}"
+        more = f", by {_name(margin_words(rows[0]))}" if "by" in rows[0] else more
         ungrouped = all(row["group"] is None for row in rows)
         tables.append(_class_totals(rows, more) if ungrouped else _group_totals(facts, rows, more))
     return summary + legend + "".join(tables)
@@ -287,7 +291,8 @@ def _group_totals(facts: Facts, rows: list[dict[str, Any]], more: str) -> str:
         cells = [_total_cell(groups[key][name], sizes[key]) for name in facts.classes]
         group = f"{_name(key[1], _GROUP)}<br><small>{_rows(sizes[key])}</small>"
         lines.append(f'<tr><th scope="row">{group}</th>{"".join(cells)}</tr>')
-    what = _name(facts.group_name) if facts.group_name else "group"
+    column = rows[0].get("by") or facts.group_name
+    what = _name(column) if column else "group"
     head = "".join(f'<th scope="col">{_name(name)}</th>' for name in facts.classes)
     wide = _COLUMN * (len(facts.classes) + 1)
     caption = f"Totals asked and reached{more}"

@@ -27,6 +27,7 @@ from treewright.report.words import (
     difference_words,
     group_sizes,
     largest_words,
+    margin_words,
     new_accuracy_words,
     office_words,
     row_words,
@@ -382,14 +383,20 @@ def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> li
     class  of all rows  labelled  asked   reached  difference
     yes    7 to 9              4  3 to 5        6          +1
     """
-    grouped = any(row["group"] is not None for row in reached)
+    grouped, crossing = any(row["group"] is not None for row in reached), any("margin" in row for row in reached)
     whole = bool(reached) and all("labelled" in row for row in reached)
-    head = [*(["group"] if grouped else []), "class", *(["of all rows", "labelled"] if whole else [])]
+    head = [
+        *(["by"] if crossing else []),
+        *(["group"] if grouped else []),
+        "class",
+        *(["of all rows", "labelled"] if whole else []),
+    ]
     table: list[list[object]] = [[*head, "asked", "reached", "difference"]]
     sizes = group_sizes(reached)
     for row in reached:
         size = sizes[row.get("margin", 0), row["group"]]
-        group = [str(row["group"])] if grouped else []
+        group = [margin_words(row)] if crossing else []
+        group += ["" if row["group"] is None else str(row["group"])] if grouped else []
         given = [office_words(row, size), row["labelled"]] if whole else []
         asked = asked_words(row, size)
         table.append([*group, str(row["class"]), *given, asked, row["reached"], difference_words(row)])

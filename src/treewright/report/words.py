@@ -26,6 +26,7 @@ __all__ = [
     "SEEN",
     "WEIGHED",
     "largest_words",
+    "margin_words",
     "STATUS_WORDS",
     "SUBTRACTED",
     "accuracy_words",
@@ -214,6 +215,19 @@ def group_sizes(reached: Sequence[Mapping[str, Any]]) -> dict[Any, int]:
         key = row.get("margin", 0), row["group"]
         sizes[key] = sizes.get(key, 0) + row["reached"]
     return sizes
+
+
+def margin_words(row: Mapping[str, Any]) -> str:
+    """By what a total of several margins is: the column of its groups, or the number of the margin where that is all.
+
+    Examples
+    --------
+    >>> margin_words({"margin": 0, "by": "sex"}), margin_words({"margin": 1, "by": None}), margin_words({"margin": 1})
+    ('sex', 'all rows', '2')
+    """
+    if "by" not in row:
+        return str(row["margin"] + 1)
+    return "all rows" if row["by"] is None else str(row["by"])
 
 
 def spaced(n: int) -> str:
