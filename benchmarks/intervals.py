@@ -2,11 +2,13 @@
 
     python benchmarks/intervals.py --samples 50 --rows 48842 --estimator logistic
     python benchmarks/intervals.py --data adult.csv --target income --groups race --samples 50 --rows 48842
+    python benchmarks/intervals.py --samples 20 --rows 48842 --response 0.5 --without-totals
 
-Of a table with a class in every row, 2 % are labelled, those of rarer classes more often; the totals of the others are
-known by group. Without `--data` each sample is a made register (see register.py). For each sample: the accuracy of the
-labels, the interval that labels left out give for it, the largest distance of a sum of probabilities from its total,
-and the log-loss beside that of the same estimator, fitted to the same labels, without totals.
+Of a table with a class in every row, 2 % are labelled, those of rarer classes more often (`--response`); the totals of
+the others are known by group, or nothing is known of them. Without `--data` each sample is a made register (see
+register.py). For each sample: the accuracy of the labels, the interval that labels left out give for it, the largest
+distance of a sum of probabilities from its total, and the log-loss beside that of the same estimator, fitted to the
+same labels, without totals.
 """
 
 from __future__ import annotations
@@ -48,10 +50,10 @@ def drawn_table(
     return frame.drop(target, groups), *columns
 
 
-def sampled(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Which rows have a label: of a class in proportion to the root of its share, so that rare ones are sought out."""
+def sampled(truth: np.ndarray, rng: np.random.Generator, power: float = -0.5) -> np.ndarray:
+    """Which rows have a label: in proportion to the share of their class to some power; rare ones are sought out."""
     names, number, times = np.unique(truth, return_inverse=True, return_counts=True)
-    chance = (times / len(truth)) ** -0.5
+    chance = (times / len(truth)) ** power
     chance = chance[number] * LABELLED / np.mean(chance[number])
     known: np.ndarray = rng.random(len(truth)) < chance
     for k in range(len(names)):  # two labels of each class at the least
@@ -59,11 +61,19 @@ def sampled(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return known
 
 
-def measured(frame: pl.DataFrame, truth: np.ndarray, groups: np.ndarray, estimator: str, seed: int) -> dict[str, Any]:
+def measured(
+    frame: pl.DataFrame,
+    truth: np.ndarray,
+    groups: np.ndarray,
+    estimator: str,
+    seed: int,
+    power: float = -0.5,
+    known_totals: bool = True,
+) -> dict[str, Any]:
     """One sample."""
     table, rng = Table(frame), np.random.default_rng([seed, 1])
     X = TableEncoder.fit(table, table.columns, fill_gaps=True).transform(table)[0]
-    known = sampled(truth, rng)
+    known = sampled(truth, rng, power)
     y = np.where(known, truth, None)
     hidden = ~known
     totals = {
@@ -72,8 +82,9 @@ def measured(frame: pl.DataFrame, truth: np.ndarray, groups: np.ndarray, estimat
     }
     model = TotalsClassifier(ESTIMATORS[estimator](), random_state=seed)
     start = time.process_time()
-    model.fit(X, y, totals=totals, groups=groups)
-    estimate = estimated_accuracy(model, X, y, totals=totals, groups=groups, max_unlabeled=3000)
+    given = {"totals": totals, "groups": groups} if known_totals else {}
+    model.fit(X, y, **given)
+    estimate = estimated_accuracy(model, X, y, **given, max_unlabeled=3000)
     shares = model.transduction_proba_[hidden]
     away = max(
         abs(shares[groups[hidden] == g, j].sum() - part[k])
@@ -100,6 +111,14 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=50)
     parser.add_argument("--rows", type=int, default=48_842, help="rows of a sample")
     parser.add_argument("--estimator", choices=sorted(ESTIMATORS), default="logistic")
+    parser.add_argument(
+        "--response",
+        type=float,
+        default=-0.5,
+        metavar="POWER",
+        help="a row is labelled in proportion to the share of its class to this power: below 0 rare classes more often",
+    )
+    parser.add_argument("--without-totals", action="store_true", help="nothing is known of the rows without a label")
     parser.add_argument("--data", help="table with a class in every row, such as Adult")
     parser.add_argument("--target", help="its column of classes")
     parser.add_argument("--groups", help="its column of groups")
@@ -117,12 +136,13 @@ def main() -> None:
                 if table is None
                 else drawn_table(table, args.target, args.groups, args.rows, seed)
             )
-            rows.append(measured(*parts, args.estimator, seed))
+            rows.append(measured(*parts, args.estimator, seed, args.response, not args.without_totals))
         print(seed, {name: round(value, 9) for name, value in rows[-1].items()}, flush=True)
     found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     covered = np.count_nonzero((found["low"] <= found["truth"]) & (found["truth"] <= found["high"]))
     print(f"covered: {covered} of {len(rows)}")
     print(f"accuracy {found['truth'].mean():.4f}, estimated {found['value'].mean():.4f}")
+    print(f"estimated above the truth: {np.count_nonzero(found['value'] > found['truth'])} of {len(rows)}")
     print(f"mean width of the interval {(found['high'] - found['low']).mean():.4f}")
     print(f"largest distance of a sum of probabilities from its total: {found['away'].max():.1e}")
     print(f"log-loss {found['loss'].mean():.4f}, without totals {found['uncut'].mean():.4f}")

@@ -87,7 +87,7 @@ def test_rows_without_a_label_make_it_the_job_and_none_the_tree(tmp_path, monkey
     (tmp_path / "a.csv").write_text("x,z\n" + "".join(f"{i},{'' if i % 3 else 'ab'[i > 8]}\n" for i in range(18)))
     assert main(["fit", "a.csv", "--target", "z", "--estimator", "logistic", "--time-limit", "5"]) == 0
     out = capsys.readouterr().out
-    assert "a tree that agrees with" in out and "model written to model.zip" in out and "totals" not in out
+    assert "a tree that agrees with" in out and "model written to model.zip" in out and "totals of" not in out
     (tmp_path / "b.csv").write_text("x,z\n" + "".join(f"{i},{'ab'[i > 8]}\n" for i in range(18)))
     assert main(["fit", "b.csv", "--target", "z", "--max-depth", "1", "--time-limit", "10"]) == 0
     out = capsys.readouterr().out
@@ -218,6 +218,31 @@ def test_what_the_estimate_rests_on_is_told():
     (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5, n_known=125))
     assert said[1].startswith("50 of 125 labels left out, in 2 of 5 parts; ") and "time" not in said[1]
     assert labelling._parts_words(None) == []
+
+
+@pytest.mark.usefixtures("shortest_searches")
+@pytest.mark.parametrize("known", ["nothing", "one group", "all"])
+def test_what_the_estimate_assumes_is_told_with_it(tmp_path, capsys, known):
+    register(tmp_path)
+    fit = ["fit", str(tmp_path / "register.csv"), "--target", "z", "--random-state", "0", "--estimator", "logistic"]
+    fit += ["--out", str(tmp_path / "m.zip"), "--report", str(tmp_path / "r.txt"), "--report", str(tmp_path / "r.html")]
+    if known != "nothing":
+        totals = (tmp_path / "totals.csv").read_text().splitlines()
+        (tmp_path / "t.csv").write_text("\n".join(totals[: 3 if known == "all" else 2]))
+        fit += ["--totals", str(tmp_path / "t.csv"), "--groups", "area"]
+    assert main([*fit, "--json"]) == 0
+    assumed = json.loads(capsys.readouterr().out)["accuracy"]["assumes"]
+    assert main(fit) == 0
+    said = [capsys.readouterr().out, (tmp_path / "r.txt").read_text(), (tmp_path / "r.html").read_text()]
+    said = [" ".join(text.split()) for text in said]
+    for text in said:
+        assert ("if those who answered are like those who did not" in text) == (known != "all")
+        assert ("No totals were given, so classes count as they were labelled" in text) == (known == "nothing")
+        assert ("too high where frequent classes answer more often" in text) == (known == "nothing")
+        assert ("totals fix that in part" in text) == (known == "one group")
+    for text in said[1:]:
+        assert ("Classes count as the totals say" in text) == (known == "all")
+        assert all(" ".join(words.split()) in text for words in assumed)
 
 
 @pytest.mark.usefixtures("short_searches")

@@ -44,6 +44,24 @@ def totals_of(truth, known, region=None):
     return count(~known) if region is None else {g: count(~known & (region == g)) for g in np.unique(region).tolist()}
 
 
+def test_without_totals_a_sample_that_depends_on_the_class_is_not_seen_and_that_is_told():
+    """Easy cases of a frequent class, which answers more often: the estimate is too high, and totals put it right."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(6000) < 0.35).astype(int)
+    X = rng.normal(size=(6000, 2)) + 1.2 * truth[:, None]
+    known = rng.random(6000) < np.where(truth == 0, 0.3, 0.04)
+    y, totals = np.where(known, truth, -1), {1: int(truth[~known].sum())}
+    model = TotalsClassifier(LogisticRegression(), random_state=0)
+    for more, covers, shares in (({}, False, "given"), ({"totals": totals}, True, "totals")):
+        model.fit(X, y, **more)
+        right = np.mean(model.transduction_[~known] == truth[~known])
+        found = estimated_accuracy(model, X, y, **more)
+        assert (found.low <= right <= found.high) == covers and found.shares == shares
+        assert found.value > right or covers
+    part = estimated_accuracy(model, X, y, totals={1: (totals[1] - 9, totals[1] + 9)})
+    assert part.shares == "found"
+
+
 def test_classes_count_by_their_totals():
     X, truth, known, y, _ = biased(0)
     totals = totals_of(truth, known)

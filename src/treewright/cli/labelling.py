@@ -26,7 +26,15 @@ from treewright.names import counted
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
-from treewright.report.words import INTERRUPTED, SUBTRACTED, accuracy_words, left_out_words, seed_words, totals_words
+from treewright.report.words import (
+    INTERRUPTED,
+    SUBTRACTED,
+    accuracy_words,
+    assumed_words,
+    left_out_words,
+    seed_words,
+    totals_words,
+)
 from treewright.training.record import FitRecord
 
 __all__ = ["class_counts", "fit_labeller", "totals_lines"]
@@ -243,6 +251,8 @@ def _lines(
         lines.append(totals_words(totals))
         lines += [SUBTRACTED] if args.totals_of == "all" else []
     lines.append(f"accuracy: {accuracy_words(estimate, why)}")
+    if estimate is not None and estimate.shares != "totals":
+        lines.append(assumed_words(estimate)[0])
     if explanation is not None:
         lines += ["", f"a tree that agrees with {agreement:.1%} of the labels of rows without one:"]
         facts = explanation.facts(labels)
@@ -280,7 +290,7 @@ def _accuracy_document(estimate: AccuracyEstimate) -> dict[str, Any]:
     parts = (dict(zip(("found", "left_out"), counts[label], strict=True)) for label in estimate.recall)
     shares = estimate.recall.items()
     recall = [{"class": label, "share": share} | part for (label, share), part in zip(shares, parts, strict=True)]
-    return document | {"recall": recall}
+    return document | {"recall": recall, "assumes": assumed_words(estimate)}
 
 
 def _tree_document(explanation: Explanation, labels: AnyArray, agreement: float | None) -> dict[str, Any]:

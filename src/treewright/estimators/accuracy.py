@@ -60,6 +60,10 @@ class AccuracyEstimate(NamedTuple):
     """Whether some of them were not, for want of time."""
     counts: dict[Any, tuple[int, int]] = {}
     """Labels of each class that were found, and that were left out."""
+    shares: str = "totals"
+    """What says how frequent classes are among the unlabelled rows: "totals", where these fix it; "found", the labels
+    that were found for them, where totals leave some of it open; "given", the given labels, where there are no totals:
+    then these are taken for a fair sample, and the estimate does not hold where response depends on the class."""
 
 
 @dataclass(frozen=True)
@@ -192,9 +196,11 @@ def estimated_accuracy(
     What can be put right is a sample that is biased by class, and by group where totals are by group: within a class
     (of a group) labelled rows must be like unlabelled ones. Bias in other features is not seen: if only young people
     were asked, no weights of classes tell how the old are labelled; make a group of what the sample depends on.
-    Without totals classes count by their labels, and the estimate is that of a fair sample. `sample_weight` counts
-    within a class. Labels that are wrong count as errors. A class without any label counts as half right, give or take
-    a half. The fits see fewer labels than the model does, so the estimate is a little low.
+    Without totals classes count by their labels: those who have one are taken for a fair sample of all. Where response
+    depends on the class the estimate does not hold then, and is too high where frequent classes answer more often.
+    Where totals leave classes open these count by the labels that are found (`shares` of the estimate says which).
+    `sample_weight` counts within a class. Labels that are wrong count as errors. A class without any label counts as
+    half right, give or take a half. The fits see fewer labels than the model does, so the estimate is a little low.
 
     A row whose features are those of a labelled row is easy. Of the labels a share :math:`p_l` has such a twin among
     the others, classes counted by their totals, of the unlabelled rows :math:`p_u`. They are about the same where rows
@@ -244,7 +250,9 @@ def estimated_accuracy(
     strata, sizes = _strata(task, problem, labelled, None if task.totals is None else found)
     estimate = _estimate(problem, labelled, right, unit, strata, sizes, level)
     short = not enough.labels_reached(len(labelled))
-    return estimate._replace(n_fits=len(found), n_splits=n_splits, n_known=n_known, short=short)
+    return estimate._replace(
+        n_fits=len(found), n_splits=n_splits, n_known=n_known, short=short, shares=_known_shares(problem)
+    )
 
 
 def _check(model: Any, n_splits: int, level: float) -> None:
@@ -351,6 +359,14 @@ def _fair_weight(problem: Problem, y: IntArray) -> FloatArray:
     counts, totals = np.bincount(y, minlength=problem.n_classes), margins[0]
     wanted = np.clip(counts * (totals.size.sum() / len(y)), totals.low.sum(axis=0), totals.high.sum(axis=0))
     return np.asarray((wanted / np.maximum(counts, 1))[y] if wanted[counts > 0].any() else np.ones(len(y)))
+
+
+def _known_shares(problem: Problem) -> str:
+    """What says how frequent classes are, as an estimate tells it."""
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    if not margins:
+        return "given"
+    return "totals" if any(np.array_equal(margin.low, margin.high) for margin in margins) else "found"
 
 
 def _strata(

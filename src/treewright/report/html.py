@@ -13,8 +13,6 @@ from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg
 from treewright.report.words import (
-    ALIKE,
-    CLASSES_COUNT,
     INTERRUPTED,
     KEPT,
     LEAF_COLUMN,
@@ -25,6 +23,7 @@ from treewright.report.words import (
     SUBTRACTED,
     asked_totals,
     asked_words,
+    assumed_words,
     difference_words,
     group_sizes,
     largest_words,
@@ -34,6 +33,7 @@ from treewright.report.words import (
     office_words,
     spaced,
     totals_words,
+    unless_words,
 )
 from treewright.report.words import page_text as _text
 
@@ -156,7 +156,8 @@ def _cards(facts: Facts) -> str:
     estimate = facts.estimate
     if estimate is not None:
         interval = f"{estimate.level:.0%} interval: {estimate.low:.1%} to {estimate.high:.1%}"
-        cards.append((f"{estimate.value:.1%}", f"of the labels are likely to be right ({interval})"))
+        unless = f", {words}" if (words := unless_words(estimate)) else ""
+        cards.append((f"{estimate.value:.1%}", f"of the labels are likely to be right ({interval}){unless}"))
     elif facts.explains and facts.changes is None:
         cards.append(("not known", "how many of the labels are right"))
     elif facts.n_labelled and facts.confusion is not None:
@@ -366,9 +367,10 @@ def _estimated(facts: Facts) -> str:
         reason = f"no labels were left out ({_text(facts.no_estimate)})"
         reason = INTERRUPTED if facts.no_estimate == INTERRUPTED else reason
         return f"<p>It is not known: {reason}. The accuracy on given labels is no guess at it: {NOT_TRAINING}</p>\n"
+    unless = f", {words}" if (words := unless_words(estimate)) else ""
     parts = [
         f"<p><b>{estimate.value:.1%}</b> of the labels of the rows without one are likely to be right; the "
-        f"{estimate.level:.0%} interval is <b>{estimate.low:.1%} to {estimate.high:.1%}</b>.</p>\n",
+        f"{estimate.level:.0%} interval is <b>{estimate.low:.1%} to {estimate.high:.1%}</b>{unless}.</p>\n",
         f'<div style="max-width:640px">{interval_svg(estimate.value, estimate.low, estimate.high)}'
         '<p class="muted" style="display:flex;justify-content:space-between;margin:0">'
         "<span>0%</span><span>50%</span><span>100%</span></p></div>\n",
@@ -376,11 +378,12 @@ def _estimated(facts: Facts) -> str:
     ]
     more = f" With more time ({facts.option('time_limit')}) all are." if estimate.short else ""
     told = left_out_words(estimate, spaced).replace(" left out", " were left out")
+    counting, alike = assumed_words(estimate)
     why = [
         f"{told[:1].upper()}{told[1:]} and found again without them.{more} What was found "
         "wrong there is what to expect of the other rows.",
-        f"{CLASSES_COUNT} A class of which fewer are found lowers the whole as far as it is frequent.",
-        ALIKE,
+        f"{counting} A class of which fewer are found lowers the whole as far as it is frequent.",
+        alike,
         f"The accuracy on given labels is another thing: {NOT_TRAINING}",
     ]
     if facts.totals:

@@ -13,8 +13,6 @@ from treewright.report.advice import advice
 from treewright.report.facts import About, Facts, fit_facts
 from treewright.report.html import facts_html
 from treewright.report.words import (
-    ALIKE,
-    CLASSES_COUNT,
     KEPT,
     LEAF_COLUMN,
     NEW_TREE,
@@ -23,6 +21,7 @@ from treewright.report.words import (
     SUBTRACTED,
     accuracy_words,
     asked_words,
+    assumed_words,
     count_words,
     difference_words,
     group_sizes,
@@ -290,8 +289,7 @@ def _accuracy_lines(facts: Facts) -> list[str]:
     return [
         *lines,
         *text_table([("class", "labels left out", "found"), *table]),
-        f"  {CLASSES_COUNT}",
-        *_wrapped(" ", ALIKE),
+        *(line for words in assumed_words(facts.estimate) for line in _wrapped(" ", words)),
         "  The accuracy on given labels is another thing:",
         f"  {NOT_TRAINING}",
     ]

@@ -16,8 +16,6 @@ from treewright.training.record import FitRecord, FitStatus
 from treewright.tree.text import format_number
 
 __all__ = [
-    "ALIKE",
-    "CLASSES_COUNT",
     "INTERRUPTED",
     "KEPT",
     "LEAF_COLUMN",
@@ -32,6 +30,7 @@ __all__ = [
     "accuracy_words",
     "asked_totals",
     "asked_words",
+    "assumed_words",
     "count_words",
     "difference_words",
     "group_sizes",
@@ -48,6 +47,7 @@ __all__ = [
     "teacher_words",
     "spaced",
     "totals_words",
+    "unless_words",
 ]
 
 SEEN = "The fit has seen these labels: of other rows fewer are likely to be right."
@@ -73,15 +73,24 @@ WEIGHED = "Leaves have the class that weighs most in the fit, not that of most r
 NOT_TRAINING = "labels that the fit has seen are found again nearly always, which says nothing about the others."
 """Why the accuracy on given labels is no answer."""
 
-CLASSES_COUNT = "Classes count as the totals say, not as they were labelled."
-"""How labels left out are weighted."""
-
-ALIKE = (
+_CLASSES_COUNT = {
+    "totals": "Classes count as the totals say, not as they were labelled.",
+    "found": (
+        "Classes count as they are among the labels found: totals fix that in part, and what they leave open is as the "
+        "model has it, which learned from those who answered. Where response depends on a class that is left open, the "
+        "estimate does not hold."
+    ),
+    "given": (
+        "No totals were given, so classes count as they were labelled: those who answered are taken to be like those "
+        "who did not. Where response depends on the class the estimate does not hold, and is too high where frequent "
+        "classes answer more often; totals put that right."
+    ),
+}
+_ALIKE = (
     "Within a class (of a group, where totals are by group) rows with a label are taken to be like the others. If, "
     "say, only the young were asked, the estimate does not know it: totals by group of what the sample depends on, "
     "such as age, help."
 )
-"""What the estimate of accuracy assumes."""
 
 INTERRUPTED = "leaving labels out was interrupted"
 """Why there is no estimate of accuracy after a Ctrl-C."""
@@ -174,6 +183,31 @@ def left_out_words(estimate: AccuracyEstimate, digits: Callable[[int], str] = st
     return f"all {digits(estimate.n_labels)} labels left out in turn"
 
 
+def assumed_words(estimate: AccuracyEstimate) -> list[str]:
+    """How classes count in an estimate of accuracy, and what it assumes of those who did not answer.
+
+    Examples
+    --------
+    >>> estimate = AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {})
+    >>> assumed_words(estimate)[0]
+    'Classes count as the totals say, not as they were labelled.'
+    >>> "No totals were given" in assumed_words(estimate._replace(shares="given"))[0]
+    True
+    """
+    return [_CLASSES_COUNT[estimate.shares], _ALIKE]
+
+
+def unless_words(estimate: AccuracyEstimate) -> str:
+    """The condition of an estimate in a few words, to stand where its number does; nothing where totals meet it.
+
+    Examples
+    --------
+    >>> unless_words(AccuracyEstimate(0.8, 0.71, 0.86, 0.95, 120, {}, shares="given"))
+    'if those who answered are like those who did not'
+    """
+    return "" if estimate.shares == "totals" else "if those who answered are like those who did not"
+
+
 def accuracy_words(estimate: AccuracyEstimate | None, why: str = "", option: str = "--time-limit") -> str:
     """What labels left out say of the accuracy, in a sentence; or why they say nothing.
 
@@ -192,9 +226,10 @@ def accuracy_words(estimate: AccuracyEstimate | None, why: str = "", option: str
     if estimate is None:
         return f"not known, no labels were left out: {why}"
     more = f"; with more time ({option}) all are" if estimate.short else ""
+    unless = f", {words}" if (words := unless_words(estimate)) else ""
     return (
         f"{estimate.value:.1%} of the labels are likely to be right ({estimate.level:.0%} interval: {estimate.low:.1%} "
-        f"to {estimate.high:.1%}), by {left_out_words(estimate)}{more}"
+        f"to {estimate.high:.1%}){unless}, by {left_out_words(estimate)}{more}"
     )
 
 
@@ -394,6 +429,7 @@ def seed_words(record: FitRecord, option: str = "--random-state") -> str:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> from treewright.training.record import named_trace
     >>> record = FitRecord("local", "", 1.5, None, None, named_trace([], "seconds"), seed=42)
     >>> seed_words(record)
