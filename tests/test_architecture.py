@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "treewright"
 # Top to bottom, in the order the data flows: a module imports only from its own line or from lines above.
 FLOW = [
-    ["arrays", "exceptions", "budget", "compiled", "files", "names", "threads", "_version"],
+    ["arrays", "exceptions", "budget", "compiled", "files", "names", "progress", "threads", "_version"],
     ["tree"],
     ["data"],
     ["graph"],

@@ -124,7 +124,8 @@ def test_ends_of_the_rounds(kind, capsys):
         warnings.simplefilter("error")
         model = small(kind, max_iter=3, tol=0.0, verbose=1).fit(X, y)
         assert model.n_iter_ == 3 and model.reason_ == "all rounds are done" and model.status_ == "local"
-        lines = capsys.readouterr().err.splitlines()
+        *lines, last = capsys.readouterr().err.splitlines()
+        assert f"ended: local  objective {model.objective_:.6g}" in last
         assert [f"round {k:2d}" in line for k, line in enumerate(lines)] == [True] * 4 + [False]
         assert "stretched" in lines[4] and np.array_equal(model.trace_["mu"][3:], [model.trace_["mu"][3]] * 2)
         assert f"objective {model.objective_:.6g}" in lines[4]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.names import counted, printable
+from treewright.progress import stage
 from treewright.report import STATUS_WORDS, fit_facts
 from treewright.report.text import text_table
 from treewright.report.words import SEEN, parameter_words, proof_words, seed_words, teacher_words
@@ -39,7 +41,9 @@ def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
     args.seed_drawn = _seed_drawn(args)
-    with opened_rows(args) as rows:
+    with ExitStack() as opened:
+        with stage("the table is read"):
+            rows = opened.enter_context(opened_rows(args))
         labels = isinstance(rows.estimator, PricedModel)
         if args.out is None:
             args.out = "model.zip" if labels else "model.json"
@@ -70,7 +74,7 @@ def _fit_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     # without unlabelled rows the labels are an array of strings or of whole numbers
     labels = rows.y[rows.used] if takes_unlabelled(rows.estimator) else np.array(rows.y[rows.used].tolist())
     rows.estimator.fit(rows.X[rows.used], labels, **rows.more)
-    with console.finishing():
+    with console.finishing(), stage("files are written"):
         return _write_tree(rows, args, console)
 
 

@@ -6,7 +6,10 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,11 +19,14 @@ from treewright.budget import Budget
 from treewright.cli.interrupts import Interrupts
 from treewright.files import told_of_files
 from treewright.names import printable
+from treewright.progress import Event, Listener, printer, reported
 
 __all__ = ["Console", "finite"]
 
 _ORDER = ("model", "predictions", "suspects", "report", "html_report")
 """Of files, where they are told."""
+_CHANGE = 0.3
+"""Seconds at least between changes of the line of progress, and before the first."""
 
 
 def finite(value: float) -> float | None:
@@ -44,6 +50,13 @@ class Console:
     """What came of Ctrl-C."""
     answered: bool = False
     """Whether stdout has its JSON document."""
+    verbose: bool = False
+    """Whether progress is printed line by line."""
+    in_line: bool = False
+    """Whether a terminal shows progress, in a line that the next one takes the place of."""
+    _lines: Listener = field(default_factory=printer)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _shown: float = field(default_factory=time.monotonic)
 
     @contextlib.contextmanager
     def writing(self, what: str, path: str) -> Iterator[None]:
@@ -56,25 +69,62 @@ class Console:
         with told_of_files(note):
             yield
 
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Show how far the work of the block is, if anybody is to see that."""
+        if not self.verbose and (self.quiet or sys.stderr is None or not sys.stderr.isatty()):
+            yield
+            return
+        try:
+            with reported(self.progress):
+                yield
+        finally:
+            self.clear()
+
+    def progress(self, event: Event) -> None:
+        """Show how far work is: where that is asked for in lines, else in one that changes."""
+        if self.verbose:
+            self._lines(event)
+            return
+        with self._lock:
+            now = time.monotonic()
+            if now - self._shown < _CHANGE:
+                return
+            self._shown, columns = now, shutil.get_terminal_size().columns - 1
+            text = printable(str(event))[:columns]
+            with contextlib.suppress(OSError, ValueError, UnicodeError):
+                sys.stderr.write(f"\r{text.ljust(columns)}\r")
+                sys.stderr.flush()
+            self.in_line = True
+
+    def clear(self) -> None:
+        """Take progress off the terminal."""
+        with self._lock:
+            if self.in_line:
+                self.in_line = False
+                with contextlib.suppress(OSError, ValueError):
+                    sys.stderr.write("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r")
+                    sys.stderr.flush()
+
     def result(self, text: str, document: dict[str, Any]) -> None:
         """Print what the command found, as text or as JSON."""
         if self.json:
             self.answered = True
-            _print(json.dumps(document, allow_nan=False), sys.stdout)
+            self._print(json.dumps(document, allow_nan=False), sys.stdout)
         elif not self.quiet:
-            _print(text, sys.stdout)
+            self._print(text, sys.stdout)
 
     def fail(self, error: BaseException, message: str) -> None:
         """Print an error: one line on stderr, and a JSON document on stdout if that is asked for."""
         message = _one_line(message)
-        _print(f"treewright: error: {message}", sys.stderr)
+        self._print(f"treewright: error: {message}", sys.stderr)
         if self.json and not self.answered:
-            _print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
+            self._print(json.dumps({"error": {"type": type(error).__name__, "message": message}}), sys.stdout)
 
     def note(self, text: str) -> None:
         """Print a line on stderr at once."""
         with contextlib.suppress(RuntimeError):  # a signal may come while the stream is being written to
-            _print(f"treewright: {text}", sys.stderr)
+            self._print(f"treewright: {text}", sys.stderr)
 
     def interrupted(
         self, so: str = "the search ends, and its best result so far is written; a second Ctrl-C breaks off"
@@ -120,7 +170,7 @@ class Console:
             if text in self.warned:  # by labels, tree and estimate alike: once is enough
                 return
             self.warned.append(text)
-            _print(f"treewright: warning: {text}", sys.stderr)
+            self._print(f"treewright: warning: {text}", sys.stderr)
 
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
@@ -132,6 +182,11 @@ class Console:
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             warnings.showwarning = show
             yield
+
+    def _print(self, text: str, stream: TextIO) -> None:
+        with self._lock:
+            self.clear()
+            _print(text, stream)
 
 
 def _one_line(text: str) -> str:

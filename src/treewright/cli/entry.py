@@ -15,6 +15,7 @@ from treewright.cli.interrupts import Interrupts, say_at_once
 from treewright.cli.parser import EXIT_FAILURE, EXIT_INPUT, EXIT_MODEL_FILE, EXIT_SOLVER, make_parser
 from treewright.exceptions import MissingLicenseError, ModelFileError, SolverNotInstalledError
 from treewright.names import printable
+from treewright.progress import stage
 
 __all__ = ["run"]
 
@@ -23,15 +24,16 @@ def run(argv: Sequence[str] | None, interrupts: Interrupts) -> int:
     """Run a command and return its exit code; `interrupts` are those that came since the program began to load."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     console = Console(json="--json" in arguments, interrupts=interrupts)
-    interrupts.last_words = lambda: say_at_once(printable(console.interrupted_words()))
+    interrupts.last_words = lambda: say_at_once(printable(console.interrupted_words()), console.in_line)
     try:
         args = make_parser().parse_args(arguments)
-        console.quiet = getattr(args, "quiet", False)
-        with _nothing_collected():
-            from treewright.cli.commands import COMMANDS
-        interrupts.begin()
-        with console.warnings(), told_of_interrupts(console.interrupted):
-            code = COMMANDS[args.command](args, console)
+        console.quiet, console.verbose = getattr(args, "quiet", False), getattr(args, "verbose", False)
+        with console.reported():
+            with _nothing_collected(), stage("the program is loaded"):
+                from treewright.cli.commands import COMMANDS
+            interrupts.begin()
+            with console.warnings(), told_of_interrupts(console.interrupted):
+                code = COMMANDS[args.command](args, console)
         if interrupts.seen:
             console.note(console.interrupted_words())
         return interrupts.code if interrupts.seen else code

@@ -109,10 +109,10 @@ class Interrupts:
         os._exit(self.code)
 
 
-def say_at_once(text: str) -> None:
-    """Say in the midst of whatever is being written that the process is ended."""
+def say_at_once(text: str, in_line: bool = False) -> None:
+    """Say in the midst of whatever is being written, `in_line` or not, that the process is ended."""
     with contextlib.suppress(OSError, ValueError):
-        line = f"treewright: error: {text}, ended at once\n"
+        line = "\n" * in_line + f"treewright: error: {text}, ended at once\n"
         os.write(sys.stderr.fileno(), line.encode("utf-8", "backslashreplace"))
 
 

@@ -23,6 +23,7 @@ from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
+from treewright.progress import stage, timed
 from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
@@ -56,14 +57,17 @@ _LEAST_TREE, _TREE_SHARE = 5.0, 0.25
 def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
     """Label the rows, write what was asked for, and say what was reached."""
     budget = Budget(args.time_limit)
-    labeller, known = rows.estimator, rows.known
+    with timed(budget):
+        return _fit_within(rows, args, console, budget)
+
+
+def _fit_within(rows: FitRows, args: argparse.Namespace, console: Console, budget: Budget) -> int:
+    labeller = rows.estimator
     told = _Stages(console, budget, args.verbose)
-    found = labelled(rows, args.n_jobs)
+    with stage("labels"):
+        found = labelled(rows, args.n_jobs)
     told.say("labels found")
-    labels, totals = found.labels(), named_margins(labeller.totals_, args)
-    labeller.totals_ = totals
-    if args.totals_of == "all":
-        totals = office_totals(totals, rows.y, rows.more.get("groups"))
+    labeller.totals_ = named_margins(labeller.totals_, args)
     estimate, why = _estimate(rows, found.learned, told)
     seconds = _tree_seconds(rows, args, budget)
     hurried = why == INTERRUPTED
@@ -73,6 +77,24 @@ def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> i
         if part is not None:
             part.feature_names_in_ = np.array(rows.names, dtype=object)
 
+    with stage("files are written"):
+        return _write(rows, found, estimate, why, args, console, budget)
+
+
+def _write(
+    rows: FitRows,
+    found: Labelled,
+    estimate: AccuracyEstimate | None,
+    why: str,
+    args: argparse.Namespace,
+    console: Console,
+    budget: Budget,
+) -> int:
+    """Write what was asked for, and say what was reached."""
+    labeller, known, labels = rows.estimator, rows.known, found.labels()
+    totals = labeller.totals_
+    if args.totals_of == "all":
+        totals = office_totals(totals, rows.y, rows.more.get("groups"))
     model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
     explanation = None
     try:
@@ -211,7 +233,8 @@ def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, told
     if rows.tree is None:
         return True
     try:
-        with told.console.interrupts.caught(), interrupts_break_off() if hurried else nullcontext():
+        broken_off = interrupts_break_off() if hurried else nullcontext()
+        with told.console.interrupts.caught(), broken_off, stage("tree"):
             _fit_tree(rows, found, seconds)
     except KeyboardInterrupt:
         told.console.interrupted("there is no tree; the labels are written, another Ctrl-C breaks off")

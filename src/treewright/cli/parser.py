@@ -140,6 +140,14 @@ def make_parser() -> argparse.ArgumentParser:
             action="store_true",
             help="put an apostrophe before text of the predictions that a spreadsheet would run as a formula",
         )
+    for name in ("fit", "predict"):
+        voice = add[name].add_mutually_exclusive_group()
+        voice.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
+        voice.add_argument(
+            "--verbose",
+            action="store_true",
+            help="print progress on stderr line by line, which a terminal has in one line anyway",
+        )
     for command in add.values():
         command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return parser
@@ -288,9 +296,6 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="any parameter of the model; may be given several times",
     )
-    voice = fit.add_mutually_exclusive_group()
-    voice.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
-    voice.add_argument("--verbose", action="store_true", help="print progress on stderr")
 
 
 def _margin(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from treewright.cli.totals import totals_words as totals_files
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
 from treewright.exceptions import InvalidInputError
+from treewright.progress import note, stage
 from treewright.report import Facts, new_rows_facts
 from treewright.report.new_rows import surprise_notes
 from treewright.report.text import text_table, totals_table
@@ -34,10 +35,11 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     reports = {f"--report ({kind})": path for kind, path in report_paths(args.report).items()}
     check_outputs({"--out": args.out, **reports}, args.data)
     table_kind(args.out, writing=True)
-    model = TableModel.read(args.model)
+    with stage("the model is read"):
+        model = TableModel.read(args.model)
     asked_margins(args)
     new = _NewRows(model, args)
-    with console.writing("predictions", args.out):
+    with console.writing("predictions", args.out), stage("rows are labelled"):
         write_batches(args.out, new.parts(), args.escape_formulas)
     new.surprises.warn(new.encoder)
     if args.report:
@@ -123,6 +125,7 @@ class _NewRows:
                 shares = np.stack([columns[f"share_{label}"] for label in model.estimator.classes_.tolist()], axis=1)
                 self.likely += leaf_sums(np.asarray(columns["leaf"]), shares, len(self.likely))
             yield columns
+            note(detail=f"{self.counts.sum()} rows")
 
     def facts(self) -> Facts:
         """What a report says of them."""

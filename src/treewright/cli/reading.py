@@ -283,8 +283,6 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
         hint = "" if args.model is not None else " (without --model the tree that explains the labels is an s2oct)"
         words = f"{model} has no parameter {unknown[0]!r}{hint}; it has {', '.join(sorted(accepted))}"
         raise InvalidInputError(words)
-    if args.verbose and "verbose" in accepted:
-        given.setdefault("verbose", 1)
     return kind(**given)
 
 

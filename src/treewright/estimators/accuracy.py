@@ -24,6 +24,7 @@ from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, drawn_seed
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
+from treewright.progress import note, stage
 from treewright.search.teachers.auto import ALL_MEMBERS
 from treewright.search.teachers.teacher import TeacherRecord
 
@@ -296,6 +297,7 @@ def _chosen_members(model: Any) -> list[str]:
     return names if len(names) < ALL_MEMBERS else []
 
 
+@stage("labels left out")
 def _left_out(
     task: _Task,
     problem: Problem,
@@ -313,11 +315,12 @@ def _left_out(
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # of scikit-learn; it is no fault
         fold, unit = label_folds(y, _twins(task, labelled), _fair_weight(problem, y), n_splits, rng)
     numbers = _in_turn(y, fold)
-    right, hidden = np.zeros(len(labelled), dtype=bool), []
+    right, hidden = np.zeros(len(labelled), dtype=bool), list[IntArray]()
     asked = np.zeros(len(labelled), dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folds without a class, of free groups: said of the fit itself
         for number in numbers:
+            note(part=(len(hidden) + 1, len(numbers)))
             test = fold == number
             labels, others = task.found(labelled[~test], labelled[test])
             right[test], asked[test] = labels == problem.classes[y[test]], True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,6 +29,7 @@ from treewright.estimators.common.tree_model import TreeClassifier, TreeRegresso
 from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError
 from treewright.graph import GraphSettings
+from treewright.progress import note
 from treewright.search.laptao.rounds import Round
 from treewright.training.laptao import LapTAOFit, LapTAOSettings, SmoothModel, train_laptao
 from treewright.training.lessons import Lessons
@@ -91,7 +91,7 @@ class LapTAOModel(GraphModel, TAOModel):
     random_state : int, RandomState or None
         Seed of approximate neighbours, starts, forests and a regressor given as `estimator`.
     verbose : int
-        Above 0, a line a round goes to standard error.
+        Above 0, progress goes to standard error, a line a round and at least every two seconds.
     warm_start : bool, Tree or fitted estimator
         Tree to start from; True goes on from the last fit.
 
@@ -166,7 +166,7 @@ class LapTAOModel(GraphModel, TAOModel):
         rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
         start = self._given_start(given.noted) if self.estimator == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
-        conduct, classes = self._conduct(_print_round), is_classifier(self)
+        conduct, classes = self._conduct(_round_told), is_classifier(self)
         with budget.stop_on_interrupt():
             found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start, lessons)
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
@@ -386,12 +386,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         return found.record, fitted | {"transduction_": filled[:, 0] if filled.shape[1] == 1 else filled}
 
 
-def _print_round(now: Round) -> None:
-    """A line on standard error."""
+def _round_told(now: Round) -> None:
     name = "stretched" if now.finished else f"round {now.number:2d}"
-    print(
-        f"{now.seconds:8.1f} s  {name:9s}  mu {now.mu:.4f}  objective {now.objective:.6g} = labels "
-        f"{now.label_loss:.4g} + edges {now.smoothness:.4g} + splits {now.price:.4g}  residual "
-        f"{now.residual:.4g}  moved {now.moved:.1%}",
-        file=sys.stderr,
-    )
+    sums = f"labels {now.label_loss:.4g} + edges {now.smoothness:.4g} + splits {now.price:.4g}"
+    course = f"mu {now.mu:.4f}  residual {now.residual:.4g}  moved {now.moved:.1%}"
+    note(objective=now.objective, detail=f"= {sums}  {name:9s}  {course}", step=True)

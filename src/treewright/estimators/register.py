@@ -21,6 +21,7 @@ from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, course_of, derived_seed, drawn_seed, thread_count
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
+from treewright.progress import note, stage
 from treewright.search.totals.shift import shifted
 from treewright.training.register import divide_register
 
@@ -273,6 +274,7 @@ def _fit(model: PricedModel, learned: Learned, n_asked: int, seed: int) -> None:
     model._fit(Given(learned.X, learned.y, **more, rules=rules, n_asked=n_asked, seed=seed))
 
 
+@stage("rows are scored")
 def _scored(model: PricedModel, source: RowSource, problem: Problem, n_threads: int) -> tuple[FloatArray, np.ndarray]:
     """Scores of the unlabelled rows, and a number for each that depends on its content."""
     n_hidden = problem.n_unlabelled
@@ -285,6 +287,7 @@ def _scored(model: PricedModel, source: RowSource, problem: Problem, n_threads: 
     waiting = deque[Future[None]]()
     with ThreadPoolExecutor(n_threads) as pool:
         for part in source.parts():
+            note(detail=f"{start} of {source.n_rows} rows")
             hidden = problem.unlabelled[start : start + len(part)]
             start += len(part)
             rows = part if hidden.all() else part[hidden]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +12,7 @@ from treewright.estimators.common.model import Given, TimedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
+from treewright.progress import note
 from treewright.training.record import FitRecord
 from treewright.training.ssct import SSCTSettings, train_ssct
 
@@ -117,7 +117,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         problem = semi_supervised_problem(given, self.unlabeled)
         with budget.stop_on_interrupt():
-            found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_print_level), budget)
+            found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_level_told), budget)
         return found.record, {
             "tree_": found.tree,
             "classes_": problem.classes,
@@ -125,6 +125,5 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         }
 
 
-def _print_level(seconds: float, objective: float, leaves: float) -> None:
-    """A line on standard error."""
-    print(f"{seconds:8.1f} s  objective {objective:.6g}  leaves {leaves:.0f}", file=sys.stderr)
+def _level_told(seconds: float, objective: float, leaves: float) -> None:
+    note(objective=objective, detail=f"leaves {leaves:.0f}", step=True)

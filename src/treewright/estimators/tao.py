@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,6 +32,7 @@ from treewright.estimators.common.tree_model import (
     rows_in_leaves,
 )
 from treewright.exceptions import ModelFileError
+from treewright.progress import note
 from treewright.search.grow.starts import STARTS
 from treewright.training.record import FitRecord
 from treewright.training.tao import TAOFit, TAOSettings, train_tao, train_taught_tao
@@ -111,7 +111,7 @@ class TAOModel(MixedModel, TimedModel):
     ) -> tuple[FitRecord, dict[str, Any]]:
         rows, start, settings = self._ready(given, y, weight)
         with budget.stop_on_interrupt():
-            found = train_tao(rows, n_classes, settings, self._conduct(_print_pass), budget, start)
+            found = train_tao(rows, n_classes, settings, self._conduct(_pass_told), budget, start)
         return found.record, _fitted(found)
 
     def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None, TAOSettings]:
@@ -244,7 +244,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         factors(np.arange(problem.n_classes))  # what cannot be weights is refused before the teacher learns
         with budget.stop_on_interrupt():
             found = train_taught_tao(
-                rows, problem.classes, teaching, factors, settings, self._conduct(_print_pass), budget, start
+                rows, problem.classes, teaching, factors, settings, self._conduct(_pass_told), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
         counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less
@@ -331,6 +331,5 @@ def _fitted(found: TAOFit) -> dict[str, Any]:
     return {"tree_": found.tree, "alpha_": found.alpha, "n_iter_": found.n_iter}
 
 
-def _print_pass(seconds: float, objective: float, loss: float, after: str = "") -> None:
-    """A line on standard error."""
-    print(f"{seconds:8.1f} s  objective {objective:.6g}  loss {loss:.6g}{after}", file=sys.stderr)
+def _pass_told(seconds: float, objective: float, loss: float, after: str = "") -> None:
+    note(objective=objective, detail=f"loss {loss:.6g}{after}", step=True)

@@ -13,6 +13,7 @@ from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
 from treewright.data.rows import unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.formulations.c2rf.model import C2RF, merged_votes
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.search.c2rf.votes import (
     VoteTable,
@@ -161,6 +162,7 @@ def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
     return wished_weights(fitted.members.votes(known.X), known.y, weight, fitted.unseen, n_classes)
 
 
+@stage("weights")
 def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
     """Weight the members so that the votes meet the totals as nearly as possible."""
     totals = task.totals

@@ -18,6 +18,7 @@ from treewright.arrays import BoolArray, IntArray
 from treewright.data import Problem, Sample
 from treewright.data.rows import fitting_rows, is_frame
 from treewright.exceptions import InvalidInputError
+from treewright.progress import stage
 
 __all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
 
@@ -113,6 +114,7 @@ class FittedEnsemble:
     """Labelled rows that a member was not fitted on, where the ensemble tells."""
 
 
+@stage("ensemble")
 def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> FittedEnsemble:
     """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
 

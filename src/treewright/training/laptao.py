@@ -33,6 +33,7 @@ from treewright.data.design import Design, design_of
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
 from treewright.names import counted
+from treewright.progress import stage
 from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
@@ -220,7 +221,7 @@ def train_laptao(
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
     sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
-    with one_thread():
+    with one_thread(), stage("labels and tree in turn"):
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
@@ -271,6 +272,7 @@ def _by_point(
     return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
 
 
+@stage("graph")
 def _points_and_graph(
     rows: Sample,
     labelled: BoolArray,

@@ -14,6 +14,7 @@ import numpy as np
 from treewright.arrays import BoolArray, IntArray
 from treewright.budget import Budget
 from treewright.formulations import SVM1ODT
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.search.selection.choice import ChoiceSettings, choose_rows
 from treewright.search.svm1odt.attempts import search_svm1odt
@@ -28,6 +29,7 @@ _SEARCH_SHARE = 0.6
 """Share of the time of a subtree for its search, before branch and bound."""
 
 
+@stage("layers of the tree")
 def train_layers(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget) -> tuple[Tree, BoolArray]:
     """Train a tree from the root down, each subtree on rows selected at its node; never worse than the first tree.
 

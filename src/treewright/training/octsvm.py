@@ -22,6 +22,7 @@ from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, 
 from treewright.data._checks import show
 from treewright.formulations.octsvm import OCTSVM, RESVM
 from treewright.formulations.octsvm.loss import Norm, flips, node_loss
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.search.octsvm.attempts import compiled, grown, search_octsvm
 from treewright.search.octsvm.kernels import NORMS
@@ -215,6 +216,7 @@ def _y(points: Sample) -> IntArray:
     return points.y
 
 
+@stage("committee")
 def _judged(points: Sample, n_classes: int, settings: OCTSVMSettings, conduct: Conduct, budget: Budget) -> _Labels:
     """Labels as the committee corrects them, or as they are."""
     y = _y(points)
@@ -260,6 +262,7 @@ def octsvm_model(
 # ---------------------------------------------------------------------- how long normals may be
 
 
+@stage("choice of the norm")
 def _length(
     X: FloatArray,
     y: IntArray,

@@ -13,6 +13,7 @@ from treewright.budget import Budget
 from treewright.data import Problem, Reduction, weight_unit
 from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.solvers import Progress, Solver, Status, relative_gap, require
 from treewright.training.record import LOST_IN_ROUNDING, PROVEN, FitRecord, FitStatus, cut_short, named_trace
@@ -141,24 +142,29 @@ def optimize(
     trace = _Trace(budget, solving.on_progress)
     best = Incumbent(model, on_better=trace.improved, on_bound=trace.bounded)
     if exact_search:
-        search(best, budget)
+        with stage("search"):
+            search(best, budget)
         run = _Run(best, solving, budget, trace)
         if not run.closed:
             run.ended, run.reason = cut_short(budget) if budget.over else (FitStatus.UNPROVEN, LOST_IN_ROUNDING)
         return run.outcome()
     cells = model.program_cells
     hopeless = cells > _MOST_CELLS or not budget.allows(_CELL_SECONDS * cells / (1 - search_share))
-    search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
+    with stage("search"):
+        search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
         raise RuntimeError("the search offered nothing")
     run = _Run(best, solving, budget, trace)
     easier = None if relaxed is None or run.closed else relaxed(best)
     if easier is not None:
-        run.branch_and_bound(easier.model, easier.as_bound, budget.share(easier.share))
+        with stage("branch and bound of an easier model"):
+            run.branch_and_bound(easier.model, easier.as_bound, budget.share(easier.share))
         if not run.closed:
-            search(best, budget.share(0.9 if hopeless else search_share))
+            with stage("search"):
+                search(best, budget.share(0.9 if hopeless else search_share))
     if not run.closed:
-        run.branch_and_bound(model)
+        with stage("branch and bound"):
+            run.branch_and_bound(model)
     return run.outcome()
 
 

@@ -25,6 +25,7 @@ from treewright.data._checks import listing
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
 from treewright.names import counted
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Teach, search_s2oct
 from treewright.search.s2oct.choice import LEEWAY, Pool, committee, members
@@ -34,7 +35,7 @@ from treewright.search.s2oct.taught import Manner, taught_planes
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.teacher import Teacher, TeacherRecord
-from treewright.solvers import relative_gap, require
+from treewright.solvers import Progress, relative_gap, require
 from treewright.training.optimize import Outcome, Solving, optimize, solved_tree
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.teaching import Teaching
@@ -234,6 +235,8 @@ def _sparse(
     tried = sized_trees(survey, taught, solving.seed, budget)
     path += tried
     best = all_right(survey, chosen_size(path), taught, solving.seed, budget)
+    if solving.on_progress is not None:
+        solving.on_progress(Progress(budget.elapsed, model.objective(best.tree), model.lower_bound()))
     trees = _members(survey, teacher, best, path, settings.n_estimators, solving.seed, budget)
     labels = [predict_labels(step.tree, survey.hidden) for step in trees]
     pool = Pool(0.0, [step.tree for step in trees], labels, teacher, taught)
@@ -249,6 +252,7 @@ def _sparse(
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
 
+@stage("members of the committee")
 def _members(
     survey: Survey, teacher: Teacher, best: SizedTree, path: list[SizedTree], n_trees: int, seed: int, budget: Budget
 ) -> list[SizedTree]:
@@ -297,6 +301,7 @@ def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solvin
     return teach
 
 
+@stage("shorter numbers")
 def _readable(
     model: S2OCT, reduction: Reduction, problem: Problem, outcome: Outcome[Tree], budget: Budget
 ) -> Outcome[Tree]:

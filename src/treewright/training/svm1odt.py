@@ -12,6 +12,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
 from treewright.formulations import SVM1ODT
+from treewright.progress import stage
 from treewright.search import Incumbent
 from treewright.search.selection.choice import ChoiceSettings, choose_rows
 from treewright.search.selection.rounds import round_rows
@@ -142,12 +143,14 @@ def train_svm1odt(
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
         made = _alternated(rows, problem.n_classes, settings, solving, budget, mixed)
-        starts += [reduction.apply_tree(tree) for tree in made]
+        with stage("trees to start from"):
+            starts += [reduction.apply_tree(tree) for tree in made]
     settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget, starts)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
-        trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
+        with stage("rounds of selection"):
+            trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
         n_iter = len(trained)  # the first one is where rounds begin, the last round is still to come
         starts = [min([*starts, *trained], key=lambda tree: model.objective(model.repair(tree)))]
     chosen = _Chosen(model, settings)
@@ -186,6 +189,7 @@ def _alternated(
             return
 
 
+@stage("choice of prices")
 def chosen_settings(
     points: Sample,
     n_classes: int,

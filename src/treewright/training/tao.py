@@ -25,6 +25,7 @@ from treewright.data import (
 from treewright.data._checks import show
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
+from treewright.progress import stage
 from treewright.search.grow.starts import StartTask, several_starts, starting_tree
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
@@ -165,7 +166,9 @@ def train_tao(
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
     # One thread a node: products that are shared out would be rounded otherwise with another number of threads.
     with one_thread():
-        result = work.passes(work.start() if start is None else start, settings.max_iter, told=conduct.told)
+        first = work.start() if start is None else start
+        with stage("passes"):
+            result = work.passes(first, settings.max_iter, told=conduct.told)
         if start is None and settings.init == "auto" and not split_price(result.tree):
             result = work.passes_from_cart(result)
         found, reached = work.stretched(result)
@@ -176,11 +179,12 @@ def train_tao(
             return goal.finished(there.collapsed(visited(there, rows.X)))[1] + alpha * split_price(tree)
 
         leaves, time = goal.leaves(points.X, points.y, points.weight), budget.grace(_TIDYING)
-        for _ in range(2):  # what is turned to its place often needs fewer terms
-            if time.over:  # of many rows each step takes a while, whatever it finds
-                break
-            found = trimmed_tree(found, points.X, cost, budget=time)
-            found, reached = turned_tree(found, points.X, leaves, alpha, time, points.n_levels)
+        with stage("splits of few terms"):
+            for _ in range(2):  # what is turned to its place often needs fewer terms
+                if time.over:  # of many rows each step takes a while, whatever it finds
+                    break
+                found = trimmed_tree(found, points.X, cost, budget=time)
+                found, reached = turned_tree(found, points.X, leaves, alpha, time, points.n_levels)
     tree = reduction.invert_tree(found)
     kept = visited(tree, rows.X)
     tree, loss = goal.finished(tree.collapsed(kept))
@@ -310,6 +314,7 @@ class _Work:
     conduct: Conduct
     budget: Budget
 
+    @stage("trees to start from")
     def start(self) -> Tree:
         """A tree by the settings; "auto" is the best of some after some passes on mixed tables and for few features.
 
@@ -405,6 +410,7 @@ class _Work:
             features=features,
         )
 
+    @stage("passes from CART")
     def passes_from_cart(self, result: TAOResult) -> TAOResult:
         """The better of a tree without a split and of what passes make of CART.
 
@@ -416,6 +422,7 @@ class _Work:
         found = self.passes(cart, self.settings.max_iter, told=self.conduct.told)
         return found if found.objective < result.objective else result
 
+    @stage("passes over stretched rows")
     def stretched(self, result: TAOResult) -> tuple[Tree, float]:
         """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
         points, settings, conduct, budget = self.points, self.settings, self.conduct, self.budget

@@ -14,6 +14,7 @@ from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
 from treewright.data.margins import cells
 from treewright.data.rows import fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
+from treewright.progress import stage
 from treewright.search.teachers.classifier import TaughtScores, TeacherClassifier
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.totals.cells import cell_counts
@@ -132,6 +133,7 @@ def _taught_scores(
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
 
+@stage("scores")
 def _fitted_scores(
     problem: Problem, classifier: Any, hidden: Any, merged: bool, weighted: bool, rng: np.random.Generator
 ) -> ClassScores:
@@ -149,6 +151,7 @@ def _fitted_scores(
     return ClassScores(classifier, np.searchsorted(problem.classes, classifier.classes_), problem.n_classes, novelty)
 
 
+@stage("labels within totals")
 def divide_rows(
     table: FloatArray,
     content: IntArray,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +17,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from treewright import progress
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import TotalsRules
@@ -26,7 +26,7 @@ from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
-from treewright.solvers import Progress, get_solver, relative_gap
+from treewright.solvers import Progress, get_solver
 from treewright.training.conduct import Conduct
 from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord, FitStatus
@@ -300,9 +300,13 @@ class Model:
         thread_count(self.n_jobs)
         seed = drawn_seed(self.random_state) if given.seed is None else given.seed
         seeded = self._seeded(seed)
-        prepared = seeded._prepared(given.sample_weight is not None)
-        given = seeded._checked_rows(given)
-        record, fitted = seeded._trained(given, prepared, budget)
+        with progress.of_fit(progress.printer() if self.verbose else None, budget):
+            prepared = seeded._prepared(given.sample_weight is not None)
+            with progress.stage("rows are checked"):
+                given = seeded._checked_rows(given)
+            record, fitted = seeded._trained(given, prepared, budget)
+            with progress.stage(f"ended: {record.status}"):
+                progress.note(objective=record.objective, bound=record.bound, step=True)
         record = replace(record, seed=seed, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
@@ -358,8 +362,8 @@ class Model:
         return thread_count(self.n_jobs)
 
     def _conduct(self, told: Callable[..., Any] | None = None) -> Conduct:
-        """Threads, seed, and who is told of progress, if ``verbose``."""
-        return Conduct(self._threads, self._seed(), told if self.verbose else None)
+        """Threads, seed, and who is told of each step, if anybody listens."""
+        return Conduct(self._threads, self._seed(), told if progress.noting() else None)
 
     def _seed(self) -> int:
         """Draw one number from ``random_state`` for everything random in the fit."""
@@ -375,7 +379,7 @@ class TimedModel(Model):
     time_limit : float or None
         Seconds for the whole fit.
     verbose : int
-        Above 0, progress goes to standard error.
+        Above 0, progress goes to standard error, at least every two seconds.
     """
 
     time_limit: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="neither"), None])
@@ -419,8 +423,7 @@ class SolvedModel(TimedModel):
 
     def _prepared(self, weighted: bool) -> Solving:
         """The solver, which is refused if it is not there, and what it is asked for."""
-        told = _print_progress if self.verbose else None
-        return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), told)
+        return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), _told_of_objectives())
 
 
 class NewRows:
@@ -477,10 +480,13 @@ class PredictsOutputs(NewRows):
         raise NotImplementedError
 
 
-def _print_progress(event: Progress) -> None:
-    """A line on standard error."""
-    print(
-        f"{event.seconds:8.1f} s  objective {event.objective:.6g}  bound {event.bound:.6g}  "
-        f"gap {relative_gap(event.objective, event.bound):.2%}  nodes {event.nodes}",
-        file=sys.stderr,
-    )
+def _told_of_objectives() -> Callable[[Progress], None] | None:
+    """What hands on what searches and solvers tell, if anybody listens."""
+    note = progress.noting()
+
+    def told(event: Progress) -> None:
+        assert note is not None
+        nodes = f"nodes {event.nodes}" if event.nodes else ""
+        note(objective=event.objective, bound=event.bound, detail=nodes)
+
+    return None if note is None else told

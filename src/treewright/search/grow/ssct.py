@@ -21,6 +21,7 @@ from joblib import Parallel, delayed
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import unit_scaling
+from treewright.progress import stage
 from treewright.tree import Tree
 
 __all__ = ["Rows", "SSCTResult", "grow_ssct"]
@@ -74,6 +75,7 @@ class SSCTResult(NamedTuple):
     """Seconds, objective and leaves after each level; shape (n_levels, 3)."""
 
 
+@stage("tree")
 def grow_ssct(
     rows: Rows,
     w: float,

@@ -16,6 +16,7 @@ import numpy as np
 from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.formulations import S2OCT
+from treewright.progress import note, stage
 from treewright.search.s2oct.levelling import MISSED
 from treewright.search.s2oct.right import right_planes
 from treewright.search.s2oct.survey import Survey
@@ -69,6 +70,7 @@ class SizedTree:
         return self.learned - MISSED * self.missed_share
 
 
+@stage("trees of several sizes")
 def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> list[SizedTree]:
     """Taught trees from sparse to dense; at least one whatever the budget.
 
@@ -80,9 +82,12 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     found = list[SizedTree]()
     # A lower price often changes nothing: then the tree that came of it stands for both.
     known = dict[tuple[int | None, bytes, bytes], SizedTree]()
-    for most, price in sizes_of(survey.model):
+    sizes = sizes_of(survey.model)
+    for number, (most, price) in enumerate(sizes):
         if found and budget.over:
             break
+        best = f"{max(step.learned for step in found):.1%} learned" if found else ""
+        note(part=(number + 1, len(sizes)), detail=best)
         manner = Manner(most, _OWN, price, kicks=KICKS)
         tree = taught_tree(survey, taught, manner, seed, budget)
         place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
@@ -129,6 +134,7 @@ def chosen_size(path: list[SizedTree]) -> SizedTree:
     return min(near, key=lambda step: (0 if met else -step.n_classes, step.terms, -step.score))
 
 
+@stage("all labels right")
 def all_right(survey: Survey, step: SizedTree, taught: IntArray, seed: int, budget: Budget) -> SizedTree:
     """The tree with all labelled points right and the totals met, if its features allow that at next to no loss."""
     model = survey.model

@@ -28,6 +28,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.progress import stage
 from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
 from treewright.search.teachers.members import MEMBERS, Fitted, Task, kernel_fits, out_of_bag, principal_axes
 from treewright.search.teachers.slopes import class_slopes
@@ -81,6 +82,7 @@ _NEAR_WORK = 2e9
 """Products of features and pairs of points in a search for the nearest labelled point."""
 
 
+@stage("teacher")
 def auto_teacher(
     lesson: Lesson,
     seed: int,
