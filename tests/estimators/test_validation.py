@@ -5,14 +5,16 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from sklearn.linear_model import LogisticRegression
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from treewright import LabeledKFold, SSCTClassifier, TotalsClassifier, labeled_scorer
+from treewright import LabeledKFold, SSCTClassifier, TAOClassifier, TotalsClassifier, labeled_scorer
 from treewright.exceptions import InvalidInputError
 
 
@@ -53,6 +55,22 @@ def test_folds_that_are_refused():
     with pytest.raises(InvalidInputError, match="X has 20 rows, y has 3"):
         list(LabeledKFold().split(X, y[:3]))
     assert repr(LabeledKFold(3)).startswith("LabeledKFold(n_splits=3")
+
+
+def test_calibration_that_would_learn_the_mark_is_refused_with_a_way_that_works():
+    X, truth, known, y, _ = survey(400)
+    for learner in (CalibratedClassifierCV(SSCTClassifier(max_depth=2), cv=LabeledKFold(3)),):
+        with pytest.raises(InvalidInputError, match=r"takes the marks of y for a class.*FrozenEstimator"):
+            learner.fit(X, y)
+    with pytest.raises(InvalidInputError, match="takes the marks of y for a class"):
+        LogisticRegressionCV(cv=LabeledKFold(3)).fit(X, y)
+    left_out = known & (np.arange(400) % 8 == 0)
+    for model in (SSCTClassifier(max_depth=2), TAOClassifier(2, teacher=GaussianNB()), TotalsClassifier(GaussianNB())):
+        model.fit(X, np.where(left_out, -1, y))
+        calibrated = CalibratedClassifierCV(FrozenEstimator(model), cv=3).fit(X[left_out], y[left_out])
+        assert calibrated.classes_.tolist() == [0, 1]
+        assert np.allclose(calibrated.predict_proba(X).sum(axis=1), 1)
+        assert np.mean(calibrated.predict(X) == truth) > 0.6
 
 
 @pytest.mark.parametrize("totals", [{1: 70}, {0: 0.5, 1: 0.5}, {1: (60, 80)}])

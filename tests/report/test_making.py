@@ -87,8 +87,13 @@ def test_totals_of_all_rows_are_told_to_be_less():
     facts, _, _ = job(["no", "yes"], ["a", "b"], totals_of="all")
     words = "Totals were given of all rows; those with a label are subtracted."
     assert words in facts_text(facts) and words in facts_html(facts)
+    page = facts_html(facts)
+    assert "(by <bdi>area</bdi>), of all rows</dd>" in page and "of the rows without a label</dd>" not in page
+    assert "Totals are about the rows without a label" not in page
     facts, _, _ = job(["no", "yes"], ["a", "b"])
-    assert words not in facts_text(facts) and words not in facts_html(facts)
+    page = facts_html(facts)
+    assert words not in facts_text(facts) and words not in page
+    assert "(by <bdi>area</bdi>), of the rows without a label</dd>" in page
 
 
 def test_sums_with_flags_and_dates_are_explained():

@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from treewright import (
@@ -63,6 +64,22 @@ def test_leaves_have_numbers_and_rows(model):
     for leaf in np.unique(leaves):
         n, label = np.count_nonzero(leaves == leaf), model.predict(X)[leaves == leaf][0]
         assert f"leaf {leaf}: {label}  ({n} rows; labelled: 3 {label})" in report
+
+
+def test_features_of_an_array_get_names(model):
+    names = [f"feature {j}" for j in range(model.n_features_in_)]
+    plain, named = model.export_text(), model.export_text(feature_names=names)
+    assert named != plain and "feature 0" in named
+    assert model.export_text(feature_names=np.array(names, dtype=object)) == named
+    for wrong, says in (
+        ([*names, "more"], f"the tree has {len(names)} features"),
+        ("xy", "a sequence"),
+        ([0, 1], "a sequence"),
+    ):
+        with pytest.raises(InvalidInputError, match=says):
+            model.export_text(feature_names=wrong)
+    frame = TAOClassifier(1, random_state=0).fit(pd.DataFrame({"age": [1.0, 2, 3, 4]}), [0, 0, 1, 1])
+    assert "age" in frame.export_text() and "years" in frame.export_text(feature_names=["years"])
 
 
 def test_it_is_pure(model):

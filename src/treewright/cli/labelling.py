@@ -28,6 +28,7 @@ from treewright.report import Explanation, labels_facts, office_totals
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
 from treewright.report.words import (
+    ASKED_OF,
     INTERRUPTED,
     SUBTRACTED,
     accuracy_words,
@@ -297,7 +298,8 @@ def _seed_lines(rows: FitRows, args: argparse.Namespace) -> list[str]:
 
 def totals_lines(reached: list[dict[str, Any]]) -> list[str]:
     """Totals asked and reached."""
-    return ["totals of the rows without a label:", *totals_table(reached)] if reached else []
+    subtracted = any("labelled" in row for row in reached)
+    return [f"totals {ASKED_OF[subtracted]}:", *totals_table(reached)] if reached else []
 
 
 def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ __all__ = [
     "numbered_groups",
     "plain",
     "refuse_dates",
+    "refuse_lazy",
     "refuse_repeated_names",
     "refuse_durations",
     "show",
@@ -127,6 +128,7 @@ def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
     """
     if isinstance(values, str):
         raise InvalidInputError(f"{name} is the text {values!r}; hand over the column itself, such as X[{values!r}]")
+    refuse_lazy(values, name)
     if sparse.issparse(values):
         raise TypeError(f"{name} is sparse; sparse input is not supported here, use an array")
     array = np.asarray(values)
@@ -209,6 +211,23 @@ def uniform(column: AnyArray, name: str) -> AnyArray:
     )
 
 
+def refuse_lazy(values: Any, name: str) -> None:
+    """Refuse a lazy frame of polars, which is a plan of rows and has none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> refuse_lazy(pl.LazyFrame({"age": [31]}), "X")
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: X is a LazyFrame of polars, which has no rows yet; give what ...
+    """
+    if type(values).__name__ == "LazyFrame" and hasattr(values, "collect"):
+        raise InvalidInputError(
+            f"{name} is a LazyFrame of polars, which has no rows yet; give what its collect() returns"
+        )
+
+
 def refuse_dates(values: Any, name: str) -> None:
     """Refuse dates, times and durations, which would be taken for numbers: nanoseconds, and -9.2e18 where missing.
 
@@ -219,6 +238,7 @@ def refuse_dates(values: Any, name: str) -> None:
     ...
     treewright.exceptions.InvalidInputError: X has dates, times or durations in column 0; ...
     """
+    refuse_lazy(values, name)
     found = _columns_of_dates(values, _has_dates)
     if found is not None:
         raise InvalidInputError(
@@ -239,6 +259,7 @@ def refuse_repeated_names(X: Any) -> None:
     ...
     treewright.exceptions.InvalidInputError: X has several columns of the same name: 'age'; rename them
     """
+    refuse_lazy(X, "X")
     names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
     if len(set(names)) < len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
@@ -256,6 +277,7 @@ def refuse_durations(frame: Any, name: str) -> None:
     ...
     treewright.exceptions.InvalidInputError: X has times or durations in column 'since'; ...
     """
+    refuse_lazy(frame, name)
     found = _columns_of_dates(frame, _has_durations)
     if found is not None:
         raise InvalidInputError(

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
+from treewright.data._checks import refuse_lazy
 from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
@@ -228,6 +229,8 @@ def estimated_accuracy(
     True
     """
     budget = Budget(time_limit)
+    for name, values in (("X", X), ("sample_weight", sample_weight), ("totals", totals)):
+        refuse_lazy(values, name)
     _check(model, n_splits, level)
     rng = check_random_state(random_state)
     rules = TotalsRules(totals_of, allow_new_classes, totals_tolerance)

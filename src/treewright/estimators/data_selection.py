@@ -15,7 +15,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import as_column, missing_mask, refuse_dates, uniform
 from treewright.data.marks import refuse_missing
-from treewright.data.mixed import chosen_features
+from treewright.data.mixed import chosen_features, refuse_text
 from treewright.estimators.common.problems import FIT_TO_OTHERS, warn_of_marks
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
@@ -131,6 +131,7 @@ def _rows_and_tree(X: Any, tree: Any) -> tuple[FloatArray, Tree]:
             raise InvalidInputError(f"tree is a {type(tree).__name__}; use a Tree or a fitted estimator that has one")
         check_is_fitted(tree, "tree_")
         return np.asarray(tree._check_rows(X), dtype=np.float64), tree.tree_
+    refuse_text(X, "text for numbers")
     rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     if rows.shape[1] != tree.n_features:
         raise InvalidInputError(f"X has {rows.shape[1]} features, the tree has {tree.n_features}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -14,12 +15,15 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples
 
 from treewright.arrays import IntArray
-from treewright.data._checks import as_column, uniform
+from treewright.data._checks import as_column, refuse_lazy, uniform
 from treewright.data.problem import unlabelled_mask
 from treewright.data.rows import taken_rows
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["LabeledKFold", "LabeledScorer", "labeled_scorer"]
+
+_LEARNERS = ("sklearn.calibration", "sklearn.linear_model._logistic", "sklearn.linear_model._ridge")
+"""What learns classes from all of y, and not from training sets alone."""
 
 
 class LabeledKFold(BaseCrossValidator):
@@ -45,6 +49,12 @@ class LabeledKFold(BaseCrossValidator):
     --------
     labeled_scorer : Scores that leave out unlabelled rows, for other splitters.
     estimated_accuracy : Counts classes by their totals instead of by their labels.
+
+    Notes
+    -----
+    For scores and searches. `CalibratedClassifierCV` makes classes of all of y, marks included, and is refused: fit the
+    model without some of the labels and calibrate it on these alone, by
+    ``CalibratedClassifierCV(FrozenEstimator(model))``.
 
     Examples
     --------
@@ -97,6 +107,8 @@ class LabeledKFold(BaseCrossValidator):
         """
         if y is None:
             raise InvalidInputError("y is None; folds of labels need the labels")
+        refuse_lazy(X, "X")
+        _refuse_learners()
         hidden = unlabelled_mask(y, self.unlabeled)
         if len(hidden) != _num_samples(X):
             raise InvalidInputError(f"X has {_num_samples(X)} rows, y has {len(hidden)}")
@@ -116,6 +128,22 @@ class LabeledKFold(BaseCrossValidator):
         return int(self.n_splits)
 
 
+def _refuse_learners() -> None:
+    """Refuse to fold for what learns from y itself, where the mark would be one more class.
+
+    Scores are of test sets, which have no marks; but `CalibratedClassifierCV` makes classes of all of y.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
+        frame = frame.f_back
+    if frame.f_globals.get("__name__") in _LEARNERS:
+        raise InvalidInputError(
+            "scikit-learn takes the marks of y for a class here, whatever the folds are. Leave labels out by yourself: "
+            "fit the model without some of them, and calibrate it on these alone, "
+            "CalibratedClassifierCV(FrozenEstimator(model)).fit(X[left_out], y[left_out])"
+        )
+
+
 class LabeledScorer:
     """A scorer of scikit-learn that is told the labelled rows alone, see :func:`labeled_scorer`."""
 
@@ -132,6 +160,7 @@ class LabeledScorer:
         self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
     ) -> float:
         """Score the labelled rows; `groups` are handed to ``predict``."""
+        refuse_lazy(X, "X")
         known = ~unlabelled_mask(y, self.unlabeled)
         if not known.any():
             raise InvalidInputError(f"none of the {len(known)} rows has a label, so there is nothing to score")

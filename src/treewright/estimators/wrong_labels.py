@@ -12,7 +12,8 @@ from sklearn.utils import check_array
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Merge, Sample, Scale, Weighted, reduced, unit_scaling
-from treewright.data._checks import refuse_dates, show
+from treewright.data._checks import refuse_dates, refuse_repeated_names, show
+from treewright.data.mixed import refuse_text
 from treewright.estimators.common.model import Given, derived_seed, drawn_seed, thread_count
 from treewright.estimators.common.problems import FIT_TO_OTHERS, supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
@@ -112,6 +113,8 @@ def find_wrong_labels(
     if time_limit is not None and not time_limit > 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; expected seconds above 0, or None")
     refuse_dates(X, "X")
+    refuse_repeated_names(X)
+    refuse_text(X, "text for numbers")
     problem = supervised_problem(
         Given(check_array(X, dtype=np.float64, input_name="X"), y, sample_weight), remedy=FIT_TO_OTHERS
     )

@@ -207,7 +207,8 @@ def _totals_asked(facts: Facts) -> str:
         words += f" in {len(groups)} groups of {len(margins)} divisions that cross{named}"
     elif next(iter(groups))[1] is not None:
         words += f" in {'1 group' if len(groups) == 1 else f'each of {len(groups)} groups'}{by}"
-    words += ", of these rows" if facts.changes and not facts.n_labelled else ", of the rows without a label"
+    given = "all rows" if facts.subtracted else "the rows without a label"
+    words += ", of these rows" if facts.changes and not facts.n_labelled else f", of {given}"
     part = "" if facts.totals_used else f"; {_text(facts.model)} does not know totals, they had no part in the fit"
     return words + part
 
@@ -231,10 +232,11 @@ def _reached_totals(facts: Facts) -> str:
     words = totals_words(facts.totals)
     met = all(row["low"] <= row["reached"] <= row["high"] for row in facts.totals)
     summary = f'<p><span class="{"met" if met else "miss"}">{words[:1].upper()}{words[1:]}.</span> '
-    summary += "" if facts.changes and not facts.n_labelled else "Totals are about the rows without a label. "
+    whose = "Totals are about the rows without a label. " if not facts.subtracted else f"{SUBTRACTED} "
+    summary += "" if facts.changes and not facts.n_labelled else whose
     summary += "A bar is as long as the share of the class among the rows"
     summary += f"{' of its group' if any(row['group'] is not None for row in facts.totals) else ''}."
-    summary += f" {SUBTRACTED}</p>\n" if facts.subtracted else "</p>\n"
+    summary += "</p>\n"
     legend = (
         '<ul class="legend" aria-hidden="true">'
         f"<li>{total_bar(60, 60, 60, 100)}reached, and a mark where it was asked</li>"

@@ -13,6 +13,7 @@ from treewright.report.advice import advice
 from treewright.report.facts import About, Facts, fit_facts
 from treewright.report.html import facts_html
 from treewright.report.words import (
+    ASKED_OF,
     KEPT,
     LEAF_COLUMN,
     NEW_TREE,
@@ -240,7 +241,7 @@ def _fit_sections(facts: Facts) -> list[list[str]]:
         part = used if facts.totals_used else f"{facts.model} does not know totals, they had no part in the fit"
         hidden = f"  {count_words(facts.n_hidden)} without a label; {part}"
         less = [f"  {SUBTRACTED}"] if facts.subtracted else []
-        sections.append(["Known totals of the rows without a label", *totals_table(facts.totals), hidden, *less])
+        sections.append([f"Known totals {ASKED_OF[facts.subtracted]}", *totals_table(facts.totals), hidden, *less])
     said = [f"The first of {facts.n_voting} trees, which vote."] if facts.n_voting > 1 else []
     said += [LEAF_COLUMN] if _numbered(facts) else []
     said += facts.tree_notes

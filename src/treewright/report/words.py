@@ -28,6 +28,7 @@ __all__ = [
     "STATUS_WORDS",
     "SUBTRACTED",
     "accuracy_words",
+    "ASKED_OF",
     "asked_totals",
     "asked_words",
     "assumed_words",
@@ -110,6 +111,9 @@ NEW_TREE = "The tree, with the rows of this table in its leaves"
 
 LEAF_COLUMN = 'Numbers of leaves are those of the column "leaf" of the predictions.'
 """What joins tree and table."""
+
+ASKED_OF = ("of the rows without a label", "of all rows, and what is left of them for those without a label")
+"""Of which rows totals are: as they were given, or where those with a label are subtracted."""
 
 SUBTRACTED = "Totals were given of all rows; those with a label are subtracted."
 """Why what was asked is less than what was given."""

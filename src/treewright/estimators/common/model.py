@@ -21,7 +21,7 @@ from treewright import progress
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import TotalsRules
-from treewright.data._checks import missing_mask, refuse_dates, refuse_repeated_names
+from treewright.data._checks import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
@@ -296,6 +296,8 @@ class Model:
     def _fit(self, given: Given) -> Self:
         """The course of every fit: all that can be refused before any work, training, and all attributes at once."""
         budget = Budget(self.time_limit)
+        for name in ("X", "y", "sample_weight", "totals", "groups", "protected", "graph"):
+            refuse_lazy(getattr(given, name), name)
         self._validate_params()  # type: ignore[attr-defined]
         thread_count(self.n_jobs)
         seed = drawn_seed(self.random_state) if given.seed is None else given.seed

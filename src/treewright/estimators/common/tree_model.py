@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,6 +80,7 @@ class TreeModel(NewRows, BaseEstimator):
         leaf_texts: Mapping[int, str] | None = None,
         words: Mapping[int, FeatureWords] | None = None,
         X: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> str:
         """Write the tree as rules, with feature and class names, in the units of the data.
 
@@ -100,6 +101,9 @@ class TreeModel(NewRows, BaseEstimator):
             Rows of which the rules are to say what the tree says: numbers have more digits where rounded ones would
             send a row elsewhere, and "or missing" is written for features that these rows lack, too.
 
+        feature_names : sequence of str, or None
+            Names of the features, by default those of the frame that the model was fitted to, or x0, x1, ...
+
         Returns
         -------
         str
@@ -111,6 +115,8 @@ class TreeModel(NewRows, BaseEstimator):
         texts = []
         for title, tree, classes in trees:
             naming = self._naming(words, gaps)
+            if feature_names is not None:
+                naming["feature_names"] = _checked_names(feature_names, tree.n_features)
             if rows is not None:
                 naming["digits"] = _digits(tree, rows, words, precision)
             naming |= self._leaf_words()
@@ -258,6 +264,15 @@ def labelled_in_leaves(tree: Tree, X: Any, problem: Problem) -> dict[str, FloatA
     if not np.any(problem.unlabelled):
         return {}
     return {"_leaf_labelled": rows_in_leaves(tree, X, problem.weight * problem.labelled)}
+
+
+def _checked_names(names: Sequence[str], n_features: int) -> list[str]:
+    """Names of all features, given as text."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(f"feature_names must be a sequence of strings, got {names!r}")
+    if len(names) != n_features:
+        raise InvalidInputError(f"feature_names has {len(names)} names, the tree has {n_features} features")
+    return [str(name) for name in names]
 
 
 def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
