@@ -154,3 +154,40 @@ def test_a_model_file_of_before_means_what_it_meant(register, tmp_path):
     assert np.array_equal(X[:, 1], (rows["region"] == "süd").to_numpy()) and np.array_equal(X[:, 3], rows["age"])
     out = tmp_path / "q.csv"
     assert main(["predict", str(tmp_path / "old.json"), str(register), "--out", str(out)]) == 2
+
+
+def test_codes_with_zeros_in_front_as_target_groups_and_feature(tmp_path, capsys):
+    """Totals, labels and groups that are joined by codes find each other only as they are written."""
+    rng = np.random.default_rng(0)
+    n = 60
+    town, x = rng.choice(["01067", "04109"], n), rng.normal(size=n).round(3)
+    label = np.where(x + rng.normal(size=n) > 0, "01", "02").astype(object)
+    known = np.arange(n) % 3 == 0
+    rows = zip(
+        x.tolist(), town.tolist(), rng.choice(["007", "012"], n).tolist(), np.where(known, label, ""), strict=True
+    )
+    (tmp_path / "r.csv").write_text("x,town,trade,class\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
+    counts = {t: [int(np.sum(~known & (town == t) & (label == k))) for k in ("01", "02")] for t in ("01067", "04109")}
+    (tmp_path / "t.csv").write_text("town,01,02\n" + "".join(f"{t},{a},{b}\n" for t, (a, b) in counts.items()))
+    command = [
+        "fit",
+        str(tmp_path / "r.csv"),
+        "--target",
+        "class",
+        "--totals",
+        str(tmp_path / "t.csv"),
+        "--groups",
+        "town",
+    ]
+    command += ["--model", "totals", "--estimator", "logistic", "--out", str(tmp_path / "m.zip"), "--json"]
+    assert main([*command, "--predictions", str(tmp_path / "p.csv")]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["classes"] == ["01", "02"] and {row["group"] for row in document["totals"]} == set(counts)
+    assert {row["deviation"] for row in document["totals"]} == {0}
+    assert "column 'trade' is text, as it has codes with zeros in front, such as '0" in captured.err
+    assert any(name.startswith("trade=0") for name in document["features"])
+    assert set(read_table(tmp_path / "p.csv")["prediction"]) == {"01", "02"}
+    (tmp_path / "t.csv").write_text("town,1,2\n" + "".join(f"{t},{a},{b}\n" for t, (a, b) in counts.items()))
+    assert main(command) == 2
+    assert "did you mean '01'" in capsys.readouterr().err

@@ -14,7 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.data import _table_files, _text_files
-from treewright.data.table import Table, read_cells, read_table, table_batches, write_batches, write_table
+from treewright.data.mixed_table import MixedEncoder
+from treewright.data.table import (
+    FileTable,
+    Table,
+    TableEncoder,
+    open_table,
+    read_cells,
+    read_table,
+    table_batches,
+    write_batches,
+    write_table,
+)
 from treewright.exceptions import InvalidInputError
 
 
@@ -153,13 +164,13 @@ NUMBERS += ["007", "1d2", "١", "9007199254740993", "1e16", "true", "1-2"]
 
 @pytest.mark.parametrize("text", NUMBERS)
 def test_numbers_are_those_of_python(tmp_path, text):
-    """But for underscores and digits of other alphabets; whole numbers that float64 blurs are text."""
+    """But for underscores and digits of other alphabets; whole numbers that float64 blurs and codes are text."""
     path = write(tmp_path / "a.csv", f"x;y\n1;2\n{text};3\n")
     try:
         number = float(text)
     except ValueError:
         number = None
-    if "_" in text or not text.isascii() or text == "9007199254740993":
+    if "_" in text or not text.isascii() or text in ("9007199254740993", "007"):
         number = None
     table = read_table(path)
     assert table.is_numeric("x") == (number is not None)
@@ -178,11 +189,52 @@ def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch
     assert table["id"].tolist()[6:] == ["007", "8", "007"]
     rows[7] = "7,7,7,7,-99"
     path = write(tmp_path / "b.csv", "text,gap,blank,large,id\n" + "\n".join(rows))
-    assert read_table(path)["id"][7] == -99 and np.isnan(read_table(path, na=["-99"])["id"][7])
+    assert read_table(path)["id"][7] == "-99"
+    assert read_table(path, na=["-99"])["id"].tolist()[6:] == ["007", None, "007"]
     rows[7] = "7,7,7,9007199254740993,-99"
     path = write(tmp_path / "c.csv", "text,gap,blank,large,id\n" + "\n".join(rows))
     found = read_table(path)
     assert found["large"][7] == "9007199254740993" and found.is_numeric("gap")
+
+
+@pytest.mark.parametrize("zeros", [0, 7, 8])
+@pytest.mark.parametrize("na", [[], ["-99"]])
+def test_codes_with_zeros_in_front_stay_text_wherever_they_stand(tmp_path, monkeypatch, zeros, na):
+    """As numbers, 01 and 1 are one code, and the zeros are lost: rows that are joined by it find no partner."""
+    monkeypatch.setattr("treewright.data._table_files.LOOK", 3)
+    rows = [f"{i},{i},{i}.0,{i}" for i in range(10, 19)]
+    rows[zeros] = "05, 007,05,-5"
+    path = write(tmp_path / "a.csv", "code,blank,real,signed\n" + "\n".join(rows))
+    table = read_table(path, na=na)
+    assert [table.is_numeric(name) for name in table.columns] == [False, False, True, True]
+    assert table["code"][zeros] == "05" and table["blank"][zeros] == "007" and table["real"][zeros] == 5
+    assert plain(read_table(path, na=na))["code"][1 if zeros == 0 else 0] == str(11 if zeros == 0 else 10)
+    monkeypatch.setattr("treewright.data._table_large._TEXT_BYTES", 0)
+    monkeypatch.setattr("treewright.data._table_large.LOOK", 3)
+    with open_table(path, na=na) as large:
+        assert isinstance(large, FileTable)
+        assert [large.is_numeric(name) for name in large.columns] == [False, False, True, True]
+        parts = [part["code"].tolist() for part in large.batches(["code"], 2)]
+    assert sum(parts, []) == table["code"].tolist()
+
+
+def test_codes_that_the_fit_had_as_numbers_are_numbers_and_the_other_way_round(tmp_path):
+    numbers = read_table(write(tmp_path / "a.csv", "code,text\n7,7\n12,x\n9,12\n"))
+    codes = read_table(write(tmp_path / "b.csv", "code,text\n007,007\n012,x\n009,12\n"))
+    assert numbers.is_numeric("code") and not codes.is_numeric("code")
+    for kind in (TableEncoder, MixedEncoder):
+        encoder = kind.fit(numbers, ["code"])
+        assert encoder.transform(codes)[0][:, 0].tolist() == [7, 12, 9]
+        assert np.array_equal(encoder.transform(codes)[0], encoder.transform(numbers)[0])
+    encoder = TableEncoder.fit(numbers, ["text"])
+    with pytest.warns(UserWarning, match=r"levels that the model has not seen: '007' \(1 row\)"):
+        encoder.transform(codes)  # 007 is not the level 7
+    said = "column 'code' is text, as it has codes with zeros in front, such as '007' in row 1"
+    with pytest.warns(UserWarning, match=said):
+        encoder = TableEncoder.fit(codes, ["code"])
+    assert encoder.codes["code"].levels == ("007", "009", "012")
+    with pytest.warns(UserWarning, match="codes with zeros in front"):
+        MixedEncoder.fit(codes, ["code"])
 
 
 def test_the_first_look_can_end_the_reading(tmp_path, monkeypatch):

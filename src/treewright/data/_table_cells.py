@@ -11,6 +11,7 @@ import polars as pl
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
+    "are_codes",
     "are_plain_numbers",
     "as_numbers",
     "as_series",
@@ -32,7 +33,21 @@ _FEW = 10_000
 
 
 def are_plain_numbers(cells: pl.Series) -> bool:
-    return cells.cast(pl.Float64, strict=False).null_count() == cells.null_count() < len(cells)
+    """Whether cells, as they are written, are numbers without marks of missing values."""
+    spelled = cells.cast(pl.Float64, strict=False).null_count() == cells.null_count() < len(cells)
+    return spelled and not are_codes(cells)
+
+
+def are_codes(text: pl.Series) -> bool:
+    """Whether text is whole numbers, some with a zero in front: codes such as 007, of which numbers lose the zeros.
+
+    Examples
+    --------
+    >>> [are_codes(pl.Series(cells)) for cells in (["007", "12", None], ["0", "12"], ["07", "7.5"])]
+    [True, False, False]
+    """
+    zeros = text.str.contains("^0[0-9]").any()
+    return bool(zeros) and not text.str.contains("[^0-9+-]").any()
 
 
 def is_large(numbers: pl.Series) -> bool:
@@ -41,7 +56,7 @@ def is_large(numbers: pl.Series) -> bool:
 
 
 def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl.Series:
-    """Numbers if all cells are numbers, else text; null where a value is missing."""
+    """Numbers if all cells are numbers and not codes, else text; null where a value is missing."""
     if _is_clean_text(cells, na):
         return cells
     stripped = cells.str.strip_chars()
@@ -50,7 +65,7 @@ def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl
         return known
     numbers = as_numbers(known)
     spelled = numbers.null_count() == known.null_count() and (not is_large(numbers) or number_mask(known).all())
-    return numbers if spelled else known
+    return numbers if spelled and not are_codes(known) else known
 
 
 def _is_clean_text(cells: pl.Series, na: Collection[str]) -> bool:
@@ -87,8 +102,8 @@ def is_missing(text: str, na: Collection[str] = ()) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text would be read as a number."""
-    return read_column(pl.Series([text]), ()).dtype == pl.Float64
+    """Whether a text spells a number, or is missing."""
+    return is_missing(text) or bool(number_mask(pl.Series([text.strip()]))[0])
 
 
 def number_mask(text: pl.Series) -> pl.Series:

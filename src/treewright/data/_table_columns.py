@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data._table_cells import as_numbers, number_mask, number_texts
+from treewright.data._table_cells import are_codes, as_numbers, number_mask, number_texts
 from treewright.data._table_files import Table
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
@@ -196,6 +196,12 @@ def why_text(table: Table, name: str, levels: pl.DataFrame | None = None) -> str
     def row(value: str) -> int:
         return int((column == value).arg_max() or 0) + table.first_row
 
+    if are_codes(values):
+        first = values.filter(values.str.contains("^0[0-9]"))[0]
+        return (
+            f"column {name!r} is text, as it has codes with zeros in front, such as {first!r} in row {row(first)} "
+            "(written without these they are numbers)"
+        )
     commas, numbers, dates = values.str.contains(_DECIMAL_COMMA), number_mask(values), values.str.contains(_DATE)
     if commas.any() and 2 * (rows_of(numbers) + rows_of(commas)) >= total:
         first = values.filter(commas)[0]
@@ -265,7 +271,8 @@ def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, p
     strange = text.head(0) if codes.null_count() == text.null_count() else text.filter(codes.is_null())
     others = level_counts(strange)
     if others.height:  # 1.0 is the level 1, as it is where a whole column of numbers is read
-        typed = number_texts(as_numbers(others.get_column("level")))
+        typed = others.get_column("level")
+        typed = number_texts(as_numbers(typed.set(typed.str.contains("^0[0-9]"), None)))  # 007 is not the level 7
         known = typed.cast(kind, strict=False).is_not_null()
         if known.any():
             names = others.get_column("level").filter(known)
@@ -323,6 +330,8 @@ def bad_numbers(table: Table, name: str) -> str:
     if column.dtype != pl.Float64:
         text = number_texts(column)
         wrong = text.is_not_null() & ~number_mask(text)
+        if column.dtype == pl.String and not wrong.any():  # codes such as 007, which the fit had without zeros
+            return bad_numbers(Table({name: as_numbers(text)}, table.first_row), name)
         at = int(wrong.arg_max() or 0) if wrong.any() else int(text.is_not_null().arg_max() or 0)
         comma = "; write decimal points" if text.slice(at, 1).str.contains(_DECIMAL_COMMA).all() else ""
         row = at + table.first_row

@@ -190,7 +190,8 @@ def read_table(
     Returns
     -------
     Table
-        A column is numeric if all its values are numbers. Empty, NA, N/A, #N/A, <NA>, NaN and null (in any case)
+        A column is numeric if all its values are numbers; but whole numbers of which some have a zero in
+        front, ``007`` for instance, are codes, and text. Empty, NA, N/A, #N/A, <NA>, NaN and null (in any case)
         are missing. Whole numbers too large for float64 are kept as text.
 
     Raises
@@ -482,6 +483,7 @@ def _text_columns(file: TextFile, first: pl.DataFrame, na: Collection[str], text
     except pl.exceptions.ComputeError:  # some row below is no number
         frame, numbers = scanned(file).collect(), set()
     blurred = [name for name in numbers if is_large(frame.get_column(name))]
+    blurred += _codes_among(file, [name for name in numbers.difference(blurred) if _are_whole(frame.get_column(name))])
     if blurred:
         frame = frame.with_columns(scanned(file).select(blurred).collect())
     done = numbers.difference(blurred)
@@ -490,6 +492,25 @@ def _text_columns(file: TextFile, first: pl.DataFrame, na: Collection[str], text
         part = frame.drop_in_place(name)
         columns.append(part.fill_nan(None) if name in done else read_column(part, na, name in text))
     return columns
+
+
+def _codes_among(file: TextFile, columns: list[str]) -> list[str]:
+    """Columns of numbers that may be codes, as some cell begins with a zero or with blanks."""
+    if not columns:
+        return []
+
+    def may_have_zeros(cell: pl.Expr) -> pl.Expr:
+        begins = pl.any_horizontal(cell.str.starts_with(character) for character in "0 \t")
+        return (begins & (cell.str.len_bytes() > 1)).any()
+
+    some = [may_have_zeros(pl.col(name)) for name in columns]
+    found = scanned(file).select(some).collect().row(0)
+    return [name for name, may_be in zip(columns, found, strict=True) if may_be]
+
+
+def _are_whole(numbers: pl.Series) -> bool:
+    """Whether all are whole numbers, as codes of digits are."""
+    return bool((numbers == numbers.floor()).all())
 
 
 # ---------------------------------------------------------------------- Excel
