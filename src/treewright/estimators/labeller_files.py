@@ -14,10 +14,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from treewright._version import __version__
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.common.frames import blank_rows
 from treewright.estimators.common.totals_model import PricedModel
+from treewright.estimators.fitted_trees import check_trees
 from treewright.estimators.totals import TotalsClassifier
 from treewright.exceptions import ModelFileError
 from treewright.files import replacing
@@ -26,22 +29,42 @@ from treewright.tree.json_files import MAX_BYTES, parse_json
 __all__ = ["TRUSTED", "is_labeller_file", "read_labeller", "write_labeller"]
 
 FORMAT = "treewright-labeller"
-VERSION = 1
+VERSION = 2
+"""Version 1 could hold rows of the fit."""
 _DOCUMENT, _LABELLER = "model.json", "labeller.skops"
 _MAX_LABELLER = 2**31
 """Bytes of the classifier, unpacked."""
+_TRIAL = 50
+"""Rows that a model is asked for as soon as it is read."""
 
 TRUSTED = frozenset(
     {
-        "scipy.sparse._csr.csr_array",
+        "sklearn._loss._loss.CyHalfBinomialLoss",
+        "sklearn._loss._loss.CyHalfMultinomialLoss",
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.link.MultinomialLogit",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn.ensemble._forest.ExtraTreesClassifier",
+        "sklearn.ensemble._forest.ExtraTreesRegressor",
+        "sklearn.ensemble._forest.RandomForestClassifier",
+        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+        "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._label.LabelEncoder",
+        "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeRegressor",
         "sklearn.tree._tree.Tree",
         "treewright.estimators.c2rf.C2RFClassifier",
         "treewright.estimators.totals.TotalsClassifier",
         "treewright.search.teachers.classifier.TaughtScores",
         "treewright.search.teachers.classifier.TeacherClassifier",
+        "treewright.search.teachers.kernel_machine.KernelMachine",
         "treewright.search.teachers.lesson.Lesson",
         "treewright.search.teachers.members.Fitted",
         "treewright.search.teachers.teacher.Teacher",
@@ -49,13 +72,15 @@ TRUSTED = frozenset(
         "treewright.search.teachers.teacher.TeacherRecord",
         "treewright.search.teachers.teacher.Voter",
         "treewright.search.totals.scores.ClassScores",
-        "treewright.search.totals.scores.Novelty",
+        "treewright.search.totals.scores.LearnedNovelty",
         "treewright.training.ensemble.Member",
         "treewright.training.ensemble.Members",
         "treewright.training.record.FitRecord",
     }
 )
-"""Types that a file may hold beside the estimators of scikit-learn and the arrays that skops trusts by itself."""
+"""Types that a file may hold beside plain values and arrays: those that the command line fits. skops would trust all of
+scikit-learn, of which much takes its fitted state on trust in compiled code."""
+_PLAIN = ("builtins.", "numpy.")
 
 
 def is_labeller_file(path: str | Path) -> bool:
@@ -119,7 +144,8 @@ def _trusted(content: bytes, where: str) -> PricedModel:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MAX_LABELLER:
                 raise ModelFileError(f"{where}: it is too large")
-        strange = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
+        named = {name for name in _types(content) if not name.startswith(_PLAIN)}
+        strange = sorted((named | set(skops.io.get_untrusted_types(data=content))) - TRUSTED)
         if strange:
             raise ModelFileError(
                 f"{where} holds {', '.join(strange)}, which no model of treewright does; it is not read"
@@ -129,13 +155,45 @@ def _trusted(content: bytes, where: str) -> PricedModel:
             raise ModelFileError(
                 f"{where} holds a {type(model).__name__}, expected a TotalsClassifier or a C2RFClassifier"
             )
+        check_trees(model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shares = model.predict_proba(blank_rows(model, 2))
-        if shares.shape != (2, len(model.classes_)) or not isinstance(model.totals_, list):
-            raise ModelFileError(f"{where} is damaged: it has not one score a class")
-    except ModelFileError:
-        raise
+            _try(model)
+    except ModelFileError as error:
+        raise ModelFileError(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
     except Exception as error:  # whatever a damaged state leads to in skops and scikit-learn
         raise ModelFileError(f"{where} is damaged: {type(error).__name__}: {error}") from error
     return model
+
+
+def _try(model: PricedModel) -> None:
+    """Ask a model for some rows; raise whatever error if it has not one fine score a class."""
+    rows, n_classes = _trial_rows(model), len(model.classes_)
+    scores, shares, labels = model._class_scores(rows), model.predict_proba(rows), model.predict(rows)
+    weights = np.asarray(getattr(model, "weights_", 1.0))
+    fine = np.isfinite(scores).all() and bool(np.all(shares >= 0) and np.all(shares <= 1.0 + 1e-9))
+    fine = fine and np.all(weights > 0) and np.isfinite(weights).all() and not np.isnan(model._prices).any()
+    if len(labels) != _TRIAL or scores.shape != shares.shape or shares.shape != (_TRIAL, n_classes) or not fine:
+        raise ValueError("it has not one score a class")
+    if not isinstance(model.totals_, list):
+        raise TypeError("its totals are no list")
+
+
+def _trial_rows(model: PricedModel) -> Any:
+    """Rows that reach many parts of a model: near 0 and far off."""
+    blank = blank_rows(model, _TRIAL)
+    if not isinstance(blank, np.ndarray):
+        return blank
+    return np.random.default_rng(0).standard_cauchy(blank.shape)
+
+
+def _types(content: bytes) -> set[str]:
+    """Types that a file of skops names."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        waiting, found = [parse_json(archive.read("schema.json"), where="schema.json")], set[str]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict) and "__class__" in part:
+            found.add(f"{part.get('__module__')}.{part['__class__']}")
+        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+    return found

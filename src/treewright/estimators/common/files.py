@@ -92,7 +92,7 @@ def _is_label(value: object) -> bool:
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that have a plain value, a list of them, or weights of labels, sorted.
 
-    Values of numpy become those of Python.
+    Values of numpy become those of Python. Labels of rows, as a teacher may be, are data of the fit and no parameter.
 
     Examples
     --------
@@ -101,7 +101,11 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
     3
     """
     given = {name: _as_plain(value) for name, value in sorted(estimator.get_params(deep=False).items())}
-    return {name: value for name, value in given.items() if is_plain(value) or is_listed(value) or is_weights(value)}
+    return {
+        name: value
+        for name, value in given.items()
+        if is_plain(value) or is_weights(value) or (is_listed(value) and name != "teacher")
+    }
 
 
 def written_parameters(estimator: Any) -> dict[str, Any]:

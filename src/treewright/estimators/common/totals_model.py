@@ -148,6 +148,8 @@ class TotalsModel(Model):
             Labels from ``classes_``; probabilities, an ndarray of shape (n_samples, n_classes); totals, a list of dict.
         """
         scores = self._class_scores(X)  # says so if there is no fit
+        if not np.isfinite(scores).all():
+            raise InvalidInputError("the model has scores that are not finite; they cannot be divided among classes")
         code, rules = self._given_numbers(y, len(scores)), TotalsRules(totals_of, tolerance=totals_tolerance)
         hidden = code < 0
         margins = [] if totals is None else split_margins(totals, groups)

@@ -17,11 +17,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.search.teachers.gaussian import SharedGaussian
+from treewright.search.teachers.kernel_machine import KernelMachine
 
 __all__ = ["MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
 
@@ -81,9 +81,8 @@ class Fitted:
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Scores of points, a column for each class that it knows: probabilities, or a decision function."""
-        if isinstance(self.model, SVC):
-            raw = np.asarray(self.model.decision_function(X))
-            return np.column_stack([-raw, raw]) if raw.ndim == 1 else raw
+        if isinstance(self.model, KernelMachine):
+            return self.model.scores(X)
         if self.axes is None:
             return np.asarray(self.model.predict_proba(X))
         step = max(1, _TURNED_CELLS // (X.shape[1] + self.axes.shape[1]))
@@ -124,7 +123,7 @@ def kernel(task: Task, budget: Budget) -> Fitted | None:
     """A support vector machine with a Gaussian kernel; None where there are too many points for it."""
     if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y))):
         return None
-    return Fitted(SVC(decision_function_shape="ovr").fit(task.X, task.y, task.weight))
+    return Fitted(KernelMachine.fitted(task.X, task.y, task.weight, task.seed, task.n_asked))
 
 
 def extra_trees(task: Task, budget: Budget) -> Fitted:

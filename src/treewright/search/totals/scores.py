@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -16,10 +17,17 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.data.rows import taken_rows
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["ClassScores", "Novelty", "response_of", "weight_argument"]
+__all__ = ["ClassScores", "LearnedNovelty", "Novelty", "response_of", "weight_argument"]
 
 _BLOCK = 250_000
 """Rows that are scored at once: encoders make wide tables of them, which need not be there all at the same time."""
+
+_IMAGINED = 5000
+"""Rows of the fit, and as many imagined ones around them, from which trees learn novelty."""
+_TREES = 100
+"""Trees that do."""
+_AWAY = (0.1, 0.5, 1.0, 2.0)
+"""How far imagined rows are from one of the fit, in spreads of the features."""
 
 
 def response_of(classifier: Any) -> str | None:
@@ -58,6 +66,8 @@ def weight_argument(classifier: Any) -> str | None:
 class Novelty:
     """Distance of rows from the nearest labelled one, the only thing known of a class without labels.
 
+    It keeps the rows of a fit and is for these alone; of other rows they are asked who learned from it.
+
     Parameters
     ----------
     labelled, others : ndarray of shape (n_rows, n_features), or frame of numbers
@@ -74,14 +84,47 @@ class Novelty:
         self._unit = float(np.median(distance)) or 1.0 if len(distance) else 1.0
         self._farthest = float(distance.max(initial=0.0)) / self._unit
 
+        self._others = (others - self._centre) / self._spread
+
     def __call__(self, X: Any) -> FloatArray:
         """Novelty of rows in units of the median; 0 for the farthest of the training rows, below for others."""
         return self._distance(_numbers(X)) / self._unit - self._farthest
+
+    def learned(self) -> LearnedNovelty:
+        """About the same of other rows, without the rows that it knows."""
+        return LearnedNovelty(self._centre, self._spread, self._trees(), self._unit, self._farthest)
+
+    def _trees(self) -> ExtraTreesRegressor:
+        """Trees that say how far a row is from the nearest labelled one, grown on rows around all of the fit."""
+        rng = np.random.default_rng(0)
+        rows = np.vstack([self._near._fit_X, self._others])
+        some = rows[rng.integers(len(rows), size=_IMAGINED)]
+        away = rng.choice(_AWAY, (_IMAGINED, 1)) * rng.normal(size=some.shape)
+        made = np.vstack([rows[rng.permutation(len(rows))[:_IMAGINED]], some + away])
+        trees = ExtraTreesRegressor(_TREES, min_samples_leaf=3, random_state=0)
+        return trees.fit(made, self._near.kneighbors(made)[0][:, 0])
 
     def _distance(self, X: FloatArray) -> FloatArray:
         if not len(X):
             return np.zeros(0)
         return np.asarray(self._near.kneighbors((X - self._centre) / self._spread)[0][:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedNovelty:
+    """About the same as trees have learned it, which keep no row."""
+
+    centre: FloatArray
+    spread: FloatArray
+    trees: ExtraTreesRegressor
+    unit: float
+    farthest: float
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Novelty of rows, in the units of :class:`Novelty`."""
+        rows = (_numbers(X) - self.centre) / self.spread
+        distance = self.trees.predict(rows) if len(rows) else np.zeros(0)
+        return np.asarray(distance / self.unit - self.farthest)
 
 
 def _numbers(X: Any) -> FloatArray:
@@ -117,7 +160,7 @@ class ClassScores:
     """Class numbers of the columns that the classifier gives."""
     n_classes: int
     """Number of classes, those without labels included."""
-    novelty: Novelty | None = None
+    novelty: Novelty | LearnedNovelty | None = None
     """Of classes without labels."""
     floor: float = float(np.finfo(np.float64).tiny)
     """Least probability."""
@@ -125,13 +168,19 @@ class ClassScores:
     """Score that a class without labels has for the farthest training row."""
 
     def adapt(self, X: Any) -> FloatArray:
-        """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
+        """Score the rows to be labelled, by which the least probability and the level of new classes are set.
+
+        From then on there is no row of the fit in what it keeps.
+        """
         raw = self.raw(X)
         if X.shape[0]:
             if self.probabilistic:
                 self.floor = max(self.floor, float(raw[raw > 0].min()) / 2)
             self.level = float(self._known(raw).max(axis=1).min()) - 1.0
-        return self._table(X, raw)
+        table = self._table(X, raw)
+        if isinstance(self.novelty, Novelty):
+            self.novelty = self.novelty.learned()
+        return table
 
     def __call__(self, X: Any) -> FloatArray:
         """Scores of an array, frame or sparse matrix, shape (n_rows, n_classes)."""
