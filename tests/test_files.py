@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -14,8 +15,8 @@ from scipy import sparse
 
 from treewright import OCTHClassifier
 from treewright.cli import main
-from treewright.data.table import write_table
-from treewright.files import replacing
+from treewright.data.table import read_table, write_table
+from treewright.files import passing_folder, replacing
 from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.tree.json_files import read_json, write_json
 
@@ -196,3 +197,68 @@ def test_two_writers_do_not_mix(tmp_path):
     for thread in threads:
         thread.join()
     assert read_json(path) in documents and os.listdir(tmp_path) == ["m.json"]
+
+
+READER = """
+import sys, time
+from pathlib import Path
+from treewright.data._text_files import text_file
+with text_file(Path(sys.argv[1])) as file:
+    print(file.path, flush=True)
+    time.sleep(600)
+"""
+
+
+@posix
+def test_folders_of_processes_that_were_killed_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    table = tmp_path / "t.csv.gz"
+    write_table(table, {"a": ["1", "2"], "b": ["x", "y"]})
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    readers = [
+        subprocess.Popen([sys.executable, "-c", READER, str(table)], stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    try:
+        killed, living = (os.path.dirname(reader.stdout.readline().strip()) for reader in readers)
+        assert sorted(os.listdir(temporary)) == sorted(map(os.path.basename, (killed, living)))
+        readers[0].kill()
+        readers[0].wait()
+        assert os.path.exists(os.path.join(killed, "plain"))
+        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+        with monkeypatch.context() as other:
+            other.setattr(os, "geteuid", lambda: os.getuid() + 1)  # as somebody else would see them
+            with passing_folder():
+                assert os.path.exists(killed)
+        mine = temporary / "treewright-notes"
+        mine.mkdir()
+        with passing_folder():
+            assert not os.path.exists(killed)
+        assert os.path.exists(os.path.join(living, "plain")) and mine.exists()
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+            reader.stdout.close()
+
+
+def test_a_folder_without_a_lock_may_be_just_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    fresh, left, link = (tmp_path / f".treewright-passing-{name}" for name in ("fresh", "left", "link"))
+    for folder in (fresh, left):
+        folder.mkdir()
+    long_ago = time.time() - 2 * 3600
+    os.utime(left, (long_ago, long_ago))
+    link.symlink_to(tmp_path)
+    with passing_folder() as folder:
+        assert fresh.exists() and not left.exists() and link.exists()
+        assert (folder / "a").parent == (folder / "b").parent
+        assert sorted(os.listdir(tmp_path)) == sorted([fresh.name, link.name, (folder / "a").parent.name])
+    assert sorted(os.listdir(tmp_path)) == sorted([fresh.name, link.name])
+
+
+def test_tables_that_can_be_read_as_they_are_need_no_folder(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert read_table(tmp_path / "t.csv").n_rows == 1

@@ -1,4 +1,4 @@
-"""The one way to write a file: entirely or not at all."""
+"""The one way to write a file, entirely or not at all, and the one folder for passing ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
 
 from treewright.budget import interrupts_wait
 
-__all__ = ["is_special", "replacing", "told_of_files"]
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["PassingFolder", "is_special", "passing_folder", "replacing", "told_of_files"]
 
 _listeners: list[Callable[[str], None]] = []
 """Who is told of each file that is written."""
@@ -22,6 +31,8 @@ _listeners: list[Callable[[str], None]] = []
 _PREFIX, _SUFFIX = ".treewright-", ".tmp"
 _STALE = 3600.0
 """Seconds after the last write to a file under a passing name, when nobody can still be writing it."""
+_FOLDERS, _LOCK = ".treewright-passing-", "in-use"
+"""How passing folders begin, and the file in each that its process holds as long as it lives."""
 
 
 @contextlib.contextmanager
@@ -179,3 +190,100 @@ def _remove_stale(folder: str) -> None:
                 with contextlib.suppress(OSError):
                     if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE:
                         os.unlink(entry.path)
+
+
+# ---------------------------------------------------------------------- passing folders
+
+
+class PassingFolder:
+    """A folder for passing files, made when the first of them is asked for."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._lock: int | None = None
+
+    def __truediv__(self, name: str) -> Path:
+        """The path of a file in it."""
+        if self._path is None:
+            self._path = Path(tempfile.mkdtemp(prefix=_FOLDERS))
+            self._lock = _held(self._path)
+        return self._path / name
+
+    def remove(self) -> None:
+        """Remove it, if it was made."""
+        if self._path is not None:
+            if fcntl is None and self._lock is not None:
+                self._let_go()  # what is open cannot be removed there
+            shutil.rmtree(self._path, ignore_errors=True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+@contextlib.contextmanager
+def passing_folder() -> Iterator[PassingFolder]:
+    """Give a folder for passing files, which is removed at the end.
+
+    A process that is killed leaves its folder, with what may be a copy of somebody's table: the next one that comes by
+    here removes it. Whether a folder is still in use its lock says, which the system lets go with the process; numbers
+    of processes are given out again, and mean nothing in another container. Folders of other users stay.
+
+    Examples
+    --------
+    >>> with passing_folder() as folder:
+    ...     _ = (folder / "copy.csv").write_text("a,b")
+    ...     (folder / "copy.csv").exists()
+    True
+    >>> (folder / "copy.csv").exists()
+    False
+    """
+    _remove_left_folders()
+    folder = PassingFolder()
+    try:
+        yield folder
+    finally:
+        folder.remove()
+
+
+def _held(folder: Path) -> int:
+    """The lock of a new folder, held before it has its name: nobody takes a folder without one for left."""
+    if fcntl is None:
+        return os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+    lock = os.open(folder / f"{_LOCK}.new", os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):  # some file systems have no locks; whoever comes by cannot take it either
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(folder / f"{_LOCK}.new", folder / _LOCK)
+    return lock
+
+
+def _remove_left_folders() -> None:
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(_FOLDERS):
+                with contextlib.suppress(OSError):
+                    _remove_left(Path(entry.path), entry.stat(follow_symlinks=False))
+
+
+def _remove_left(folder: Path, status: os.stat_result) -> None:
+    """Remove a folder whose process is gone; of those that never came to lock it, some time later."""
+    own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not own or not stat.S_ISDIR(status.st_mode):
+        return
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        if time.time() - status.st_mtime > _STALE:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error where it is held
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+    if fcntl is None:
+        os.unlink(folder / _LOCK)  # an error where it is open
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from treewright.arrays import IntArray
 from treewright.data._table_cells import known_kinds, number_texts, read_column
 from treewright.data._table_files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
 from treewright.data._text_files import TextFile
+from treewright.files import passing_folder
 
 __all__ = ["FileTable", "open_table"]
 
@@ -156,6 +156,7 @@ def open_table(
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "people.csv"
     ...     _ = path.write_text("age,region\n31,north\n45,NA\n28,south\n")
@@ -177,8 +178,8 @@ def open_table(
             table.source = source_words(source, path)
             yield table
             return
-        with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
-            copy = Path(folder) / "table.parquet"
+        with passing_folder() as folder:
+            copy = folder / "table.parquet"
             with parsing(path):
                 scanned(source).sink_parquet(copy, compression="lz4")
             table = FileTable(pl.scan_parquet(copy, glob=False), path, marks, True, text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from treewright.data._checks import listing
 from treewright.data._table_cells import as_numbers, as_series, number_texts
 from treewright.data._table_files import table_kind
 from treewright.exceptions import InvalidInputError
-from treewright.files import replacing
+from treewright.files import passing_folder, replacing
 
 __all__ = ["write_batches", "write_table"]
 
@@ -100,10 +99,10 @@ def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 def _write_parquet(file: IO[bytes], frames: Iterable[pl.DataFrame]) -> None:
     """Write parts one after the other to passing files, and then all of them to the file."""
-    with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
+    with passing_folder() as folder:
         parts = []
         for number, frame in enumerate(frames):
-            parts.append(Path(folder) / f"{number}.parquet")
+            parts.append(folder / f"{number}.parquet")
             frame.write_parquet(parts[-1], compression="lz4")
         whole = pl.concat([pl.scan_parquet(part, glob=False) for part in parts], how="vertical_relaxed")
         whole.sink_parquet(file)

@@ -13,7 +13,6 @@ import csv
 import gzip
 import io
 import shutil
-import tempfile
 import warnings
 import zlib
 from collections import Counter
@@ -28,6 +27,7 @@ import numpy as np
 from treewright.arrays import IntArray
 from treewright.data._checks import listing
 from treewright.exceptions import InvalidInputError
+from treewright.files import PassingFolder, passing_folder
 
 __all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
 
@@ -122,22 +122,22 @@ def text_file(path: Path, encoding: str | None = None) -> Iterator[TextFile]:
         Its encoding; None for UTF-8 or what its first bytes say, and cp1252 with a warning where that cannot be.
     """
     check_encoding(encoding)
-    with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
+    with passing_folder() as folder:
         with reading(path):
-            plain = _unpacked(path, Path(folder))
+            plain = _unpacked(path, folder)
             found = _encoding_of(plain, path) if encoding is None else codecs.lookup(encoding).name
             if found not in _UTF8:
-                plain = _recoded(plain, found, Path(folder) / "recoded", path)
+                plain = _recoded(plain, found, folder / "recoded", path)
             elif encoding is not None and (line := _wrong_line(plain)):
                 raise InvalidInputError(f"{path}: not UTF-8 in line {line}; say which encoding it is (--encoding)")
-            file = replace(_structure(plain, path, Path(folder)), encoding=found.removesuffix("-sig"))
+            file = replace(_structure(plain, path, folder), encoding=found.removesuffix("-sig"))
         yield file
 
 
 # ---------------------------------------------------------------------- bytes
 
 
-def _unpacked(path: Path, folder: Path) -> Path:
+def _unpacked(path: Path, folder: PassingFolder) -> Path:
     """The file itself, or a copy of what is packed or can be read only once."""
     packed = path.suffix.lower() == ".gz"
     if path.is_file() and not packed:
@@ -220,7 +220,7 @@ def _recoded(path: Path, encoding: str, target: Path, shown: Path) -> Path:
 # ---------------------------------------------------------------------- records
 
 
-def _structure(path: Path, shown: Path, folder: Path) -> TextFile:
+def _structure(path: Path, shown: Path, folder: PassingFolder) -> TextFile:
     """Find delimiter, header and number of rows; rewrite what is oddly quoted or has blank lines between rows."""
     with open(path, "rb") as stream:
         raw = stream.read(_HEAD)
