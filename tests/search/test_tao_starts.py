@@ -7,7 +7,7 @@ from scipy import sparse
 from treewright.budget import Budget
 from treewright.search.grow import cart as cart_module
 from treewright.search.grow import starts as tao_starts
-from treewright.search.grow.cart import cart_start
+from treewright.search.grow.cart import cart_start, cart_tree
 from treewright.search.grow.starts import StartTask, balanced_tree, random_tree, starting_tree
 from treewright.splits.points import Points
 from treewright.tree import passing, route
@@ -170,3 +170,12 @@ def test_starts_by_name(monkeypatch):
     assert made("random", budget=over()) == drawn
     monkeypatch.setattr(cart_module, "_CART_SECONDS", 1.0)
     assert made("cart", budget=Budget(60.0)) == drawn  # no time for CART on all rows
+
+
+def test_cart_takes_sparse_points_with_places_of_64_bits():
+    """Which trees of scikit-learn refuse, and large sparse tables have."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((60, 5), density=0.5, format="csr", rng=rng)
+    y, weight, wide = (X[:, [0]].toarray()[:, 0] > 0.5).astype(int), np.ones(60), X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert cart_tree(wide, y, weight, 2, 3) == cart_tree(X, y, weight, 2, 3)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,7 @@ from treewright.tree import (
     predict_values,
     relabelled,
     route,
+    routing,
     side,
 )
 
@@ -288,3 +291,35 @@ def test_values_are_the_means_of_the_points_of_a_node():
     X, Y = np.array([[-1.0], [-2.0], [3.0]]), np.array([[1.0, 0.0], [4.0, 3.0], [10.0, 5.0]])
     means = averaged(tree, X, Y, np.array([2.0, 1.0, 1.0]))
     assert means.values.tolist() == [[4.0, 2.0], [2.0, 1.0], [10.0, 5.0]] and not means.is_classifier
+
+
+@given(trees(), seeds)
+@settings(max_examples=40, deadline=None)
+def test_sparse_points_whose_sums_round_are_routed_like_dense_ones(tree, seed):
+    """Thresholds are sums of products themselves, to the last digit or one off, of rows that have other zeros."""
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=tree.weights.shape) * (tree.weights != 0)
+    tree = replace(tree, weights=weights)
+    X = np.where(rng.random((40, tree.n_features)) < 0.3, 0.0, rng.normal(size=(40, tree.n_features)))
+    own = rng.choice(X @ weights.T + 0.0, axis=0)
+    tree = replace(tree, threshold=np.nextafter(own, rng.choice([-np.inf, 0.0, np.inf], size=own.shape)))
+    assert np.array_equal(route(tree, sparse.csr_array(X)), route(tree, X))
+    for node in tree.branches.tolist():
+        assert np.array_equal(side(tree, sparse.csr_array(X), node), side(tree, X, node))
+
+
+def test_sparse_points_are_not_made_dense(monkeypatch):
+    """But those at a threshold, of which there is one here; all others take memory and time for their values alone."""
+    seen = []
+    real = routing._as_rows
+    monkeypatch.setattr(routing, "_as_rows", lambda X: (seen.append(X.shape[0]), real(X))[1])
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((500, 3000), density=0.01, format="csr", rng=rng)
+    X = X.tolil()
+    X[7, 5] = 0.25
+    X = X.tocsr()
+    weights = np.zeros((1, 3000))
+    weights[0, 5] = 1.0
+    tree = Tree.stump(weights[0], 0.25, [[1.0, 0.0], [0.0, 1.0]])
+    assert np.array_equal(route(tree, X), np.where(X[:, [5]].toarray()[:, 0] <= 0.25, 1, 2))
+    assert sum(seen) == 1

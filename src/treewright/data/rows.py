@@ -17,7 +17,7 @@ from treewright.arrays import IntArray
 from treewright.data.problem import Problem
 from treewright.data.reduction import Merge, Sample, labelled_sample, reduced
 
-__all__ = ["fitting_rows", "is_frame", "row_numbers", "taken_rows", "unlabelled_rows"]
+__all__ = ["fitting_rows", "is_frame", "row_numbers", "taken_rows", "unlabelled_rows", "with_short_indices"]
 
 
 def is_frame(X: Any) -> bool:
@@ -95,3 +95,19 @@ def fitting_rows(problem: Problem, merged: bool, rng: np.random.Generator) -> Sa
     order = order[rng.permutation(len(order))]
     rows = taken_rows(problem.table, np.flatnonzero(problem.labelled)[order])
     return Sample(rows, y[order], weight[order], np.ones(len(order)))
+
+
+def with_short_indices(X: Any) -> Any:
+    """Sparse rows whose places have 32 bits wherever these suffice, as trees of scikit-learn want them.
+
+    Examples
+    --------
+    >>> X = sparse.csr_array(np.eye(2))
+    >>> X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    >>> with_short_indices(X).indices.dtype
+    dtype('int32')
+    """
+    most = max(X.nnz, *X.shape)
+    if X.indices.dtype == np.int32 == X.indptr.dtype or most > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.tree.sparse_routing import sparse_sides
 from treewright.tree.structure import Tree
 
 __all__ = [
@@ -34,7 +35,9 @@ _ROUNDING = 1e-12
 """Share of a sum of weights up to which another one is the same."""
 _BLOCK = 8192
 _CELLS = 2**24
-"""Most cells of a block of rows, which is dense even where the points are sparse."""
+"""Most cells of a block of dense rows."""
+_SPARSE_BLOCK = 2**16
+"""Most rows of a block of sparse ones."""
 
 
 def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
@@ -64,12 +67,14 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
     node = np.full(X.shape[0], start, dtype=np.int64)
     level, is_leaf = tree.level, tree.is_leaf
     depth = int(level.max() - level[start])
-    size = _block_size(tree)
+    size, goes_left = _block_size(tree), _goes_left
+    if sparse.issparse(X):
+        size, goes_left = _SPARSE_BLOCK, _sparse_goes_left
     for first in range(0, len(node), size):
-        block = _as_rows(X[first : first + size])
-        at = node[first : first + size]
+        block = X[first : first + size]
+        block, at = block if sparse.issparse(X) else _as_rows(block), node[first : first + size]
         for _ in range(depth):
-            left = _goes_left(tree, block, at)
+            left = goes_left(tree, block, at)
             at[:] = np.where(is_leaf[at], at, np.where(left, tree.left[at], tree.right[at]))
     return node
 
@@ -77,7 +82,8 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
 def side(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
     """Whether each point would go left at branch `node`, reached or not."""
     X = _as_points(tree, points)
-    return _goes_left(tree, _as_rows(X), np.full(X.shape[0], node))
+    at = np.full(X.shape[0], node)
+    return _sparse_goes_left(tree, X, at) if sparse.issparse(X) else _goes_left(tree, _as_rows(X), at)
 
 
 def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
@@ -344,6 +350,17 @@ def _goes_left(tree: Tree, block: FloatArray, at: IntArray) -> BoolArray:
     left = np.empty(len(block), dtype=bool)
     for rows, goes_left in ((by_category, _goes_left_by_category), (~by_category, _goes_left_by_plane)):
         left[rows] = goes_left(tree, block[rows], at[rows])
+    return left
+
+
+def _sparse_goes_left(tree: Tree, block: Any, at: IntArray) -> BoolArray:
+    """Side of each sparse row at its own node; those that rounding might decide are looked at as dense ones."""
+    left, sure = sparse_sides(tree, block, at)
+    unsure = np.flatnonzero(~sure & ~tree.is_leaf[at])
+    size = _block_size(tree)
+    for first in range(0, len(unsure), size):
+        rows = unsure[first : first + size]
+        left[rows] = _goes_left(tree, _as_rows(block[rows]), at[rows])
     return left
 
 

@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.data.rows import with_short_indices
 from treewright.search.grow.ranked import RankedLevels, RankedValues
 from treewright.tree import Tree
 
@@ -120,6 +121,7 @@ def cart_tree(
         outputs = targets.reshape(len(targets), -1) if n_classes is None else np.eye(n_classes)[targets]
         ranked = RankedLevels.of(X, np.asarray(outputs, dtype=np.float64), weight, n_levels)
         X = ranked.apply(X)
+    X = with_short_indices(X) if sparse.issparse(X) else X
     gaps = not sparse.issparse(X) and bool(np.isnan(X.min(initial=0.0)))
     close = RankedValues.of(X, n_levels)
     X = close.apply(X)
