@@ -183,6 +183,9 @@ def test_speed_decides_nothing_without_a_limit(tmp_path, capsys, request):
 def test_a_limit_that_ends_something_is_told(tmp_path, capsys):
     register(tmp_path)
     files = ["--predictions", str(tmp_path / "p.csv"), "--report", str(tmp_path / "r.html")]
+    assert main(command(tmp_path, "--model", "totals", "--estimator", "logistic", "--time-limit", "1", "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["accuracy"]["short"] and not document["repeatable"]
     assert main(command(tmp_path, "--estimator", "logistic", *files)) == 0
     captured = capsys.readouterr()
     assert "seed: 0; --random-state 0 gives the same again but for what the time limit ended" in captured.out

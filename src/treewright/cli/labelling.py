@@ -122,7 +122,7 @@ def _write(
         "\n".join(
             [
                 *_lines(totals, args, labels, estimate, why, explanation, agreement),
-                *_seed_lines(rows, args),
+                *_seed_lines(rows, estimate, args),
                 *console.written_lines(),
             ]
         ),
@@ -135,7 +135,7 @@ def _write(
             "reason": labeller.reason_,
             "seconds": budget.elapsed,
             "seed": labeller.random_state_,
-            "repeatable": _record_told(rows).repeatable and not (estimate is not None and estimate.short),
+            "repeatable": _record_told(rows).repeatable and not _is_short(estimate),
             "totals": totals,
             "accuracy": None if estimate is None else _accuracy_document(estimate),
             "no_accuracy": why or None,
@@ -290,10 +290,15 @@ def _record_told(rows: FitRows) -> FitRecord:
     return record
 
 
-def _seed_lines(rows: FitRows, args: argparse.Namespace) -> list[str]:
+def _is_short(estimate: AccuracyEstimate | None) -> bool:
+    return estimate is not None and estimate.short
+
+
+def _seed_lines(rows: FitRows, estimate: AccuracyEstimate | None, args: argparse.Namespace) -> list[str]:
     """The seed, if it was drawn or is not enough to have the same again."""
-    record = _record_told(rows)
-    return [f"seed: {seed_words(record)}"] if args.seed_drawn or not record.repeatable else []
+    record, short = _record_told(rows), _is_short(estimate)
+    told = args.seed_drawn or short or not record.repeatable
+    return [f"seed: {seed_words(record, short=short)}"] if told else []
 
 
 def totals_lines(reached: list[dict[str, Any]]) -> list[str]:

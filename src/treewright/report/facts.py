@@ -393,8 +393,8 @@ def _seed_lines(facts: Facts, record: FitRecord, of_tree: FitRecord | None = Non
     if of_tree is not None and of_tree.seed == record.seed:
         record, of_tree = of_tree if not of_tree.repeatable else record, None
     pairs = [("seed", record), *([] if of_tree is None else [("seed of the tree", of_tree)])]
-    option = facts.option("random_state")
-    return [(name, words) for name, one in pairs if (words := seed_words(one, option))]
+    option, short = facts.option("random_state"), facts.estimate is not None and facts.estimate.short
+    return [(name, words) for name, one in pairs if (words := seed_words(one, option, short))]
 
 
 def _coded(groups: Any) -> Coded | None:

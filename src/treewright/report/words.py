@@ -428,8 +428,10 @@ def seconds_words(record: FitRecord) -> str:
     )
 
 
-def seed_words(record: FitRecord, option: str = "--random-state") -> str:
+def seed_words(record: FitRecord, option: str = "--random-state", short: bool = False) -> str:
     """The seed of a fit, and what can be done with it; nothing for a fit that kept none.
+
+    `short` says whether time ended the estimate of accuracy beside it.
 
     Examples
     --------
@@ -444,7 +446,9 @@ def seed_words(record: FitRecord, option: str = "--random-state") -> str:
     if record.seed is None:
         return ""
     given = f"{option} {record.seed}" if option.startswith("-") else f"{option}={record.seed}"
-    unless = "" if record.repeatable else f" but for what {_ENDED_BY[record.status == FitStatus.INTERRUPTED]}"
+    unless = (
+        "" if record.repeatable and not short else f" but for what {_ENDED_BY[record.status == FitStatus.INTERRUPTED]}"
+    )
     return f"{record.seed}; {given} gives the same again{unless}"
 
 
