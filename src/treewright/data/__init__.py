@@ -15,7 +15,18 @@ from treewright.data.reduction import (
     reduced,
 )
 from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
-from treewright.data.scaling import Scaling, s2oct_scaling, target_spread, unit_scaling, weight_unit, weighted_mean
+from treewright.data.scaling import (
+    Scaling,
+    held_weights,
+    mean_and_spread,
+    of_unit_spread,
+    refuse_narrow,
+    s2oct_scaling,
+    target_spread,
+    unit_scaling,
+    weight_unit,
+    weighted_mean,
+)
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 
 __all__ = [
@@ -36,10 +47,14 @@ __all__ = [
     "distinct_rows",
     "drop_duplicate_rows",
     "flip_labels",
+    "held_weights",
     "labelled_sample",
     "make_problem",
+    "mean_and_spread",
+    "of_unit_spread",
     "parse_totals",
     "reduced",
+    "refuse_narrow",
     "s2oct_scaling",
     "simple_random_sample",
     "target_spread",

@@ -180,6 +180,8 @@ class PointTotals:
     @cached_property
     def largest_group(self) -> IntArray:
         """Group of the most rows of each point, the first where several have as many."""
+        if not self.n_points:  # the largest of no entries has no place
+            return np.zeros(0, dtype=np.int64)
         return np.asarray(self.size.argmax(axis=1)).reshape(-1)
 
     # ------------------------------------------------------------------ other points, groups, classes
@@ -238,7 +240,7 @@ class PointTotals:
         if label.ndim == 1:
             cell = group * self.n_classes + label[point]
             return np.bincount(cell, times, self.low.size).astype(np.int64).reshape(self.low.shape)
-        stack = label.reshape(-1, self.n_points).T
+        stack = label.reshape(int(np.prod(label.shape[:-1])), self.n_points).T
         found = np.empty((stack.shape[1], *self.low.shape), dtype=np.int64)
         for k in range(self.n_classes - 1):
             found[:, :, k] = (self.size.T @ (stack == k)).T

@@ -31,6 +31,7 @@ from treewright.data._checks import (
 from treewright.data._totals_input import named_classes
 from treewright.data.margins import chosen_rows, split_margins
 from treewright.data.marks import refuse_missing
+from treewright.data.scaling import held_weights
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
@@ -366,7 +367,7 @@ def _weights(
     with np.errstate(over="ignore"):
         if not np.isfinite(weight.sum()):
             raise InvalidInputError(f"sample_weight sums to infinity, its largest is {show(weight.max())}; divide all")
-    return weight
+    return held_weights(weight)
 
 
 # ---------------------------------------------------------------------- totals

@@ -6,6 +6,8 @@ All that is asked of them is which rows are equal, so that nothing depends on th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -16,8 +18,19 @@ from sklearn.utils import _safe_indexing
 from treewright.arrays import IntArray
 from treewright.data.problem import Problem
 from treewright.data.reduction import Merge, Sample, labelled_sample, reduced
+from treewright.exceptions import InvalidInputError, TreewrightError
 
-__all__ = ["fitting_rows", "is_frame", "row_numbers", "taken_rows", "unlabelled_rows", "with_short_indices"]
+__all__ = [
+    "errors_told",
+    "fitting_rows",
+    "is_frame",
+    "row_numbers",
+    "taken_rows",
+    "unlabelled_rows",
+    "with_short_indices",
+]
+
+_SINGLE = float(np.finfo(np.float32).max)
 
 
 def is_frame(X: Any) -> bool:
@@ -32,6 +45,43 @@ def taken_rows(X: Any, rows: Any) -> Any:
             return X
         rows = np.flatnonzero(rows)
     return _safe_indexing(X, rows)
+
+
+@contextmanager
+def errors_told(estimator: Any, X: Any) -> Iterator[None]:
+    """Tell errors of somebody else's estimator as ours, with its name and, if one lies far out, a column of the rows.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> forest, X = RandomForestClassifier(), np.array([[0.0, 1e300], [1.0, 2.0]])
+    >>> with errors_told(forest, X):
+    ...     forest.fit(X, [0, 1])
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: RandomForestClassifier cannot take these rows: Input X contains ...
+    """
+    try:
+        yield
+    except TreewrightError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        kind = type(estimator).__name__
+        raise InvalidInputError(f"{kind} cannot take these rows: {str(error).rstrip('. ')}{_far_out(X)}") from error
+
+
+def _far_out(X: Any) -> str:
+    """Words for the column that has the largest number, where single precision does not have it; "" without any."""
+    if sparse.issparse(X):
+        return ""
+    try:
+        largest = np.abs(np.asarray(X, dtype=np.float64)).max(axis=0, initial=0.0)
+    except (TypeError, ValueError):  # text among the columns
+        return ""
+    j = int(largest.argmax())
+    if largest[j] <= _SINGLE:
+        return ""
+    return f"; column {X.columns[j] if is_frame(X) else j} has numbers as large as {largest[j]:.3g}: divide it"
 
 
 def row_numbers(X: Any) -> IntArray:

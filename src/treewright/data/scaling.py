@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,12 +16,33 @@ from treewright.data._checks import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["Scaling", "s2oct_scaling", "target_spread", "unit_scaling", "weight_unit", "weighted_mean"]
+__all__ = [
+    "Scaling",
+    "held_weights",
+    "mean_and_spread",
+    "of_unit_spread",
+    "refuse_narrow",
+    "s2oct_scaling",
+    "target_spread",
+    "unit_scaling",
+    "weight_unit",
+    "weighted_mean",
+]
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on
 _EXPONENT = 900  # weights of an inverted tree are kept within 2**-900 and 2**900
 S2OCT_BOX = 100.0
+_FAR_OUT = 400
+"""Exponent of two from which on squares, or sums of them, may overflow or vanish."""
+_NARROW = 1e-100
+"""Half of the range of a feature below which weights of splits, or their squares, are beyond floating point."""
+_FARTHEST = 1e30
+"""In units of the spread. Squares of it are finite, and single precision has it."""
+_BLOCK = 100_000
+"""Rows that are looked at at once."""
+_HEAVIEST, _LIGHTEST = 1e100, 1e-12
+"""Largest weight of a row, and the least share of the largest that a weight above 0 has."""
 _MOST_COPIES = 1e6  # weights that are numbers of rows are whole; beyond, all numbers nearly are
 
 
@@ -248,6 +270,67 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
     return Scaling(scale=scale, shift=middle)
 
 
+def mean_and_spread(*tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each feature over the rows of all tables; 1 where it does not vary.
+
+    Examples
+    --------
+    >>> mean, spread = mean_and_spread(np.array([[1e300, 5.0]]), np.array([[3e300, 5.0]]))
+    >>> mean.tolist(), spread.tolist()
+    ([2e+300, 5.0], [1e+300, 1.0])
+    """
+    n_rows = sum(len(table) for table in tables)
+    largest = np.max([np.abs(table).max(axis=0, initial=0.0) for table in tables], axis=0)
+    exponent = np.frexp(largest)[1].astype(np.int64)
+    exponent[np.abs(exponent) <= _FAR_OUT] = 0
+    # a large table is not copied as a whole
+    parts = [table[first : first + _BLOCK] for table in tables for first in range(0, len(table), _BLOCK)]
+
+    def in_unit(part: FloatArray) -> FloatArray:
+        return np.ldexp(part, -exponent) if exponent.any() else part
+
+    mean = np.sum([in_unit(part).sum(axis=0) for part in parts], axis=0) / n_rows
+    square = np.sum([((in_unit(part) - mean) ** 2).sum(axis=0) for part in parts], axis=0)
+    spread = np.ldexp(np.sqrt(square / n_rows), exponent)
+    return np.ldexp(mean, exponent), np.where(spread >= _SMALLEST, spread, 1.0)
+
+
+def of_unit_spread(X: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Features with mean 0 and standard deviation 1; what is very far out stays finite, in single precision too.
+
+    Examples
+    --------
+    >>> of_unit_spread(np.array([[1e300], [-1e300], [1e308]]), np.array([0.0]), np.array([1e300])).ravel().tolist()
+    [1.0, -1.0, 100000000.0]
+    """
+    points = X / 2 - mean / 2  # the difference itself may overflow
+    with np.errstate(over="ignore"):
+        points /= spread / 2
+    return np.asarray(np.clip(points, -_FARTHEST, _FARTHEST, out=points))
+
+
+def refuse_narrow(X: FloatArray, names: Sequence[str] | None = None) -> None:
+    """Refuse features that vary, but by so little that the weights they would need cannot be computed with.
+
+    Of models that do not stretch small features, as S2OCT's scaling does not.
+
+    Examples
+    --------
+    >>> refuse_narrow(np.array([[1e-300, 5.0], [0.0, 5.0]]), ["rate", "age"])
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: column 'rate' varies by 1e-300 only; multiply it by a number, or leave ...
+    """
+    half = _extent(X)[2]
+    narrow = np.flatnonzero((half > 0) & (half < _NARROW))
+    if len(narrow):
+        j = int(narrow[0])
+        name = j if names is None else repr(names[j])
+        raise InvalidInputError(
+            f"column {name} varies by {2 * float(half[j]):.3g} only; multiply it by a number, or leave it out"
+        )
+
+
 def target_spread(Y: FloatArray, weight: FloatArray) -> float:
     """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ.
 
@@ -292,6 +375,36 @@ def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
         return np.array([math.fsum(weight * column) / mass for column in Y.T])
     except (OverflowError, ValueError):  # sums, or single products, beyond the largest number
         return np.asarray(np.average(Y, axis=0, weights=weight))
+
+
+def held_weights(weight: FloatArray, name: str = "sample_weight") -> FloatArray:
+    """Weights whose sums and squares can be computed with; those that no sum could show are raised to what it can.
+
+    Beside one of 1 a weight of 1e-20 is lost in any sum, and differences of sums, such as what is left on one side of a
+    split, are then wrong. So weights above 0 are at least a trillionth of the largest.
+
+    Raises
+    ------
+    InvalidInputError
+        If the largest weight is so large or so small that squares of it are infinite or 0.
+
+    Examples
+    --------
+    >>> held_weights(np.array([1.0, 0.0, 1e-20])).tolist()
+    [1.0, 0.0, 1e-12]
+    >>> held_weights(np.array([1.0, 1e200]))
+    Traceback (most recent call last):
+    ...
+    treewright.exceptions.InvalidInputError: sample_weight has 1e+200 in row 1, too large to compute with; divide ...
+    """
+    largest = float(weight.max(initial=0.0))
+    if largest > _HEAVIEST or 0 < largest < 1.0 / _HEAVIEST:
+        how = ("large", "divide") if largest > 1 else ("small", "multiply")
+        raise InvalidInputError(
+            f"{name} has {largest!r} in row {int(weight.argmax())}, too {how[0]} to compute with; {how[1]} all weights "
+            "by a number so that the largest is about 1"
+        )
+    return np.where(weight > 0, np.maximum(weight, _LIGHTEST * largest), 0.0)
 
 
 def weight_unit(weight: FloatArray) -> float:

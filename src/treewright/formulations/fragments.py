@@ -234,7 +234,7 @@ def add_label_counts(
     builder.add_rows("counts_for_label", [(q.ravel(), 1.0), (np.tile(c.ravel(), n_groups), -each)], upper=0)
     for t in range(n_leaves):
         builder.add_rows(f"all_count[{t}]", [(q[:, :, t], 1.0), (places[:, t], -rows)], lower=0, upper=0)
-    builder.add_rows("count", [(count.ravel(), 1.0), (q.reshape(count.size, -1), -1.0)], lower=0, upper=0)
+    builder.add_rows("count", [(count.ravel(), 1.0), (q.reshape(count.size, n_leaves), -1.0)], lower=0, upper=0)
 
 
 def label_count_blocks(z: FloatArray, c: FloatArray, rows: sparse.csr_array) -> dict[str, FloatArray]:

@@ -169,7 +169,7 @@ def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
     if totals is None or not len(task.votes):
         n_groups = 1 if totals is None else len(totals.groups)
         nothing = np.zeros((n_groups, task.n_classes))
-        return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, nothing[0])
+        return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, np.zeros(task.n_classes))
     rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
     if task.settings.class_prices:
         return _with_prices(task, rows, budget, solving.seed)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from treewright.arrays import BoolArray, IntArray
 from treewright.data import Problem, Sample
-from treewright.data.rows import fitting_rows, is_frame
+from treewright.data.rows import errors_told, fitting_rows, is_frame
 from treewright.exceptions import InvalidInputError
 from treewright.progress import stage
 
@@ -98,7 +98,8 @@ class Members:
         forest = all(isinstance(member.classifier, DecisionTreeClassifier) for member in self.members)
         rows = X.astype(np.float32) if forest and not is_frame(X) else X
         for j, member in enumerate(self.members if n_rows else ()):
-            votes[:, j] = member.votes(rows)
+            with errors_told(member.classifier, rows):
+                votes[:, j] = member.votes(rows)
         return votes
 
 
@@ -169,6 +170,11 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 
 def _fitted(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
+    with errors_told(estimator, labelled.X):
+        return _fitted_to(estimator, labelled, classes)
+
+
+def _fitted_to(estimator: Any, labelled: Sample, classes: np.ndarray) -> Any:
     assert labelled.y is not None
     y = classes[labelled.y]
     if np.all(labelled.weight == 1.0):

@@ -98,6 +98,9 @@ class Lines(Means):
             price = leaves.price
             leaves.refit_branches(shape, leaf)
         values = leaves.table()[0] * self.scale + self.mean
-        values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
-        tree = tree.with_leaves(values, None, slopes)
-        return tree, self.squares(tree) + price
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, slopes = scaling.invert_leaves(values, leaves.slopes * self.scale)
+            sloped = tree.with_leaves(values, None, slopes)
+            loss = self.squares(sloped) + price
+        # slopes that floating point cannot hold in the units of the data: means are left
+        return (sloped, loss) if np.isfinite(loss) else super().finished(tree)

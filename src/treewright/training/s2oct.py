@@ -18,6 +18,7 @@ from treewright.data import (
     Scale,
     Weighted,
     reduced,
+    refuse_narrow,
     s2oct_scaling,
     weight_unit,
 )
@@ -141,6 +142,7 @@ def train_s2oct(
     """
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
+    refuse_narrow(problem.X, problem.feature_names)
     solving = solving.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())

@@ -10,6 +10,7 @@ import numpy as np
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Compact, Merge, Sample, Weighted, reduced
+from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.training.record import FitRecord, FitStatus, named_trace
 
@@ -55,11 +56,19 @@ class Fitter:
             rows = reduced(rows, Compact(), Weighted(), Merge(large=False)).points
         assert rows.y is not None
         extra = {"sample_weight": rows.weight} if self.weighted else {}
-        self.regressor.fit(rows.X, rows.y[:, 0] if self.flat else rows.y, **extra)
+        with errors_told(self.regressor, rows.X):
+            self.regressor.fit(rows.X, rows.y[:, 0] if self.flat else rows.y, **extra)
 
     def predict(self, X: Any, n_outputs: int) -> FloatArray:
         """Predictions in columns."""
-        return np.asarray(self.regressor.predict(X), dtype=np.float64).reshape(-1, n_outputs)
+        with errors_told(self.regressor, X):
+            found = np.asarray(self.regressor.predict(X), dtype=np.float64).reshape(-1, n_outputs)
+        if not np.all(np.isfinite(found)):
+            raise InvalidInputError(
+                f"{type(self.regressor).__name__} predicts numbers that are not finite; divide targets or features "
+                "that are very large"
+            )
+        return found
 
 
 def train_on_own_predictions(

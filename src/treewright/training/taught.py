@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import Reduction, Sample
+from treewright.data import Reduction, Sample, of_unit_spread
 from treewright.data.design import design_of
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.auto import auto_teacher
@@ -195,7 +195,7 @@ class Classroom:
         )
         # Imagined points are no part of the lesson: features have the spread of those that are there.
         centre, spread = lesson.spread
-        others = teacher.asked((self.X[n_points:] - centre) / spread)
+        others = teacher.asked(of_unit_spread(self.X[n_points:], centre, spread))
         asked = np.append(hidden, np.arange(n_points, len(y)))
         shares, told = self._with_labels(asked, np.vstack([teacher.scores, others])), teacher.likely()
         likely = None

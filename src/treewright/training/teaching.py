@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
+from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.search.totals.scores import ClassScores, Novelty, response_of
 from treewright.training.ensemble import seed_where_unset
@@ -99,7 +100,8 @@ class EstimatorTeaching:
             return table
         if is_regressor(model):
             return self._regressed(model, problem, seen, weights)
-        model.fit(X, problem.classes[y], **weights)
+        with errors_told(model, X):
+            model.fit(X, problem.classes[y], **weights)
         if response_of(model) is None:
             raise InvalidInputError(f"teacher {self.name} has neither predict_proba nor decision_function")
         columns = np.searchsorted(problem.classes, model.classes_)
@@ -112,7 +114,8 @@ class EstimatorTeaching:
         X, y, hidden = problem.X[labelled], problem.y[labelled], problem.X[~labelled]
         table = np.full((hidden.shape[0], n_classes), -np.inf)
         for k in seen:
-            table[:, k] = clone(model).fit(X, (y == k).astype(np.float64), **weights).predict(hidden)
+            with errors_told(model, X):
+                table[:, k] = clone(model).fit(X, (y == k).astype(np.float64), **weights).predict(hidden)
         least = table[:, seen].min() - 1.0
         novelty = Novelty(X, hidden)(hidden) if len(seen) < n_classes else 0.0
         unseen = np.setdiff1d(np.arange(n_classes), seen)

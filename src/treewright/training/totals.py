@@ -12,7 +12,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
 from treewright.data.margins import cells
-from treewright.data.rows import fitting_rows, row_numbers, unlabelled_rows
+from treewright.data.rows import errors_told, fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.progress import stage
 from treewright.search.teachers.classifier import TaughtScores, TeacherClassifier
@@ -145,7 +145,8 @@ def _fitted_scores(
     if len(seen) == 1:
         return ClassScores(None, seen, problem.n_classes, novelty)
     extra = {str(weight_argument(classifier)): rows.weight} if weighted else {}
-    classifier.fit(rows.X, problem.classes[rows.y], **extra)
+    with errors_told(classifier, rows.X):
+        classifier.fit(rows.X, problem.classes[rows.y], **extra)
     if response_of(classifier) is None:  # some have it by their settings only, and tell when they are fitted
         raise InvalidInputError(NO_SCORES.format(type(classifier).__name__))
     return ClassScores(classifier, np.searchsorted(problem.classes, classifier.classes_), problem.n_classes, novelty)

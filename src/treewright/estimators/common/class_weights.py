@@ -10,7 +10,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import StrOptions
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data import Problem
+from treewright.data import Problem, held_weights
 from treewright.data._checks import meant, plain, show
 from treewright.estimators.common.model import Model
 from treewright.estimators.common.parameters import parameter, parameters
@@ -44,7 +44,7 @@ class ClassWeighted(Model):
                 raise InvalidInputError(
                     f"the weights sum to infinity, the largest is {show(weight.max())}; divide all of class_weight"
                 )
-        return replace(problem, weight=weight)
+        return replace(problem, weight=held_weights(weight, "class_weight"))
 
 
 def class_weighted(weight: FloatArray, class_weight: Any, classes: np.ndarray, numbers: IntArray) -> FloatArray:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from treewright import progress
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.data import TotalsRules
+from treewright.data import TotalsRules, held_weights
 from treewright.data._checks import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.parameters import parameter, parameters
@@ -89,7 +89,8 @@ class Given:
 
     def checked_weight(self) -> FloatArray:
         """Weights of the rows, 1 if there are none."""
-        return np.asarray(_check_sample_weight(self.sample_weight, self.X, dtype=np.float64, ensure_non_negative=True))
+        given = _check_sample_weight(self.sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
+        return held_weights(np.asarray(given))
 
 
 def fit_rows(estimator: Any, given: Given) -> Given:

@@ -29,6 +29,8 @@ __all__ = ["Rows", "SSCTResult", "grow_ssct"]
 _SWEEP = 100_000_000
 """Cells that a sweep over some candidate features looks at, before the clock is looked at: a tenth of a second."""
 
+_VARIED = 1e-9
+"""Least deviation of a feature from its mean, in its range: less is the rounding of that mean."""
 _ROUNDING = 1e-10
 """What a gain of nothing may be below 0. Such splits are made too, as in CART: classes may be parted further below."""
 
@@ -58,7 +60,7 @@ class Rows:
         scaled = unit_scaling(self.X).apply(self.X)  # neither squares nor sums overflow
         scaled = scaled - np.average(scaled, axis=0, weights=self.weight)
         deviation = np.sqrt(np.average(scaled**2, axis=0, weights=self.weight))
-        varied = deviation > 0
+        varied = deviation > _VARIED
         return np.ascontiguousarray(scaled[:, varied] / deviation[varied])
 
 

@@ -73,7 +73,10 @@ def best_cuts(
             if own_shares:
                 share = (known / labelled if some_right else 1.0) if some_left else 0.0
             fall = gini - share * gini_left - (1.0 - share) * gini_right
-            reached = label_factor * fall + spread_factor * spread * (1.0 / mass + 1.0 / other) / total
+            reached = label_factor * fall
+            # beside heavier points, what the lightest ones weigh together is lost
+            if mass > 1e-14 * total and other > 1e-14 * total:
+                reached += spread_factor * spread * (1.0 / mass + 1.0 / other) / total
             if reached > gain[f] + 1e-12:
                 gain[f], place[f] = reached, k
     return gain, place

@@ -342,9 +342,12 @@ def random_plane(X: FloatArray, sign: FloatArray, machines: Machines, prices: Pr
         for k in range(p):
             if draw(draws) >= max(2.0 / p, 0.3):
                 u[k] = 0.0
-    if length(u, 2) == 0.0:
+    largest = length(u, 2)
+    if largest == 0.0:
         for k in range(p):
             u[k] = draw(draws) - 0.5
+    elif largest < 1e-140:  # squares would vanish
+        u /= largest
     u *= prices.limit / length(u, prices.norm)
     machines.w[t] = u
     machines.b[t] = -0.5 * ((X[i] * u).sum() + (X[j] * u).sum())

@@ -118,7 +118,8 @@ def widths(X: FloatArray) -> FloatArray:
     """Ranges of the features, missing values aside; 1 for a feature that never changes."""
     with np.errstate(invalid="ignore"):
         width = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
-    return np.where(np.isfinite(width) & (width > 0), width, 1.0)
+    # what is wider than floating point is about as wide as that
+    return np.where(width > 0, np.minimum(width, np.finfo(np.float64).max), 1.0)
 
 
 def split_distances(tree: Tree, X: FloatArray, leaf: IntArray, width: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
+from treewright.data import of_unit_spread
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.teacher import TeacherRecord
@@ -90,8 +91,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         step = max(1, _BLOCK_CELLS // rows.shape[1])
         with config_context(assume_finite=True):  # they were looked at above
             for first in range(0, len(rows), step):
-                block = rows[first : first + step] - self.centre_
-                block /= self.spread_
+                block = of_unit_spread(rows[first : first + step], self.centre_, self.spread_)
                 scores[first : first + step] = self.teacher_.asked(block)
         return np.asarray(softmax(self.teacher_.log_odds(scores), axis=1))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data import PointTotals
+from treewright.data import PointTotals, mean_and_spread, of_unit_spread
 from treewright.search.totals.points import divide_points
 
 __all__ = ["Lesson", "ordered_pairs", "ranked"]
@@ -56,26 +56,13 @@ class Lesson:
     def standardized(self) -> Lesson:
         """The same with features of mean 0 and spread 1 over all points."""
         centre, spread = self.spread
-        return Lesson(
-            (self.X - centre) / spread,
-            self.y,
-            self.weight,
-            (self.hidden - centre) / spread,
-            self.n_classes,
-            self.totals,
-            self.n_others,
-        )
+        X, hidden = (of_unit_spread(points, centre, spread) for points in (self.X, self.hidden))
+        return replace(self, X=X, hidden=hidden)
 
     @property
     def spread(self) -> tuple[FloatArray, FloatArray]:
         """Mean and spread of each feature over all points; a spread of 1 where it does not vary."""
-        n, n_all = len(self.X), len(self.X) + len(self.hidden)
-        mean = (self.X.sum(axis=0) + self.hidden.sum(axis=0)) / n_all
-        square = ((self.X - mean) ** 2).sum(axis=0)
-        for first in range(0, len(self.hidden), 100_000):  # a large table is not copied as a whole
-            square = square + ((self.hidden[first : first + 100_000] - mean) ** 2).sum(axis=0)
-        spread = np.sqrt(square / max(n, n_all))
-        return mean, np.where(spread > 0, spread, 1.0)
+        return mean_and_spread(self.X, self.hidden)
 
 
 def ranked(table: FloatArray, weight: FloatArray | None = None) -> FloatArray:

@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.data.rows import taken_rows
+from treewright.data import mean_and_spread, of_unit_spread
+from treewright.data.rows import errors_told, taken_rows
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["ClassScores", "LearnedNovelty", "Novelty", "response_of", "weight_argument"]
@@ -76,10 +77,8 @@ class Novelty:
 
     def __init__(self, labelled: Any, others: Any) -> None:
         labelled, others = _numbers(labelled), _numbers(others)
-        rows = np.vstack([labelled, others])
-        spread = rows.std(axis=0)
-        self._centre, self._spread = rows.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        self._near = NearestNeighbors(n_neighbors=1).fit((labelled - self._centre) / self._spread)
+        self._centre, self._spread = mean_and_spread(labelled, others)
+        self._near = NearestNeighbors(n_neighbors=1).fit(of_unit_spread(labelled, self._centre, self._spread))
         distance = self._distance(others)
         self._unit = float(np.median(distance)) or 1.0 if len(distance) else 1.0
         self._farthest = float(distance.max(initial=0.0)) / self._unit
@@ -107,7 +106,7 @@ class Novelty:
     def _distance(self, X: FloatArray) -> FloatArray:
         if not len(X):
             return np.zeros(0)
-        return np.asarray(self._near.kneighbors((X - self._centre) / self._spread)[0][:, 0])
+        return np.asarray(self._near.kneighbors(of_unit_spread(X, self._centre, self._spread))[0][:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +203,8 @@ class ClassScores:
 
     def _said(self, X: Any, n_rows: int) -> FloatArray:
         name = str(response_of(self.classifier))
-        values = np.asarray(getattr(self.classifier, name)(X), dtype=np.float64)
+        with errors_told(self.classifier, X):
+            values = np.asarray(getattr(self.classifier, name)(X), dtype=np.float64)
         if values.ndim == 1:
             values = np.column_stack([-values / 2, values / 2])  # their difference is the given value
         kind = type(self.classifier).__name__
