@@ -69,6 +69,10 @@ class ForgottenMarkWarning(UserWarning):
     """A label looks like a mark of rows without one, and is taken for a class."""
 
 
+class OtherNumbersWarning(UserWarning):
+    """Numbers of new rows are beyond those of the fit, or shifted: in other units, of another year or population."""
+
+
 class AlikeNamesWarning(UserWarning):
     """Classes or groups have names that differ in capitals, blanks or marks on letters alone."""
 

@@ -23,6 +23,7 @@ from treewright.data._checks import AnyArray, listing
 from treewright.data.table import table_kind, write_table
 from treewright.estimators.common.files import written_parameters
 from treewright.estimators.common.model import drawn_seed
+from treewright.estimators.common.numbers import without_numbers
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
@@ -83,7 +84,8 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
     estimator, table, X, y, used, known = rows.estimator, rows.table, rows.X, rows.y, rows.used, rows.known
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
-    model = TableModel(estimator, rows.encoder, args.target, tuple(args.na))
+    numbers = without_numbers(estimator)  # of its own rows there is nothing to tell
+    model = TableModel(estimator, rows.encoder, args.target, tuple(args.na), numbers=numbers)
     if not model.several_trees:
         estimator._rule_digits = estimator._telling_digits(estimator._check_rows(X), model.words)
     predicted = estimator.predict(X)

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from treewright.cli.answers import Answers
 from treewright.cli.console import Console
 from treewright.data._checks import AnyArray, listing
 from treewright.data.mixed_table import MixedEncoder
+from treewright.data.seen_numbers import NewNumbers, SeenNumbers, changes_in_words
 from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, table_batches
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
+from treewright.estimators.common.numbers import with_numbers, without_numbers
 from treewright.estimators.common.tables import rule_digits, table_notes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
@@ -32,7 +35,7 @@ from treewright.report.trees import LeafFacts, leaf_texts, reading_notes
 from treewright.report.words import WEIGHED
 from treewright.tree import export_text
 from treewright.tree.json_files import read_json, write_json
-from treewright.tree.words import FeatureWords
+from treewright.tree.words import FeatureWords, date_text
 
 __all__ = ["TableModel", "check_outputs", "leaf_sums", "report_paths", "write_reports"]
 
@@ -56,6 +59,8 @@ class TableModel:
     """The fitted tree that explains the labels of an estimator that is no tree, if there is one."""
     leaves: Mapping[int, LeafFacts] | None = None
     """Rows of the table in each leaf of the tree, and their labels; None where that is not known."""
+    numbers: Any = None
+    """What is kept of the numbers of the fit, taken from the estimator, which is asked for a table in parts."""
 
     @classmethod
     def read(cls, path: str) -> TableModel:
@@ -63,6 +68,8 @@ class TableModel:
         if is_labeller_file(path):
             labeller, document = read_labeller(path)
             model = cls._with_table(labeller, document, path)
+            if model.numbers is not None:
+                SeenNumbers.from_list(model.numbers, model.estimator.n_features_in_, f"{path}: numbers")
             return replace(model, explaining=_explaining(labeller, document, path))._with_leaves(document, path)
         try:
             document = read_json(path)
@@ -75,11 +82,11 @@ class TableModel:
 
     @classmethod
     def _with_table(cls, estimator: Any, document: dict[str, Any], path: str) -> TableModel:
-        table = document.get("table")
+        table, numbers = document.get("table"), without_numbers(estimator)
         if table is None:
-            return cls(estimator)
+            return cls(estimator, numbers=numbers)
         notes = table_notes(table, estimator.n_features_in_, f"{path}: table")
-        return cls(estimator, notes.encoder, notes.target, notes.na)
+        return cls(estimator, notes.encoder, notes.target, notes.na, numbers=numbers)
 
     def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
         """The model with what its file says of leaves and digits, trusting nothing; older files say nothing."""
@@ -95,6 +102,10 @@ class TableModel:
 
     def write(self, path: str) -> None:
         """Write a model file, which ``treewright.load_model`` reads too."""
+        with with_numbers(self.estimator, self.numbers):
+            self._write(path)
+
+    def _write(self, path: str) -> None:
         labeller = isinstance(self.estimator, PricedModel)
         document = {} if labeller else model_to_dict(self.estimator)
         if self.encoder is not None:
@@ -172,8 +183,11 @@ class TableModel:
             numbers = [table.series(name) for name in encoder.columns if name not in encoder.text_columns]
             table = Table(table.frame.with_columns(map(flag_numbers, numbers)), table.first_row)
         if not isinstance(encoder, MixedEncoder):
-            return encoder.transform(table, surprises)[0]
+            X = encoder.transform(table, surprises)[0]
+            self._count_numbers(X, surprises)
+            return X
         X = encoder.transform(table)[0]
+        self._count_numbers(X, surprises)
         model = self.tree_model
         if surprises is not None and hasattr(model, "has_missing_"):
             known = model.categories_ or [None] * model.n_features_in_
@@ -181,6 +195,26 @@ class TableModel:
             levels = {name: of for name, of, _ in used if of is not None}
             encoder.note_unseen(table, levels, [name for name, _, gaps in used if not gaps], surprises)
         return X
+
+    def _count_numbers(self, X: AnyArray, surprises: Surprises | None) -> None:
+        if surprises is None or self.numbers is None:
+            return
+        if surprises.numbers is None:
+            surprises.numbers = NewNumbers(SeenNumbers.from_list(self.numbers, X.shape[1]))
+        surprises.numbers.add(X)
+
+    def number_words(self, surprises: Surprises) -> list[str]:
+        """Which numbers of new rows are unlike those of the fit, in words; dates as they are written."""
+        if surprises.numbers is None:
+            return []
+        names = self.feature_names or [str(j) for j in range(self.estimator.n_features_in_)]
+        dates: dict[str, bool] = {}
+        if isinstance(self.encoder, TableEncoder):
+            dates = {name: "%H" in code.format for name, code in self.encoder.codes.items() if code.kind == "date"}
+        elif self.encoder is not None:
+            dates = {name: "%H" in form for name, form in self.encoder.formats.items()}
+        written = [partial(_date, timed=dates[name]) if name in dates else None for name in names]
+        return changes_in_words(surprises.numbers.changes(), names, written)
 
     @property
     def several_trees(self) -> bool:
@@ -262,6 +296,10 @@ def _used_features(model: Any) -> list[int]:
     return sorted(numbers.union(*(tree.category[tree.category >= 0].tolist() for tree in trees)))
 
 
+def _date(day: float, timed: bool) -> str:
+    return date_text(day, timed) or f"{day:g}"
+
+
 def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClassifier | None:
     """The tree beside a labeller."""
     if document.get("tree") is None:
@@ -269,6 +307,7 @@ def _explaining(labeller: Any, document: dict[str, Any], path: str) -> S2OCTClas
     tree: S2OCTClassifier = model_from_dict(
         document["tree"], {S2OCTClassifier.__name__: S2OCTClassifier}, where=f"{path}: tree"
     )
+    without_numbers(tree)
     if tree.n_features_in_ != labeller.n_features_in_ or tree.classes_.tolist() != labeller.classes_.tolist():
         raise ModelFileError(f"{path}: the tree and the labels are not about the same features and classes")
     return tree

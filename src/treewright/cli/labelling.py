@@ -20,6 +20,7 @@ from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_la
 from treewright.cli.totals import named_margins
 from treewright.data._checks import AnyArray
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
+from treewright.estimators.common.numbers import without_numbers
 from treewright.estimators.register import Learned
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
@@ -96,7 +97,8 @@ def _write(
     totals = labeller.totals_
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
-    model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree)
+    numbers = without_numbers(labeller)  # of its own rows there is nothing to tell
+    model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree, numbers=numbers)
     explanation = None
     try:
         with console.finishing(), console.writing("predictions", args.predictions):
@@ -248,6 +250,7 @@ def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
     learned, labels = lesson_of_tree(rows, found)
     rows.tree.set_params(teacher=labels, time_limit=seconds)
     rows.tree.fit(learned.X, learned.y, **learned.more)
+    without_numbers(rows.tree)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
     n_known = int(np.count_nonzero(rows.known))

@@ -20,10 +20,11 @@ from treewright.cli.totals import asked_margins, group_name, new_labels
 from treewright.cli.totals import totals_words as totals_files
 from treewright.data._checks import AnyArray, listing
 from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
+from treewright.estimators.common.numbers import told_numbers
 from treewright.exceptions import InvalidInputError
 from treewright.progress import note, stage
 from treewright.report import Facts, new_rows_facts
-from treewright.report.new_rows import surprise_notes
+from treewright.report.new_rows import number_notes, surprise_notes
 from treewright.report.text import text_table, totals_table
 from treewright.report.words import SUBTRACTED, count_words, totals_words
 
@@ -42,6 +43,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     with console.writing("predictions", args.out), stage("rows are labelled"):
         write_batches(args.out, new.parts(), args.escape_formulas)
     new.surprises.warn(new.encoder)
+    told_numbers(model.number_words(new.surprises))
     if args.report:
         write_reports(args.report, new.facts(), console)
     rows, totals = new.counts.sum(axis=0).tolist(), new.totals
@@ -131,6 +133,7 @@ class _NewRows:
         """What a report says of them."""
         args, model = self.args, self.model
         n_rows = int(self.counts.sum())
+        words = model.number_words(self.surprises)
         making = [
             ("table", f"{os.path.basename(args.data)}, {count_words(n_rows)}"),
             ("model", f"{os.path.basename(args.model)}, a {type(model.estimator).__name__}"),
@@ -150,7 +153,7 @@ class _NewRows:
             totals=self.totals,
             kept=self.kept,
             subtracted=self.subtracted,
-            notes=surprise_notes(self.surprises, self.encoder, n_rows),
+            notes=[*surprise_notes(self.surprises, self.encoder, n_rows), *number_notes(words)],
             gaps=self._gaps(),
             words=model.words,
             group_name=group_name(args),

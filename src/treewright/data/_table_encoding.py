@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._table_codes import ColumnCode
 from treewright.data._table_columns import level_codes
+from treewright.data.seen_numbers import NewNumbers
 
 __all__ = ["EncodedRows", "Unseen"]
 
@@ -29,6 +30,8 @@ class Unseen:
     """Unknown levels of each text column."""
     gaps: Counter[str] = field(default_factory=Counter)
     """Missing values that were filled in."""
+    numbers: NewNumbers | None = field(default=None, repr=False)
+    """Numbers of all features, of a model that knows those of its fit."""
 
 
 @dataclass(frozen=True, eq=False)

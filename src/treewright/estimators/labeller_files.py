@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from treewright._version import __version__
+from treewright.data.seen_numbers import SeenNumbers
 from treewright.estimators.c2rf import C2RFClassifier
 from treewright.estimators.common.frames import blank_rows
 from treewright.estimators.common.totals_model import PricedModel
@@ -168,6 +169,9 @@ def _trusted(content: bytes, where: str) -> PricedModel:
 
 def _try(model: PricedModel) -> None:
     """Ask a model for some rows; raise whatever error if it has not one fine score a class."""
+    kept = getattr(model, "_seen_numbers", None)
+    if kept is not None:
+        SeenNumbers.from_list(kept, len(kept))
     rows, n_classes = _trial_rows(model), len(model.classes_)
     scores, shares, labels = model._class_scores(rows), model.predict_proba(rows), model.predict(rows)
     weights = np.asarray(getattr(model, "weights_", 1.0))

@@ -19,6 +19,7 @@ from treewright.data._table_cells import as_series
 from treewright.data.reduction import row_keys
 from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, course_of, derived_seed, drawn_seed, thread_count
+from treewright.estimators.common.numbers import note_numbers, without_numbers
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
 from treewright.progress import note, stage
@@ -208,7 +209,9 @@ def label_register(
     rng = np.random.default_rng(derived_seed(seed))
     learned = _learned(source, problem, sample_weight is not None, groups, max_unlabeled, rng)
     _fit(model, learned, problem.n_unlabelled, seed)
+    without_numbers(model)  # what it says of its own rows is no news
     scores, content = _scored(model, source, problem, thread_count(n_jobs))
+    vars(model).update(note_numbers(_proportionate(learned, problem, rng), {}))
     return _cut(model, problem, learned, scores, content, rng, budget)
 
 
@@ -266,6 +269,16 @@ def _learned(
             "allow_new_classes": True,
         }
     return Learned(rows, source.taken(rows), labels, more)
+
+
+def _proportionate(learned: Learned, problem: Problem, rng: np.random.Generator) -> FloatArray:
+    """Rows that were learned from, those with a label no more of them than of all rows."""
+    known = problem.labelled[learned.rows]
+    n_hidden = int(np.count_nonzero(~known))
+    most = n_hidden * (len(problem.y) - problem.n_unlabelled) // max(1, problem.n_unlabelled)
+    kept = np.flatnonzero(known)
+    kept = kept if len(kept) <= most else rng.choice(kept, most, replace=False)
+    return np.asarray(learned.X[np.concatenate([kept, np.flatnonzero(~known)])])
 
 
 def _fit(model: PricedModel, learned: Learned, n_asked: int, seed: int) -> None:

@@ -18,7 +18,7 @@ from treewright.report.words import group_sizes
 from treewright.tree.text import read_nodes
 from treewright.tree.words import FeatureWords
 
-__all__ = ["new_rows_facts", "surprise_notes"]
+__all__ = ["new_rows_facts", "number_notes", "surprise_notes"]
 
 
 def new_rows_facts(
@@ -164,6 +164,17 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: i
         so = HEAVIER if encoder is None else "are filled in"
         said.append(f"Missing values in columns that had none at the fit: {told}. They {so}.")
     return said
+
+
+def number_notes(said: Sequence[str]) -> list[str]:
+    """Numbers that are unlike those of the fit, each in a sentence.
+
+    Examples
+    --------
+    >>> number_notes(["'age': 20.0% of the rows are above 90, of those of the fit at most 1%"])
+    ["Other numbers than at the fit in 'age': 20.0% of the rows are above 90, of those of the fit at most 1%."]
+    """
+    return [f"Other numbers than at the fit in {words}{'' if words.endswith('?') else '.'}" for words in said]
 
 
 def _as_what(base: str | None) -> str:

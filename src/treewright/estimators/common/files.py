@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from treewright._version import __version__
 from treewright.data._checks import listing, plain
 from treewright.data.mixed import Features
+from treewright.data.seen_numbers import SeenNumbers
 from treewright.estimators.common.model import course_of
 from treewright.estimators.common.old_files import renamed, upgraded
 from treewright.estimators.common.record_files import is_number, record_from_dict, record_to_dict
@@ -151,6 +152,7 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
         "record": record_to_dict(estimator.record_),
         "fit": estimator._fitted_state(),
         **({"table": estimator._table} if hasattr(estimator, "_table") else {}),
+        **({"numbers": estimator._seen_numbers} if hasattr(estimator, "_seen_numbers") else {}),
     }
 
 
@@ -222,6 +224,8 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
     if document.get("table") is not None:
         table_notes(document["table"], n_features)
         estimator._table = document["table"]
+    if document.get("numbers") is not None:
+        estimator._seen_numbers = SeenNumbers.from_list(document["numbers"], n_features).to_list()
     # what only some estimators have
     for member in getattr(estimator, "trees_", []):
         _check_tree(member, len(estimator.classes_), n_features)

@@ -16,6 +16,7 @@ from treewright.data.mixed import has_other_than_numbers
 from treewright.data.rows import is_frame
 from treewright.data.table import Surprises, TableEncoder
 from treewright.estimators.common.model import NOTED, Given
+from treewright.estimators.common.numbers import tell_numbers
 from treewright.estimators.common.tables import frame_columns, frame_table
 from treewright.exceptions import InvalidInputError
 
@@ -63,7 +64,9 @@ def new_encoded_rows(model: Any, X: Any) -> FloatArray:
     refuse_durations(X, "X")
     table = frame_table(frame_columns(X))
     validate_data(model, X, reset=False, skip_check_array=True)
-    return encoder.transform(table)[0]
+    rows = encoder.transform(table)[0]
+    tell_numbers(model, rows, encoder.feature_names)
+    return rows
 
 
 def blank_rows(model: Any, n_rows: int) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from treewright.data._checks import refuse_dates, refuse_repeated_names
 from treewright.data.rows import is_frame
 from treewright.estimators.common.model import NOTED, Given
+from treewright.estimators.common.numbers import tell_numbers
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["handed_rows", "hands_through", "new_handed_rows"]
@@ -52,7 +53,9 @@ def handed_rows(model: Any, given: Given) -> Given:
 
 def new_handed_rows(model: Any, X: ArrayLike) -> Any:
     """Rows of a fitted model that are handed through."""
-    return _looked_at(model, X, reset=False)
+    rows = _looked_at(model, X, reset=False)
+    tell_numbers(model, rows)
+    return rows
 
 
 def _looked_at(model: Any, X: Any, reset: bool) -> Any:

@@ -21,6 +21,7 @@ from treewright.data.mixed import Features, Level, check_finite, chosen_features
 from treewright.data.rows import is_frame
 from treewright.data.table import date_format
 from treewright.estimators.common.model import NOTED, Given
+from treewright.estimators.common.numbers import tell_numbers
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tables import of_own_columns
@@ -131,8 +132,11 @@ class MixedModel(_Noted, TreeModel):
             levels = (None,) * self.n_features_in_ if self.categories_ is None else tuple(self.categories_)
             features = Features(levels, self._column_labels())
             validate_data(self, X, skip_check_array=True, reset=False)
-            return self._checked(None, X, features.encode(X), features, reset=False)
-        return self._numbers(self, X, reset=False)
+            rows = self._checked(None, X, features.encode(X), features, reset=False)
+        else:
+            rows = self._numbers(self, X, reset=False)
+        tell_numbers(self, rows)
+        return rows
 
     def _checked(self, noting: Any, X: Any, matrix: FloatArray, features: Features, reset: bool) -> FloatArray:
         """The matrix of a mixed table, of the right size and without gaps where they are not allowed."""

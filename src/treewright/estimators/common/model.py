@@ -23,6 +23,7 @@ from treewright.budget import Budget
 from treewright.data import TotalsRules, held_weights
 from treewright.data._checks import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
+from treewright.estimators.common.numbers import note_numbers, tell_numbers
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
@@ -53,7 +54,7 @@ __all__ = [
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 S = TypeVar("S")
-_UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves")
+_UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves", "_seen_numbers")
 """What else a fit may leave that the next one must not keep."""
 _COURSE = ("record_", "status_", "reason_", "random_state_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 
@@ -107,7 +108,9 @@ def new_rows(estimator: Any, X: ArrayLike) -> Any:
     """Validate rows that a fitted estimator is to say something of."""
     check_is_fitted(estimator)
     own = of_own_columns(estimator, X)
-    return _checked(estimator, with_flags(X), reset=False) if own is None else _checked(*own, reset=False)
+    rows = _checked(estimator, with_flags(X), reset=False) if own is None else _checked(*own, reset=False)
+    tell_numbers(estimator, rows)
+    return rows
 
 
 def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
@@ -313,7 +316,7 @@ class Model:
         record = replace(record, seed=seed, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
-        self._publish(record.closed(budget), given.noted | fitted)
+        self._publish(record.closed(budget), given.noted | note_numbers(given.X, given.noted) | fitted)
         return self
 
     def _seeded(self, seed: int) -> Self:

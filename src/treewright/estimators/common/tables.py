@@ -87,6 +87,7 @@ def of_own_columns(model: Any, X: Any) -> tuple[Any, Any] | None:
     other = copy(model)
     for name in ("_table", "feature_names_in_"):  # what follows is an array
         other.__dict__.pop(name, None)
+    other._number_labels = notes.encoder.feature_names
     return other, notes.features(X)
 
 
