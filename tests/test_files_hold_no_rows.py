@@ -9,12 +9,27 @@ import polars as pl
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.spatial import cKDTree
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import treewright
+from treewright import TotalsClassifier
 from treewright.cli import main
 from treewright.cli.reading import ESTIMATORS
+from treewright.estimators.kept_rows import kept_rows
 from treewright.estimators.registry import MODELS
+from treewright.report import labels_report
 from treewright.search.totals import scores
 
 N_ROWS, N_KNOWN = 72, 36
@@ -156,3 +171,50 @@ def test_files_of_trees(name, tmp_path):
     assert rows_read_back(tmp_path / "m.json", X) == 0
     assert arrays_of(tmp_path / "m.json")
     assert '"no", "yes", "no"' not in (tmp_path / "m.json").read_text().replace("'", '"')
+
+
+KEEPERS = {
+    "nearest neighbours": (KNeighborsClassifier(3), {"KNeighborsClassifier": 20}),
+    "scaled": (make_pipeline(StandardScaler(), KNeighborsClassifier(3)), {"KNeighborsClassifier": 20}),
+    "some of them": (BaggingClassifier(KNeighborsClassifier(3), 2, max_samples=10), {"KNeighborsClassifier": 10}),
+    "landmarks": (make_pipeline(Nystroem(n_components=7), LogisticRegression()), {"Nystroem": 7}),
+    "gaussian process": (GaussianProcessClassifier(), {"_BinaryGaussianProcessClassifierLaplace": 20}),
+    "logistic": (LogisticRegression(), {}),
+    "boosting": (HistGradientBoostingClassifier(max_iter=3), {}),
+}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_reports_say_which_estimators_of_the_user_keep_rows(name):
+    wrapped, kept = KEEPERS[name]
+    X, truth = register()
+    y = np.where(np.arange(N_ROWS) < 20, truth, None)
+    model = TotalsClassifier(wrapped, random_state=0).fit(X, y, totals={"yes": 20})
+    assert kept_rows(model) == kept
+    said = " ".join(labels_report(model, y, model.transduction_).split())
+    for kind, n in kept.items():
+        assert f"rows in the model: {n} rows ({kind}): whoever has the model can read them" in said
+    assert kept or "rows in the model" not in said
+
+
+def test_support_vectors_and_graphs_are_rows():
+    X, truth = register()
+    machine = SVC().fit(X, truth)
+    assert kept_rows(machine) == {"SVC": len(machine.support_)}
+    y = np.where(np.arange(N_ROWS) < 20, truth, None)
+    graph = treewright.LapTAOClassifier(estimator="graph", random_state=0).fit(X, y)
+    assert kept_rows(graph) == {"LapTAOClassifier": N_ROWS}
+
+
+def test_files_tell_and_models_that_are_rows_are_refused_before_any_work(tmp_path, capsys):
+    X, truth = register()
+    table = pl.DataFrame(dict(zip(COLUMNS, X.T, strict=True))).with_columns(y=pl.Series(truth.tolist()))
+    table.write_csv(tmp_path / "t.csv")
+    fit = ["fit", str(tmp_path / "t.csv"), "--target", "y", "--out", str(tmp_path / "m.json")]
+    assert main([*fit, "--model", "tao", "--max-depth", "1"]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "m.json")]) == 0
+    assert "rows of the fit in this file: none" in capsys.readouterr().out
+    for setting in ("estimator=graph", "n_estimators=3"):
+        assert main([*fit, "--model", "laptao", "--set", setting]) == 2
+        assert f"--set {setting.partition('=')[0]}" in capsys.readouterr().err

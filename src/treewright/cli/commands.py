@@ -25,6 +25,7 @@ from treewright.estimators.common.files import written_parameters
 from treewright.estimators.common.model import drawn_seed
 from treewright.estimators.common.numbers import without_numbers
 from treewright.estimators.common.totals_model import PricedModel
+from treewright.estimators.kept_rows import kept_rows, kept_rows_words
 from treewright.estimators.octsvm import SuspectLabel
 from treewright.estimators.totals import TotalsClassifier
 from treewright.names import counted, printable
@@ -164,12 +165,14 @@ def show(args: argparse.Namespace, console: Console) -> int:
         "features: " + (f"{estimator.n_features_in_} without names" if names is None else _joined(names)),
         *_category_lines(estimator, names),
         "parameters: " + parameter_words(estimator),
+        f"rows of the fit in this file: {kept_rows_words(estimator)}",
         "",
         *rules,
         *_status_lines(estimator, getattr(estimator, "totals_", [])),
     ]
     tree = None if model.tree_model is None else tree_to_dict(model.tree_model.tree_)
-    console.result("\n".join(lines), {**_model_document(model), "tree": tree})
+    document = {**_model_document(model), "rows_kept": sum(kept_rows(estimator).values()), "tree": tree}
+    console.result("\n".join(lines), document)
     return EXIT_OK
 
 

@@ -283,6 +283,15 @@ def _estimator(args: argparse.Namespace, model: str) -> Any:
         hint = "" if args.model is not None else " (without --model the tree that explains the labels is an s2oct)"
         words = f"{model} has no parameter {unknown[0]!r}{hint}; it has {', '.join(sorted(accepted))}"
         raise InvalidInputError(words)
+    if given.get("estimator") == "graph" and model == "laptao":
+        raise InvalidInputError(
+            "--set estimator=graph: such a model is the rows of its fit, which no model file holds; take tao or cart, "
+            "or LapTAOClassifier in Python"
+        )
+    if given.get("n_estimators", 1) != 1 and model == "laptao":
+        raise InvalidInputError(
+            "--set n_estimators: a forest has no one tree to write; take LapTAOClassifier in Python"
+        )
     return kind(**given)
 
 

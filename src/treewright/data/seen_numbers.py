@@ -1,8 +1,8 @@
 """How large the numbers of a fit were, and whether those of new rows are others: beyond them, shifted, in other units.
 
 What is kept of a column stands on ten rows each, means of ten neighbours in their order: no single value is told. New
-rows are said to be other only where rows of the same kind would hardly ever look so: of `n` rows, the share of all there
-can be that is below the k-th smallest one follows a beta distribution whatever the numbers are.
+rows are said to be other only where rows of the same kind would hardly ever look so: of `n` rows, the share of all that
+there can be below the k-th smallest one follows a beta distribution whatever the numbers are.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from treewright.data import parse_totals
 from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
 from treewright.data.margins import group_columns
 from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimators.kept_rows import kept_rows, kept_rows_words
 from treewright.exceptions import InvalidInputError
 from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, absent_notes, fitted_trees
@@ -339,6 +340,7 @@ def labels_facts(
             *about.making,
             ("labels", f"{labeller.record_.reason}; {seconds_words(labeller.record_)}"),
             ("scores", str(scores)),
+            *([("rows in the model", kept_rows_words(labeller))] if kept_rows(labeller) else []),
         ],
         groups=_group_facts(about.groups, rows.known, doubt),
         totals=rows.told_totals(facts, about.groups),
