@@ -175,3 +175,13 @@ def test_labelled_rows_do_not_know_the_order_of_the_file():
         assert one.weight.sum() == weight[used].sum() and np.all(one.y >= 0)
         distinct = {(*row, label) for row, label in zip(X[used].tolist(), y[used].tolist(), strict=True)}
         assert len(one) == (len(distinct) if merged else used.sum())
+
+
+def test_weights_of_equal_rows_add_up_alike_in_any_order():
+    rng = np.random.default_rng(0)
+    X, weight = rng.integers(0, 3, (200, 1)).astype(float), 10.0 ** rng.uniform(-12, 0, 200)
+    points = reduced(Sample.of(X, weight=weight), Merge()).points
+    for _ in range(10):
+        order = rng.permutation(200)
+        again = reduced(Sample.of(X[order], weight=weight[order]), Merge()).points
+        assert np.array_equal(points.X, again.X) and points.weight.tolist() == again.weight.tolist()

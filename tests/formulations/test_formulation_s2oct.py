@@ -9,7 +9,8 @@ from scipy.spatial.distance import pdist
 from treewright.data import PointTotals
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import S2OCT, TreeFormulation
-from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
+from treewright.formulations.s2oct.distances import largest_distance
+from treewright.formulations.s2oct.model import default_depth, default_max_coefficient
 from treewright.program import check
 from treewright.solvers import Status, get_solver
 from treewright.tree import Tree, route

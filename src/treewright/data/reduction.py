@@ -325,6 +325,10 @@ def _without_negative_zeros(copy: np.ndarray) -> np.ndarray:
 
 
 def _summed(values: FloatArray, place: IntArray, n_points: int) -> FloatArray:
+    """Sums by point, the same to the last digit whatever the order in which rows are listed."""
+    if len(place) > n_points and np.any(values != np.floor(values)):
+        order = np.lexsort((values, place))
+        place, values = place[order], values[order]
     return np.asarray(np.bincount(place, values, n_points), dtype=np.float64)
 
 

@@ -15,7 +15,10 @@ from treewright.solvers import Capability
 from treewright.tree import Tree, leaf_counts
 from treewright.tree.complete import CompleteTree
 
-__all__ = ["Formulation", "LabelledPoints", "TreeFormulation", "with_min_leaf"]
+__all__ = ["Formulation", "LabelledPoints", "SureBounds", "TreeFormulation", "with_min_leaf"]
+
+_LIFTED = 1e-6
+"""Share of a bound by which tolerances of a solver may have lifted it: they are as large, and not relative."""
 
 S = TypeVar("S")
 """What the model is about: a Tree, or the weights of an ensemble."""
@@ -64,6 +67,10 @@ class Formulation(Protocol[S]):
         """A bound of the optimum that the structure of the data gives without solving."""
         ...
 
+    def sure_bound(self, bound: float, gap: float) -> float:
+        """What a bound that a solver claims is sure to say; `gap` is the relative gap that was asked for."""
+        ...
+
 
 @runtime_checkable
 class TreeFormulation(Formulation[Tree], Protocol):
@@ -74,7 +81,15 @@ class TreeFormulation(Formulation[Tree], Protocol):
         ...
 
 
-class DistinctPoints:
+class SureBounds:
+    """Mixin of the models whose bounds are numbers: tolerances of a solver may have lifted them a little."""
+
+    def sure_bound(self, bound: float, gap: float) -> float:
+        """What a bound that a solver claims is sure to say, by less than the gap that was asked for."""
+        return bound - min(_LIFTED, 0.01 * gap) * abs(bound)
+
+
+class DistinctPoints(SureBounds):
     """Mixin of the models that can part all points that differ: a group is points equal in all features."""
 
     X: FloatArray
@@ -95,7 +110,7 @@ class DistinctPoints:
 
 
 @dataclass(frozen=True)
-class LabelledPoints:
+class LabelledPoints(SureBounds):
     """What models of complete trees on labelled points share.
 
     Parameters

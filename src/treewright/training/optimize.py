@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -90,13 +91,12 @@ class _Trace:
     def bounded(self, bound: float) -> None:
         self.record(Progress(self.budget.elapsed, self.objective, bound))
 
-    def solver_progress(self, as_bound: Callable[[float], float] | None) -> Callable[[Progress], None]:
-        """What a solver is to report to; of a relaxation only the bounds count."""
+    def solver_progress(self, said: Callable[[float], float], own: bool) -> Callable[[Progress], None]:
+        """What a solver is to report to; bounds say what `said` makes of them, and of a relaxation they alone count."""
 
         def heard(event: Progress) -> None:
-            objective = event.objective if as_bound is None else self.objective
-            bound = event.bound if as_bound is None else as_bound(event.bound)
-            self.record(Progress(self.budget.elapsed, objective, bound, event.nodes))
+            objective = event.objective if own else self.objective
+            self.record(Progress(self.budget.elapsed, objective, said(event.bound), event.nodes))
 
         return heard
 
@@ -213,6 +213,7 @@ class _Run(Generic[S]):
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None, budget: Budget) -> None:
         best, solving = self.best, self.solving
         assert best.solution is not None
+        said = as_bound or partial(model.sure_bound, gap=solving.gap)
         program, start = model.build(), model.encode(best.solution)
         # Solvers look at the clock now and then only, later the larger the program is.
         rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
@@ -223,7 +224,7 @@ class _Run(Generic[S]):
             gap=solving.gap,
             threads=solving.threads,
             seed=solving.seed,
-            on_progress=self.trace.solver_progress(as_bound),
+            on_progress=self.trace.solver_progress(said, own=as_bound is None),
             stop=lambda: budget.interrupted,
         )
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -244,7 +245,7 @@ class _Run(Generic[S]):
             self.ended, self.reason = FitStatus.UNPROVEN, "the tolerances of the solver leave a gap"
         else:
             self.ended, self.reason = FitStatus.UNPROVEN, f"{solving.solver.name} ended without a proof"
-        best.raise_floor(result.bound if as_bound is None else as_bound(result.bound))
+        best.raise_floor(said(result.bound))
 
     def outcome(self) -> Outcome[S]:
         """What the fit ended with."""
@@ -252,7 +253,7 @@ class _Run(Generic[S]):
         assert best.solution is not None
         if best.objective < bound - 1e-6 * max(1.0, abs(best.objective)):
             # A solution at hand refutes the bound: it proves nothing, and nothing of that is hidden.
-            reason = f"a bound of {bound:.9g} was claimed, but the solution is below it"
+            reason = f"a bound of {bound:.5g} was claimed, but the solution is below it"
             bound, ended = 0.0, FitStatus.UNPROVEN
         bound = min(bound, best.objective)
         if relative_gap(best.objective, bound) <= self.solving.gap:

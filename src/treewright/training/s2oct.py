@@ -24,7 +24,8 @@ from treewright.data import (
 )
 from treewright.data._checks import listing
 from treewright.formulations import S2OCT
-from treewright.formulations.s2oct.model import default_depth, default_max_coefficient, largest_distance
+from treewright.formulations.s2oct.distances import largest_distance
+from treewright.formulations.s2oct.model import default_depth, default_max_coefficient
 from treewright.names import counted
 from treewright.progress import stage
 from treewright.search import Incumbent

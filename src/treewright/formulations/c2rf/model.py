@@ -257,6 +257,10 @@ class C2RF:
             i, k = order.one_negative
             builder.add_rows("one_negative", [(z[i], 1.0), (z[k], 1.0)], upper=1.0)
 
+    def sure_bound(self, bound: float, gap: float) -> float:
+        """The bound itself: rows are whole, and tolerances hide parts of one."""
+        return bound
+
     @property
     def program_cells(self) -> int:
         """About how many non-zeros the program has, without the order pairs."""

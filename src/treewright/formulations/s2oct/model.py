@@ -36,11 +36,11 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from treewright.arrays import FloatArray, IntArray
 from treewright.data import PointTotals, distinct_rows
 from treewright.exceptions import InvalidInputError
+from treewright.formulations.base import SureBounds
 from treewright.formulations.fragments import (
     add_class_totals,
     add_hinge_rows,
@@ -52,20 +52,20 @@ from treewright.formulations.fragments import (
     split_value,
 )
 from treewright.formulations.s2oct import paper, repair
+from treewright.formulations.s2oct.distances import crowding, farthest, largest_distance
 from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Capability
 from treewright.tree import Tree, counted, passing, predict_labels, route
 from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
 from treewright.tree.structure import Shape
 
-__all__ = ["S2OCT", "default_depth", "default_max_coefficient", "largest_distance"]
-_EXACT_REACH, _EXACT_DISTANCE = 100_000_000, 4_000_000_000
-"""Largest n * n * p for which the farthest point of each point is looked for (above, the bounding box serves), and for
-which the farthest two are looked for pair by pair: a second."""
+__all__ = ["S2OCT", "default_depth", "default_max_coefficient"]
+_EQUAL, _LEVEL = 1e-6, 2e-5
+"""Values nearer to each other, and those between which a split changes by less, may be equal to a solver."""
 
 
 @dataclass(frozen=True)
-class S2OCT:
+class S2OCT(SureBounds):
     """S2OCT on given data.
 
     Parameters
@@ -453,6 +453,20 @@ class S2OCT:
         total, most = table.sum(axis=1), table.max(axis=1, initial=0.0)
         return float(np.minimum(total, 2.0 * (total - most)).sum() + self.penalty * self.totals.unreachable)
 
+    def sure_bound(self, bound: float, gap: float) -> float:
+        r"""What a bound that a solver claims is sure to say.
+
+        Values nearer to each other than a solver's tolerances are equal to it, although a steep split tells them
+        apart: with values moved by :math:`g_{ij}` onto each other, :math:`f_b(x_i)` changes by
+        :math:`s \sum_j g_{ij}` at most, over the features that a split may have, and so do the hinge errors of a
+        labelled point at each of D nodes.
+        """
+        points, most = self._charged, self.max_split_features or self.X.shape[1]
+        moved = crowding(self.X, max(_EQUAL, _LEVEL / self.max_coefficient))[points]
+        along = np.sort(moved, axis=1)[:, -most:].sum(axis=1)
+        hidden = self.max_coefficient * self.depth * float(self.weight[points] @ along)
+        return max(min(bound, 0.0), super().sure_bound(bound, gap) - hidden)
+
 
 def default_depth(n_points: int, n_classes: int = 2) -> int:
     """Depth that the paper uses: 2 below 1000 points, else 3; more where more than that many leaves have a class.
@@ -479,45 +493,3 @@ def default_max_coefficient(n_points: int, diameter: float, n_features: int) -> 
     """
     least = 10.0 if n_points < 650 else 20.0 if n_points < 1500 else 40.0
     return max(least, 499.0 / (diameter * n_features**0.5)) if diameter > 0 else least
-
-
-def largest_distance(X: FloatArray) -> float:
-    r"""Largest Euclidean distance of two points, the paper's eta.
-
-    Points that cannot be one of the farthest two are left out first: with :math:`r_i` the distance to the middle of
-    the bounding box, :math:`\lVert x_i - x_k \rVert \le r_i + r_k`. If too many remain, the diagonal of the bounding
-    box is returned, which is an upper bound and not the paper's value.
-
-    Examples
-    --------
-    >>> largest_distance(np.array([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))
-    5.0
-    """
-    if len(X) < 2:
-        return 0.0
-    lowest, highest = X.min(axis=0), X.max(axis=0)
-    centred = X - 0.5 * (lowest + highest)
-    radius = np.linalg.norm(centred, axis=1)
-    found, at = 0.0, int(np.argmax(radius))
-    for _ in range(4):  # walk to the farthest point, and on from there
-        away = np.linalg.norm(X - X[at], axis=1)
-        found, at = max(found, float(away.max())), int(np.argmax(away))
-    candidates = centred[radius + radius.max() >= found * (1 - 1e-12)]
-    if len(candidates) ** 2 * X.shape[1] > _EXACT_DISTANCE:
-        return float(np.linalg.norm(highest - lowest))
-    square = np.einsum("ij,ij->i", candidates, candidates)
-    for start in range(0, len(candidates), 2000):
-        block = candidates[start : start + 2000]
-        distance = square[start : start + 2000, None] + square[start:] - 2.0 * (block @ candidates[start:].T)
-        i, k = np.unravel_index(np.argmax(distance), distance.shape)
-        found = max(found, float(np.linalg.norm(block[i] - candidates[start + k])))
-    return found
-
-
-def farthest(X: FloatArray) -> FloatArray:
-    """1-norm distance of each point to the farthest one, or to the farthest corner of the bounding box."""
-    n, p = X.shape
-    if n * n * p <= _EXACT_REACH:
-        blocks = [cdist(X[start : start + 1000], X, "cityblock").max(axis=1) for start in range(0, n, 1000)]
-        return np.concatenate(blocks) if blocks else np.zeros(0)
-    return np.asarray(np.maximum(X - X.min(axis=0), X.max(axis=0) - X).sum(axis=1))
