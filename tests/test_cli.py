@@ -35,7 +35,9 @@ def check_rules(text, model, survey):
         given = table["employed"][(reached == leaf) & ~table.missing("employed")].tolist()
         told = ", ".join(f"{given.count(label)} {label}" for label in ("no", "yes") if label in given) or "none"
         label = known.estimator.classes_[leaves.labels[leaf]]
-        assert f"leaf {leaf}: {label}  ({counted(int(np.sum(reached == leaf)), 'row')}; labelled: {told})" in text
+        likely = f"about {leaves.probabilities[leaf].max():.1%} likely to be so"
+        rows = counted(int(np.sum(reached == leaf)), "row")
+        assert f"leaf {leaf}: {label}  ({rows}, {likely}; labelled: {told})" in text
 
 
 def test_fit_writes_and_says_what(survey, tmp_path, capsys):

@@ -97,6 +97,7 @@ ROWS = {
     },
     "laptao_tables": {"laptao-tables": 31 * 16 * 2},
     "mixed": {"mixed": 6 * 5 * 4},
+    "leaf_probabilities": {"leaf_probabilities": 20 * 5 * 7, "leaf_probabilities-taught": 7 * 2 * 4},
     "oct": {"oct": 20 * 3 * 8, "oct-large": 3, "oct-deep": 6},
     "oct_h": {"oct_h": 3 * 5, "oct_h-more": 3 * 5},
     "octsvm": {

@@ -165,9 +165,9 @@ def test_all_rows_labelled_and_equal_targets():
     assert small(LapTAOClassifier).fit(X, truth).score(X, truth) > 0.9
     model = small(LapTAORegressor).fit(X, np.full(len(X), 0.1))
     assert model.predict(X) == pytest.approx(np.full(len(X), 0.1)) and model.tree_.n_leaves == 1
-    assert small(LapTAOClassifier).fit(np.ones((4, 2)), [0, 1, 1, -1]).predict_proba([[1.0, 1.0]]) == pytest.approx(
-        np.array([[1, 2]]) / 3
-    )
+    model = small(LapTAOClassifier).fit(np.ones((4, 2)), [0, 1, 1, -1])
+    assert model.tree_.shares() == pytest.approx(np.array([[1, 2]]) / 3)
+    assert 1 / 3 < model.predict_proba([[1.0, 1.0]])[0, 0] < 1 / 2  # three labels are few
 
 
 # ---------------------------------------------------------------------- labels

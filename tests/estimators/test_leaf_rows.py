@@ -34,7 +34,7 @@ every_model = pytest.mark.parametrize(("model", "y"), MODELS.values(), ids=MODEL
 def told(text):
     """Rows of the leaves, from left to right."""
     assert "weight" not in text
-    return [int(rows) for rows in re.findall(r"\((\d+) rows?\b", text)]
+    return [int(rows) for rows in re.findall(r"[(;] ?(\d+) rows?\b", text)]
 
 
 def counted(model, rows):
@@ -104,7 +104,9 @@ FULL = np.where(X[:, 0] > 0, "hi", "lo")
 
 def amounts(text):
     """Rows that leaves are said to have, and weights."""
-    return [[float(n) for n in re.findall(words, text)] for words in (r"\(([\d.]+) rows?\b", r"\(weight ([\d.]+)")]
+    return [
+        [float(n) for n in re.findall(words, text)] for words in (r"[(;] ?([\d.]+) rows?\b", r"[(;] ?weight ([\d.]+)")
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -165,7 +167,7 @@ SEMI = {
 @pytest.mark.parametrize(("model", "who"), SEMI.values(), ids=SEMI.keys())
 def test_leaves_tell_their_labels_from_those_of_a_teacher(model, who, tmp_path, capsys):
     found = clone(model).fit(X, FEW)
-    own = [int(n) for n in re.findall(r"\(\d+ rows?, (\d+) labelled: ", found.export_text())]
+    own = [int(n) for n in re.findall(r"; \d+ rows?, (\d+) labelled in training: ", found.export_text())]
     assert own == counted(found, X[FEW >= 0]) and len(own) == found.tree_.n_leaves > 1
     path = tmp_path / "model.json"
     found.save(path)
@@ -173,12 +175,12 @@ def test_leaves_tell_their_labels_from_those_of_a_teacher(model, who, tmp_path, 
     note = f"those without a label as {who} labels them"
     assert main(["show", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert note in shown and re.search(r"\d+ rows?, \d+ labelled: ", shown)
+    assert note in shown and re.search(r"\d+ rows?, \d+ labelled in training: ", shown)
     y = np.where(FEW < 0, None, FEW.astype(object))
     for form in ("text", "html"):
         report = fit_report(found, y, found.predict(X), form=form)
-        assert form == "text" or "labels of the fit, given and found, by class" in report
-        assert note in " ".join(report.split()) and re.search(r"\d+ rows?, \d+ labelled: ", report)
+        assert form == "text" or "; labels of the fit, given and found: " in report
+        assert note in " ".join(report.split()) and re.search(r"\d+ rows?, \d+ labelled in training: ", report)
     document = json.loads(path.read_text())
     many = [n + 1 for n in document["fit"]["leaf_rows"]]
     for wrong in ([1.0], "3", many):

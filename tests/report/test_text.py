@@ -63,7 +63,9 @@ def test_leaves_have_numbers_and_rows(model):
     report = fit_report(model, Y, model.predict(X), leaves=leaves)
     for leaf in np.unique(leaves):
         n, label = np.count_nonzero(leaves == leaf), model.predict(X)[leaves == leaf][0]
-        assert f"leaf {leaf}: {label}  ({n} rows; labelled: 3 {label})" in report
+        likely = model.predict_proba(X)[leaves == leaf].max()
+        assert 0.5 < likely < 1.0
+        assert f"leaf {leaf}: {label}  ({n} rows, about {likely:.1%} likely to be so; labelled: 3 {label})" in report
 
 
 def test_features_of_an_array_get_names(model):
@@ -211,7 +213,9 @@ def test_weights_of_classes_are_said_beside_rows_and_the_largest_class_beside_th
     weighed = SVM1ODTClassifier(**given, class_weight="balanced").fit(points, rare)
     leaves = weighed.apply(points)
     report = fit_report(weighed, rare, weighed.predict(points), leaves=leaves)
-    assert "yes  (7 rows; labelled: 4 no, 3 yes)" in report  # the class of fewer rows
+    likely = weighed.predict_proba([[1.0]])[0]
+    assert likely[1] < 0.5  # the class of fewer rows
+    assert f"yes  (7 rows, about {likely[1]:.1%} likely to be so; labelled: 4 no, 3 yes)" in report
     assert "Leaves have the class that weighs most" in " ".join(report.split())
     assert '  Always saying "no" would be right on 9: 75.0%.\n' in report
     plain = SVM1ODTClassifier(**given).fit(points, rare)

@@ -14,6 +14,7 @@ from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.binoct import BinOCTSettings, train_binoct
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
 
@@ -58,11 +59,11 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     >>> print(model.export_text())
     if x0 <= 3.5:
         if x1 <= 2.5:
-            b  (3 rows: 100% b)
+            b  (likely 66% b, 34% a; 3 rows in training: 100% b)
         else:
-            a  (1 row: 100% a)
+            a  (likely 54% a, 46% b; 1 row in training: 100% a)
     else:
-        a  (2 rows: 100% a)
+        a  (likely 55% a, 45% b; 2 rows in training: 100% a)
     """
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
@@ -73,4 +74,4 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_binoct(problem, settings_of(self, BinOCTSettings), prepared, budget, start)
-        return found.record, {"classes_": problem.classes, "tree_": found.tree}
+        return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}

@@ -19,6 +19,7 @@ from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.training.fair import FairOCTSettings, train_fair
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
 
@@ -119,7 +120,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_fair(problem, protected, settings_of(self, FairOCTSettings), prepared, budget, start)
-        fitted: dict[str, Any] = {"classes_": problem.classes, "tree_": found.tree}
+        fitted: dict[str, Any] = {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}
         return found.record, fitted if protected is None else fitted | {"discrimination_": found.discrimination}
 
     def _groups(self, protected: ArrayLike | None, n_rows: int) -> IntArray | None:

@@ -306,7 +306,9 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         return self._values(rows).argmax(axis=1)
 
     def _class_shares(self, rows: Any) -> FloatArray:
-        """The values of the model, cut off below 0 and brought to a sum of 1."""
+        """Of a tree those of its leaves; of others the values of the model, cut off below 0 scaled to a sum of 1."""
+        if hasattr(self, "tree_") and self.tree_.probabilities is not None:
+            return super()._class_shares(rows)
         scores = np.maximum(self._values(rows), 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))

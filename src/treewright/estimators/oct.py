@@ -14,6 +14,7 @@ from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.oct import OCTSettings, train_oct
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
 
@@ -90,4 +91,4 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
             found = train_oct(problem, settings_of(self, OCTSettings), prepared, budget, start)
-        return found.record, {"classes_": problem.classes, "tree_": found.tree}
+        return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}

@@ -14,6 +14,7 @@ from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.training.oct_h import LEAST_MARGIN, OCTHSettings, train_oct_h
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
 
@@ -83,4 +84,4 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_oct_h(problem, settings_of(self, OCTHSettings), prepared, budget, start)
-        return found.record, {"classes_": problem.classes, "tree_": found.tree}
+        return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +23,7 @@ from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.training.octsvm import OCTSVMFit, OCTSVMSettings, against_others, last_splits, train_octsvm
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import agreeing, smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
@@ -132,10 +134,11 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         starts = self._given_trees(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_octsvm(problem, settings, prepared, budget, starts)
+        trees = [smoothed_tree(tree, problem) for tree in found.trees]
         fitted = {
             "classes_": problem.classes,
-            "tree_": found.trees[0],
-            "trees_": found.trees,
+            "tree_": trees[0],
+            "trees_": trees,
             "relabeled_": found.relabeled,
             "suggested_": problem.classes[found.suggested],
             "suspicion_": found.suspicion,
@@ -192,8 +195,8 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
     def _class_shares(self, rows: Any) -> FloatArray:
         if len(self.trees_) == 1:
             return super()._class_shares(rows)
-        values = np.exp(2.0 * np.clip(self._values(rows), -2.0, 2.0))
-        return np.asarray(values / values.sum(axis=1, keepdims=True))
+        own = np.stack([tree.likely()[route(tree, rows), k] for k, tree in enumerate(self.trees_)], axis=1)
+        return agreeing(own / own.sum(axis=1, keepdims=True), self._class_numbers(rows))
 
     def _need_routes(self) -> None:
         check_is_fitted(self)
@@ -251,8 +254,10 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             return super()._read_trees()
         found = []
         for k, label in enumerate(map(str, self.classes_)):
-            tree, counts = against_others(self.trees_[k], k), self.trees_[k].values
-            tree = tree.with_leaves(np.column_stack([counts.sum(axis=1) - counts[:, k], counts[:, k]]), tree.labels)
+            tree, own = against_others(self.trees_[k], k), self.trees_[k]
+            tree = tree.with_leaves(_against(own.values, k), tree.labels)
+            if own.probabilities is not None:
+                tree = replace(tree, probabilities=_against(own.probabilities, k))
             found.append((f"{label} against all others", tree, [f"not {label}", label]))
         return found
 
@@ -267,6 +272,11 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         expected = 1 if len(self.classes_) <= 2 else len(self.classes_)
         if len(self.trees_) != expected:
             raise ModelFileError(f"there are {len(self.trees_)} trees, expected {expected}")
+
+
+def _against(table: FloatArray, k: int) -> FloatArray:
+    """All columns but one added up, and that one."""
+    return np.column_stack([table.sum(axis=1) - table[:, k], table[:, k]])
 
 
 @estimator

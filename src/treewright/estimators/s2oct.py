@@ -7,9 +7,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.model import SolvedModel, settings_of
@@ -161,6 +162,12 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
             return row_shares(problem, scores, np.zeros(problem.n_classes))
         left = budget if budget.remaining > _GRACE and not budget.interrupted else Budget(_GRACE)
         return row_shares(problem, scores, class_shifts(scores, problem.totals, left)[1])
+
+    def _own_numbers(self, X: ArrayLike, hidden: BoolArray, priced: FloatArray) -> IntArray:
+        """Those of the tree, whose class need not be the most likely one where there are totals."""
+        if not self._alone or not hidden.any():
+            return super()._own_numbers(X, hidden, priced)
+        return self._class_numbers(self._check_rows(X)[hidden])
 
     def _class_numbers(self, rows: Any) -> IntArray:
         return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)

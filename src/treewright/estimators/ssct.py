@@ -13,6 +13,7 @@ from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.progress import note
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.training.ssct import SSCTSettings, train_ssct
 
@@ -91,9 +92,9 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     >>> model = SSCTClassifier().fit(X, ["low", -1, -1, -1, "high", -1])
     >>> print(model.export_text())
     if x0 <= 5:
-        low  (1 row: 100% low)
+        low  (likely 62% low, 38% high; 1 row in training: 100% low)
     else:
-        high  (1 row: 100% high)
+        high  (likely 62% high, 38% low; 1 row in training: 100% high)
     """
 
     max_depth: int | None = parameter(
@@ -119,7 +120,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         with budget.stop_on_interrupt():
             found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_level_told), budget)
         return found.record, {
-            "tree_": found.tree,
+            "tree_": smoothed_tree(found.tree, problem),
             "classes_": problem.classes,
             "transduction_": problem.classes[found.numbers],
         }

@@ -19,6 +19,7 @@ from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.training.optimize import Solving
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.training.svm1odt import SVM1ODTSettings, train_svm1odt
 from treewright.tree import Tree
@@ -125,12 +126,17 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        problem = self._class_weighted(mixed_problem(given))
+        plain = mixed_problem(given)
+        problem = self._class_weighted(plain)
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
             found = train_svm1odt(problem, settings_of(self, SVM1ODTSettings), prepared, budget, start)
         fitted: dict[str, Any] = {f"{name}_": float(getattr(found.settings, name)) for name in _PRICES}
-        fitted |= {"classes_": problem.classes, "tree_": found.tree, "selected_": found.selected}
+        fitted |= {
+            "classes_": problem.classes,
+            "tree_": smoothed_tree(found.tree, plain),
+            "selected_": found.selected,
+        }
         notes = [_squeezed_note(found.squeezed, given.noted.get("feature_names_in_"))]
         if self.alpha_2 == "auto" and len(problem.classes) > 1 and not len(found.tree.branches):
             notes.insert(0, _leaf_note(fitted["alpha_2_"]))

@@ -285,9 +285,13 @@ def _end_words(facts: TreeFacts, node: int, rows: float, n_leaves: int, n_rows: 
     if n_rows and leaf.rows is not None:
         share = leaf.rows / n_rows
         amount.append("<0.1% of all" if 0 < share < 0.0005 else f"{share:.1%} of all")
-    told = " ".join(_share_lines(_share_parts(facts, leaf.shown, math.inf), _FULL * _SIZE / 3, 1))
+    told, seen = (
+        " ".join(_share_lines(_share_parts(facts, of, math.inf), _FULL * _SIZE / 3, 1))
+        for of in (leaf.shown, leaf.counts)
+    )
     label, color = shortened(leaf.label, _FULL // 2), _color_in(facts, facts.classes.index(leaf.label))
     full = f"leaf {node}: {label}; {', '.join(amount)}; {facts.counted}: {told}"
+    full += f"; {facts.seen}: {seen}" if facts.seen else ""
     end = _End(f"leaf {node}: {label}", amount, [], full, color, width)
     return replace(
         end,

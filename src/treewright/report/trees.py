@@ -76,7 +76,7 @@ class TreeFacts:
     leaves : dict of int to LeafFacts
         By numbers of nodes.
     counted : str
-        What ``counts`` of leaves count.
+        What pictures show of leaves, in words.
     rules : str
         The tree as text.
     notes : list of str
@@ -85,6 +85,8 @@ class TreeFacts:
         Words of features that are flags or dates.
     weighted : bool
         Whether ``counts`` of leaves are sums of weights.
+    seen : str
+        What ``counts`` of leaves count, where something else is shown.
     """
 
     title: str
@@ -97,6 +99,10 @@ class TreeFacts:
     notes: list[str]
     words: Mapping[int, FeatureWords] | None = None
     weighted: bool = False
+    seen: str = ""
+
+
+_LIKELY = "how likely the classes are"
 
 
 def leaf_texts(
@@ -120,20 +126,23 @@ def leaf_texts(
     >>> leaf = LeafFacts("no", 8, [6, 2])
     >>> leaf_texts({3: leaf}, ["no", "yes"], found=True), leaf_texts({3: leaf}, ["no", "yes"], found=False)
     ({3: 'leaf 3: no  (8 rows, 75.0% of them labelled so)'}, {3: 'leaf 3: no  (8 rows; labelled: 6 no, 2 yes)'})
-    >>> leaf_texts({3: LeafFacts("no", 8, [6, 2], [4.4, 3.6])}, ["no", "yes"], found=True)
+    >>> likely = {3: LeafFacts("no", 8, [6, 2], [4.4, 3.6])}
+    >>> leaf_texts(likely, ["no", "yes"], found=True)
     {3: 'leaf 3: no  (8 rows, 75.0% of them labelled so, about 55.0% likely to be so)'}
+    >>> leaf_texts(likely, ["no", "yes"], found=False)
+    {3: 'leaf 3: no  (8 rows, about 55.0% likely to be so; labelled: 6 no, 2 yes)'}
     """
     names, texts = [str(name) for name in classes], {}
     for number, leaf in leaves.items():
         assert leaf.rows is not None
-        if found:
-            label, rows = names.index(leaf.label), max(1, leaf.rows)
-            told = f", {leaf.counts[label] / rows:.1%} of them labelled so" if leaf.rows and not own else ""
-            if leaf.likely is not None and leaf.rows:
-                told += f", about {leaf.likely[label] / rows:.1%} likely to be so"
-        else:
+        label, told = names.index(leaf.label), ""
+        if found and leaf.rows and not own:
+            told = f", {leaf.counts[label] / leaf.rows:.1%} of them labelled so"
+        if leaf.likely is not None and sum(leaf.likely) > 0:
+            told += f", about {leaf.likely[label] / sum(leaf.likely):.1%} likely to be so"
+        if not found:
             given = ", ".join(f"{n:g} {quoted(name)}" for name, n in zip(names, leaf.counts, strict=True) if n)
-            told = f"; labelled: {given or 'none'}"
+            told += f"; labelled: {given or 'none'}"
         texts[number] = f"leaf {number}: {quoted(leaf.label)}  ({count_words(leaf.rows)}{told})"
     return texts
 
@@ -328,11 +337,13 @@ def fitted_trees(
     for title, tree, classes in estimator._read_trees():
         naming, facts, rows = estimator._naming(words), {}, getattr(estimator, "_leaf_rows", None)
         for leaf in np.flatnonzero(tree.left == LEAF).tolist():
-            n_rows = None if rows is None else int(rows[leaf])
-            facts[leaf] = LeafFacts(classes[tree.labels[leaf]], n_rows, tree.values[leaf].tolist())
+            n_rows, counts = None if rows is None else int(rows[leaf]), tree.values[leaf].tolist()
+            likely = _expected(tree, leaf, sum(counts) if n_rows is None else n_rows)
+            facts[leaf] = LeafFacts(classes[tree.labels[leaf]], n_rows, counts, likely)
         rules = estimator.export_text(words=words) if not found else ""  # of all trees
         pieces, notes = split_pieces(tree, **naming), [*estimator._leaf_notes(), *reading_notes(tree, words)]
-        found.append(TreeFacts(title, tree, classes, pieces, facts, what, rules, notes, words, weighted))
+        told = (what, "") if tree.probabilities is None else (_LIKELY, what)
+        found.append(TreeFacts(title, tree, classes, pieces, facts, told[0], rules, notes, words, weighted, told[1]))
     return found
 
 
@@ -345,14 +356,24 @@ def _with_rows(
     counts = _leaf_counts(tree, leaves[known], truth, len(classes))
     assert tree.labels is not None
     facts = {
-        leaf: LeafFacts(classes[tree.labels[leaf]], rows[leaf], counts[leaf].tolist())
+        leaf: LeafFacts(
+            classes[tree.labels[leaf]], rows[leaf], counts[leaf].tolist(), _expected(tree, leaf, rows[leaf])
+        )
         for leaf in np.flatnonzero(tree.left == LEAF).tolist()
     }
     rules = estimator.export_text(leaf_texts=leaf_texts(facts, classes, found=False), words=words)
     conditions, notes = split_pieces(tree, **estimator._naming(words)), reading_notes(tree, words)
     if getattr(estimator, "_weighted_leaves", False):
         notes = [*notes, WEIGHED]
-    return TreeFacts(title, tree, classes, conditions, facts, "given labels", rules, notes, words)
+    told, what = "given labels", ""
+    if tree.probabilities is not None:
+        told, what = _LIKELY, told
+    return TreeFacts(title, tree, classes, conditions, facts, told, rules, notes, words, seen=what)
+
+
+def _expected(tree: Tree, leaf: int, rows: float) -> list[float] | None:
+    """How many of these rows are to be expected of each class in a leaf; as of one row where there are none."""
+    return None if tree.probabilities is None else (tree.probabilities[leaf] * (rows or 1)).tolist()
 
 
 def _leaf_counts(tree: Tree, leaves: AnyArray, numbers: AnyArray, n_classes: int) -> IntArray:

@@ -37,6 +37,7 @@ from treewright.progress import stage
 from treewright.search.grow.starts import StartTask, starting_tree
 from treewright.search.improve.stretch import Stretch
 from treewright.search.improve.tao import automatic_alpha
+from treewright.search.laptao.likely import graph_probabilities
 from treewright.search.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.search.laptao.tree_steps import (
     AlternatingStep,
@@ -51,8 +52,9 @@ from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.ensemble import seed_where_unset
 from treewright.training.lessons import Lessons, SoftLabels
+from treewright.training.probabilities import smoothed_tree, taught_tree
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
-from treewright.training.taught import refuse_unteachable
+from treewright.training.taught import label_folds, refuse_unteachable
 from treewright.tree import Tree, averaged, leaf_counts, predict_values, settled, visited
 
 __all__ = ["LapTAOFit", "LapTAOSettings", "SmoothModel", "train_laptao"]
@@ -64,6 +66,9 @@ _REASONS = {"rounds": "all rounds are done", "settled": "the model did not chang
 
 _PLANNED, _SEARCH = 0.25, 0.5
 """Shares of the time that the search for neighbours is planned to take, with fewer rows if need be, and may take."""
+
+_LEAVING_OUT = 0.1
+"""Share of the time in which labels are left out, so that the graph's probabilities are as often right as they say."""
 
 _ENOUGH = 0.1
 """Share of the points whose neighbours must have been searched for: with less, the model is fitted to labels alone. Of
@@ -217,6 +222,10 @@ def train_laptao(
     unit, n_imagined = weight_unit(rows.weight[kept]), 0 if taught is None else len(taught.imagined)
     automatic = unit * automatic_alpha(float(points.weight.sum()) / unit + n_imagined, least=0.0)
     alpha = automatic if settings.alpha == "auto" else float(settings.alpha)
+    likely = None
+    if classes and taught is None and near.searched:
+        folds = label_folds(np.where(mass > 0, means.argmax(axis=1), -1), conduct.seed)
+        likely = graph_probabilities(task, mean, folds, budget.share(_LEAVING_OUT))
     step = _step(reduction, alpha, settings, conduct, budget, start, unit, taught)
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
     schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
@@ -224,6 +233,9 @@ def train_laptao(
     with one_thread(), stage("labels and tree in turn"):
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
+    if classes and model.tree is not None:
+        class_rows = replace(rows, y=np.where(labelled, rows.y.argmax(axis=1), -1))
+        model = replace(model, tree=_likely_tree(model.tree, class_rows, reduction, likely, taught))
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
     left_out = np.flatnonzero(reduction.place < 0)
     if len(left_out):
@@ -463,6 +475,16 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
     shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
     mass = leaf_counts(tree, rows, np.zeros(len(weight), dtype=np.int64), weight, 1)
     return tree.with_leaves(shares * mass, tree.values.argmax(axis=1))
+
+
+def _likely_tree(
+    tree: Tree, rows: Sample, reduction: Reduction, by_graph: FloatArray | None, taught: SoftLabels | None
+) -> Tree:
+    """The tree with probabilities, by teacher or graph; by the labels alone where neither says any."""
+    likely = by_graph if taught is None else taught.likely
+    if likely is None:
+        return smoothed_tree(tree, rows)
+    return taught_tree(tree, rows, reduction.invert(likely), judged=taught is None or taught.judged)
 
 
 def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:

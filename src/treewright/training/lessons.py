@@ -33,6 +33,10 @@ class SoftLabels:
     imagined: FloatArray
     targets: FloatArray
     """Imagined points and their labels, centred, for the tree; none where the graph counts more than the teacher."""
+    likely: FloatArray
+    """Probabilities of the classes at each point by the teacher."""
+    judged: bool
+    """Whether those of labelled points are by one who did not see their labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,4 +84,5 @@ class Lessons:
         if weight < DEFAULT_WEIGHT:
             imagined, labels = imagined[:0], labels[:0]
         soft = softened(task, taught.shares[:n_points] - mean, weight)
-        return soft, SoftLabels(taught.record, weight, imagined, labels)
+        likely = (taught.shares if taught.likely is None else taught.likely)[:n_points]
+        return soft, SoftLabels(taught.record, weight, imagined, labels, likely, taught.likely is not None)

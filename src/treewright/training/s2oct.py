@@ -38,7 +38,9 @@ from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.teacher import Teacher, TeacherRecord
 from treewright.solvers import Progress, relative_gap, require
+from treewright.training.likely import likely_tree
 from treewright.training.optimize import Outcome, Solving, optimize, solved_tree
+from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.teaching import Teaching
 from treewright.tree import Tree, predict_labels
@@ -163,8 +165,20 @@ def train_s2oct(
         outcome = _readable(model, reduction, problem, outcome, budget)
     found = solved_tree(problem, reduction, outcome, taught)
     told, numbers = None if teacher is None else teacher.record, of_rows(guess)
+    tree = found.tree
+    if problem.n_unlabelled:
+
+        def of_hidden(table: FloatArray) -> FloatArray:
+            of_points = np.zeros((len(reduction.points), problem.n_classes))
+            of_points[model.y < 0] = table
+            return reduction.invert(of_points)[problem.unlabelled]
+
+        scores = None if teacher is None else of_hidden(teacher.log_odds(teacher.scores))
+        tree = likely_tree(problem, tree, scores, teaching, budget)
+    else:
+        tree = smoothed_tree(tree, problem)
     record = _absent_told(problem, _model_told(model, found.record.times(unit)), numbers)
-    return S2OCTFit(found.tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
+    return S2OCTFit(tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
 
 
 def _model_told(model: S2OCT, record: FitRecord) -> FitRecord:

@@ -36,6 +36,7 @@ from treewright.splits.points import Points
 from treewright.threads import one_thread
 from treewright.training.conduct import Conduct
 from treewright.training.goals import Classes, Goal, Lines, Means
+from treewright.training.probabilities import taught_tree
 from treewright.training.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.training.taught import Classroom, imagined_points, refuse_unteachable
 from treewright.training.teaching import Teaching
@@ -251,7 +252,10 @@ def train_taught_tao(
     unseen = np.flatnonzero(~labelled & (reduction.place < 0))
     if len(unseen):
         numbers[unseen] = predict_labels(found.tree, rows.X[unseen])
-    return TaughtTAOFit(found, numbers, taught.record)
+    likely = reduction.invert((taught.shares if taught.likely is None else taught.likely)[:n_points])
+    equal = bool(np.all(factors(np.arange(len(classes))) == 1.0))
+    tree = taught_tree(found.tree, rows, likely, judged=taught.likely is not None, agree=equal)
+    return TaughtTAOFit(replace(found, tree=tree), numbers, taught.record)
 
 
 def _taught_alpha(

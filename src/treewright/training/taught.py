@@ -22,7 +22,7 @@ from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 
-__all__ = ["Classroom", "Taught", "imagined_points", "label_shares", "refuse_unteachable"]
+__all__ = ["Classroom", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
 
 _ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
 """Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 27
@@ -151,7 +151,7 @@ class Classroom:
             return Taught(shares, record)
         exams: list[tuple[IntArray, FloatArray]] = []
         left_out = np.full(self.shares.shape, np.nan)
-        for left in _folds(y, self.conduct.seed):
+        for left in label_folds(y, self.conduct.seed):
             if budget.over:
                 return Taught(shares, record, tuple(exams) if examined else ())
             fewer = y.copy()
@@ -217,7 +217,7 @@ class Classroom:
         return shares
 
 
-def _folds(y: IntArray, seed: int) -> list[IntArray]:
+def label_folds(y: IntArray, seed: int) -> list[IntArray]:
     """Folds of the labelled points, each class dealt out in turn; the only label of a class is never left out."""
     order = np.random.default_rng(seed).permutation(np.flatnonzero(y >= 0))
     order = order[np.argsort(y[order], kind="stable")]

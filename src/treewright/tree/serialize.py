@@ -10,7 +10,9 @@ A tree is one object, its nodes a list in node order, so that the children of a 
 
 A categorical split has ``"category": j, "left_categories": [codes]`` in place of features, weights and
 threshold, and a tree with such splits has ``"n_categories"``, the width of its table of codes. Regression
-nodes have no label. Numbers are written so that they are read back bit by bit. Nothing is ever executed.
+nodes have no label. Nodes of a fitted classification tree have ``"probabilities"`` beside the class weights seen in
+training, ``"values"``: all of them or none. Numbers are written so that they are read back bit by bit. Nothing is ever
+executed.
 
 Regression trees with linear leaves are of version 2, which is version 1 with two more keys in every node: the features
 that have a slope, and for each output the slopes of these features::
@@ -30,7 +32,7 @@ import numpy as np
 
 from treewright.exceptions import ModelFileError
 from treewright.tree.json_files import parse_json, shown
-from treewright.tree.structure import LEAF, Tree
+from treewright.tree.structure import LEAF, SUM, Tree
 
 __all__ = [
     "FORMAT",
@@ -106,6 +108,7 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
     threshold, missing = tree.threshold.tolist(), tree.missing_left.tolist()
     values = tree.values.tolist()
     labels = None if tree.labels is None else tree.labels.tolist()
+    probabilities = None if tree.probabilities is None else tree.probabilities.tolist()
     row, feature = np.nonzero(tree.weights)
     weight, features = tree.weights[row, feature].tolist(), feature.tolist()
     starts = np.searchsorted(row, np.arange(tree.n_nodes + 1)).tolist()
@@ -124,6 +127,8 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
         node["values"] = values[i]
         if labels is not None:
             node["label"] = labels[i]
+        if probabilities is not None:
+            node["probabilities"] = probabilities[i]
         if tree.slopes is not None:
             sloping = np.flatnonzero(np.any(tree.slopes[i] != 0.0, axis=0))
             node |= {"slope_features": sloping.tolist(), "slopes": tree.slopes[i][:, sloping].tolist()}
@@ -198,7 +203,7 @@ class _TreeReader:
     def __init__(self, where: str) -> None:
         self._where = where
         self._n_features = self._n_outputs = self._n_categories = 0
-        self._classification, self._linear = True, False
+        self._classification, self._linear, self._likely = True, False, False
 
     def read(self, data: object) -> Tree:
         nodes = self._read_head(data)
@@ -208,6 +213,7 @@ class _TreeReader:
         category = np.full(n, LEAF, dtype=np.int64)
         labels = np.zeros(n, dtype=np.int64)
         values: list[list[float]] = []
+        likely: list[list[float]] = []
         entries: list[tuple[int, list[int], list[float]]] = []
         codes: list[tuple[int, list[int]]] = []
         slopes = np.zeros((n, self._n_outputs, self._n_features)) if self._linear else None
@@ -221,6 +227,8 @@ class _TreeReader:
                 if least < 0:
                     place = f"nodes[{i}].values[{values[i].index(least)}]"
                     self._fail(place, f"expected a class weight from 0 on, got {shown(least)}")
+                if self._likely:
+                    likely.append(self._probabilities(i, node["probabilities"]))
             if slopes is not None:
                 self._read_slopes(i, node, slopes[i])
             if kind is _LEAF_KEYS:
@@ -262,9 +270,20 @@ class _TreeReader:
                 left_categories=left_categories,
                 missing_left=missing_left,
                 slopes=slopes,
+                probabilities=np.array(likely, dtype=np.float64) if likely else None,
             )
         except ValueError as error:  # not expected: all is checked above
             raise ModelFileError(f"{self._place('nodes')}: {error}") from error
+
+    def _probabilities(self, i: int, value: object) -> list[float]:
+        """How likely the classes of a node are."""
+        found = self._numbers(i, "probabilities", value, self._n_outputs, "outputs")
+        for k, number in enumerate(found):
+            if not 0 <= number <= 1:
+                self._fail(f"nodes[{i}].probabilities[{k}]", f"expected a number from 0 to 1, got {shown(number)}")
+        if abs(sum(found) - 1.0) > SUM:
+            self._fail(f"nodes[{i}].probabilities", f"expected a sum of 1, got {shown(sum(found))}")
+        return found
 
     def _read_slopes(self, i: int, node: dict[str, Any], slopes: np.ndarray) -> None:
         """Fill the table of outputs and features of a node with linear leaves."""
@@ -299,6 +318,7 @@ class _TreeReader:
             self._fail("nodes", f"expected a list, got {shown(nodes)}")
         if not nodes:
             self._fail("nodes", "a tree needs at least one node")
+        self._likely = self._classification and isinstance(nodes[0], dict) and "probabilities" in nodes[0]
         self._n_features = self._size("n_features", data["n_features"], 0)
         self._n_outputs = self._size("n_outputs", data["n_outputs"], 1)
         self._n_categories = self._size("n_categories", data.get("n_categories", 0), 0)
@@ -316,7 +336,8 @@ class _TreeReader:
             kind = _SPLIT_KEYS
         else:
             kind = _LEAF_KEYS
-        more = ("label",) if self._classification else _SLOPE_KEYS if self._linear else ()
+        more: tuple[str, ...] = ("label",) if self._classification else _SLOPE_KEYS if self._linear else ()
+        more += ("probabilities",) if self._likely else ()
         self._check_keys(f"nodes[{i}]", node, (*kind, *more))
         return kind
 

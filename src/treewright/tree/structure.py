@@ -29,7 +29,10 @@ LEAF = -1
 BEYOND = 1e300
 """Beyond all values: a threshold of so much, for a weight of 1, parts nothing but rows that lack the value."""
 
-_OPTIONAL = ("labels", "slopes")
+_OPTIONAL = ("labels", "slopes", "probabilities")
+
+SUM = 1e-6
+"""By how much the sum of the probabilities of a node may miss 1."""
 
 _TYPES: dict[str, type[np.generic]] = {
     "left": np.int64,
@@ -68,6 +71,9 @@ class Tree:
     slopes : ndarray of shape (n_nodes, n_outputs, n_features), or None
         Linear leaves, of regression trees only: what a unit of each feature adds to each output. None for constant
         leaves. Like `values`, branch nodes have them too, for the case that they become leaves.
+    probabilities : ndarray of shape (n_nodes, n_outputs), or None
+        Of classification trees, once they are fitted: how likely each class is for other rows of the node, which is
+        less sure than what its `values` say, as the splits were chosen to fit these.
 
     Examples
     --------
@@ -96,6 +102,7 @@ class Tree:
     left_categories: BoolArray = field(default=None)  # type: ignore[arg-type]
     missing_left: BoolArray = field(default=None)  # type: ignore[arg-type]
     slopes: FloatArray | None = None
+    probabilities: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -258,12 +265,16 @@ class Tree:
         return heap
 
     def shares(self) -> FloatArray:
-        """Class shares of each node; a node without labelled points is sure of its label."""
+        """Class shares seen in training at each node; a node without labelled points is sure of its label."""
         if self.labels is None:
             raise ValueError("a regression tree has no class shares")
         total = self.values.sum(axis=1, keepdims=True)
         certain = np.eye(self.n_outputs)[self.labels]
         return np.where(total > 0, self.values / np.where(total > 0, total, 1.0), certain)
+
+    def likely(self) -> FloatArray:
+        """How likely each class is at each node: `probabilities`, and of trees without them the shares."""
+        return self.shares() if self.probabilities is None else self.probabilities
 
     # ------------------------------------------------------------------ new trees from this one
 
@@ -278,12 +289,16 @@ class Tree:
         return self
 
     def with_leaves(self, values: ArrayLike, labels: ArrayLike | None, slopes: ArrayLike | None = None) -> Self:
-        """Return the same splits with other node values, labels and slopes; without slopes leaves are constant."""
+        """Return the same splits with other node values, labels and slopes; without slopes leaves are constant.
+
+        Probabilities were those of the old values, and are left out.
+        """
         return replace(
             self,
             values=np.asarray(values),
             labels=None if labels is None else np.asarray(labels),
             slopes=None if slopes is None else np.asarray(slopes),
+            probabilities=None,
         )
 
     def unscaled(self, scale: ArrayLike, shift: ArrayLike) -> Self:
@@ -352,6 +367,7 @@ class Tree:
             left_categories=self.left_categories[order] & inner,
             missing_left=self.missing_left[order] & inner[:, 0],
             slopes=None if self.slopes is None else self.slopes[order],
+            probabilities=None if self.probabilities is None else self.probabilities[order],
         )
 
     def __eq__(self, other: object) -> bool:
@@ -381,10 +397,14 @@ class Tree:
             raise ValueError("a child must have a larger number than its parent, within the tree")
         if len(children) != n - 1 or (np.bincount(children, minlength=n)[1:] != 1).any():
             raise ValueError("each node but the root must have exactly one parent")
-        for name in ("weights", "threshold", "values", "slopes"):
+        for name in ("weights", "threshold", "values", "slopes", "probabilities"):
             value = getattr(self, name)
             if value is not None and not np.isfinite(value).all():
                 raise ValueError(f"{name} has values that are not finite")
+        if self.probabilities is not None:
+            sums = self.probabilities.sum(axis=1)
+            if (self.probabilities < 0).any() or (np.abs(sums - 1.0) > SUM).any():
+                raise ValueError("probabilities of a node must be from 0 on and sum to 1")
         if self.labels is not None and not 0 <= self.labels.min() <= self.labels.max() < self.n_outputs:
             raise ValueError(f"labels must be class numbers from 0 to {self.n_outputs - 1}")
         if not LEAF <= self.category.min() <= self.category.max() < self.n_features:
@@ -421,6 +441,11 @@ class Tree:
                 raise ValueError(f"slopes has shape {self.slopes.shape}, expected {expected}")
             if self.labels is not None:
                 raise ValueError("slopes are for regression trees, which have no labels")
+        if self.probabilities is not None:
+            if self.probabilities.shape != self.values.shape:
+                raise ValueError(f"probabilities has shape {self.probabilities.shape}, expected {self.values.shape}")
+            if self.labels is None:
+                raise ValueError("probabilities are for classification trees, and this one has no labels")
 
 
 def _without_categories(name: str, n_nodes: int) -> NDArray[Any]:

@@ -18,6 +18,9 @@ __all__ = ["export_text", "path_texts", "format_number", "read_children", "read_
 
 _INDENT = "    "
 
+_WORTH, _MOST_LIKELY = 0.005, 4
+"""Least probability of a class that rules mention, and how many they mention at most."""
+
 
 def export_text(
     tree: Tree,
@@ -41,8 +44,9 @@ def export_text(
     A split on one feature is divided by its weight, so that it reads ``feature <= t`` or ``feature >= t``. A
     split on several is divided by its largest absolute weight, of numbers if there are flags and dates beside them;
     what is added comes before what is subtracted, numbers before dates. Flags are told by cases, or as logic if there
-    is nothing else. A split that sends every point one way is left out, with all that no point can reach. A linear leaf
-    is written as its formula, without the features that have no slope, one line an output.
+    is nothing else. A split that sends every point one way is left out, with all that no point can reach. A leaf says
+    how likely its classes are for other rows, if the tree knows, and what was seen in training. A linear leaf is
+    written as its formula, without the features that have no slope, one line an output.
 
     Parameters
     ----------
@@ -341,15 +345,28 @@ class _Writer(ConditionWriter):
         tree, values = self._tree, self._tree.values[node]
         assert tree.labels is not None
         name = self._classes[tree.labels[node]]
-        total = float(values.sum())
+        total, likely, seen = float(values.sum()), "", ""
+        if tree.probabilities is not None:
+            likely, seen = f"likely {self._likely_text(tree.probabilities[node])}; ", " in training"
         if total <= 0:
-            return f"{name}  (no rows, or most of them are others)"
+            return f"{name}  ({likely}no rows{seen}, or most of them are others)"
         amount = self._amount(total, self.weighted) if self.leaf_rows is None else self._amount(self.leaf_rows[node])
         if self.leaf_labelled is not None:
             amount += f", {format_number(float(self.leaf_labelled[node]), self._precision)} labelled"
+        amount += seen
         order = sorted(np.flatnonzero(values), key=lambda j: (-values[j], j))
         shares = ", ".join(f"{_percent(float(values[j]) / total)} {self._classes[j]}" for j in order)
-        return f"{name}  ({amount}: {shares})"
+        return f"{name}  ({likely}{amount}: {shares})"
+
+    def _likely_text(self, probabilities: FloatArray) -> str:
+        """The most likely classes, as far as they are worth a word, and the rest of them together."""
+        order = np.argsort(-probabilities, kind="stable").tolist()
+        told = [j for place, j in enumerate(order) if place == 0 or probabilities[j] >= _WORTH][:_MOST_LIKELY]
+        parts = [f"{_percent(float(probabilities[j]))} {self._classes[j]}" for j in told]
+        rest = 1.0 - float(probabilities[told].sum())
+        if rest >= _WORTH and len(told) < len(order):
+            parts.append(f"{_percent(rest)} another class")
+        return ", ".join(parts)
 
     def _amount(self, total: float, weighted: bool = False) -> str:
         number = format_number(float(total), self._precision, keep_fraction=True)

@@ -157,7 +157,7 @@ class TotalsModel(Model):
         own = groups if totals is None or len(margins) == self._n_margins == 1 else None
         prices, shift = self._own_prices(chosen_rows(own, hidden), len(scores))
         asked = tuple(hidden_totals(part, of, self.classes_, code, rules) for part, of in margins)
-        labels = (scores + prices).argmax(axis=1)
+        labels = self._own_numbers(X, hidden, scores + prices)
         if asked and hidden.any():
             self._tell_new_groups(asked)
             cut = self._cut(X, hidden, scores, asked)
@@ -174,6 +174,10 @@ class TotalsModel(Model):
             found.append(shares)
         found += [_reached(asked, labels, self.classes_)] if return_totals else []
         return tuple(found) if len(found) > 1 else found[0]
+
+    def _own_numbers(self, X: ArrayLike, hidden: BoolArray, priced: FloatArray) -> IntArray:
+        """Class numbers that :meth:`predict` gives new rows without a label, by their scores plus prices."""
+        return priced.argmax(axis=1)
 
     _n_margins = 1
     """Margins whose groups have prices of their own."""

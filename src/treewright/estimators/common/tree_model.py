@@ -286,7 +286,12 @@ class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
     """Base of the classifiers that are one tree."""
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities: shares of the classes among the labelled rows of the leaf, or of votes.
+        """Predict class probabilities: how likely each class is for a row of the leaf that the fit has not seen.
+
+        They are the `probabilities` of ``tree_``: less sure than the shares seen in training (its ``shares()``), as the
+        splits were chosen to suit the rows of the fit. The class of a leaf is the most likely one, but where weights of
+        classes, totals, fairness or labels held for wrong gave it another one than most of its rows have. Rows count by
+        their weights, whatever those of classes.
 
         Parameters
         ----------
@@ -296,7 +301,7 @@ class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Shares, columns in the order of ``classes_``.
+            Probabilities, columns in the order of ``classes_``.
         """
         return self._class_shares(self._check_rows(X))
 
@@ -305,7 +310,7 @@ class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
         return self.tree_.labels[route(self.tree_, rows)]
 
     def _class_shares(self, rows: Any) -> FloatArray:
-        return self.tree_.shares()[route(self.tree_, rows)]
+        return self.tree_.likely()[route(self.tree_, rows)]
 
 
 class TreeRegressor(PredictsOutputs, RegressorMixin, TreeModel):
