@@ -32,12 +32,14 @@ def literal(text, columns):
     column = columns[name]
     if rest == "known":
         return ~is_missing(column)
+    rest = re.sub(r"in group (\d+)", r"in_group_\1", rest)
     none = re.fullmatch(r"neither (.*) nor (\w+)", rest)
     several = re.fullmatch(r"(.*) or (\w+)", rest)
     names = [rest.removeprefix("not ")]
     for found in (none, several):
         if found:
             names = [*found[1].split(", "), found[2]]
+    names = [level for one in names for level in columns.get((name, one), [one])]  # of a group its levels
     held = np.isin(column.astype(str), names) & ~is_missing(column)
     if "missing" in names:
         held |= is_missing(column)
@@ -104,6 +106,12 @@ def holds(condition, columns):
         at = term.end()
     right = thresholds(right, cases, columns, n, float)
     return {"<=": np.less_equal, ">=": np.greater_equal, "<": np.less, ">": np.greater}[sign](total, right)
+
+
+def groups_by_notes(notes):
+    """Levels of groups of columns, as literals ask for them."""
+    found = (re.fullmatch(r'Group (\d+) of "(\w+)": (.*)\.', note) for note in notes)
+    return {(one[2], f"in_group_{one[1]}"): one[3].split(", ") for one in found if one}
 
 
 def leaves_by_rules(rules, columns, n):

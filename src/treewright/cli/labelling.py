@@ -19,6 +19,8 @@ from treewright.cli.reading import FitRows
 from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
 from treewright.cli.totals import named_margins
 from treewright.data._checks import AnyArray
+from treewright.data.level_groups import LevelGroups
+from treewright.data.table import TableEncoder
 from treewright.estimators.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.common.numbers import without_numbers
 from treewright.estimators.register import Learned
@@ -26,6 +28,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.names import counted
 from treewright.progress import stage, timed
 from treewright.report import Explanation, labels_facts, office_totals
+from treewright.report.facts import class_numbers
 from treewright.report.text import totals_table
 from treewright.report.trees import absent_notes
 from treewright.report.words import (
@@ -249,7 +252,11 @@ def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, told
 def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
     learned, labels = lesson_of_tree(rows, found)
     rows.tree.set_params(teacher=labels, time_limit=seconds)
-    rows.tree.fit(learned.X, learned.y, **learned.more)
+    groups = _level_groups(rows, learned, labels)
+    rows.tree.fit(learned.X if groups is None else groups.grouped(learned.X), learned.y, **learned.more)
+    if groups is not None:
+        rows.tree.trees_ = [groups.levels(tree) for tree in rows.tree.trees_]
+        rows.tree.tree_, rows.tree.n_features_in_ = rows.tree.trees_[0], learned.X.shape[1]
     without_numbers(rows.tree)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
@@ -259,6 +266,15 @@ def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
         record = rows.tree.record_
         rows.tree.record_ = replace(record, reason=f"{record.reason}; {words}" if record.reason else words)
         rows.tree.reason_ = rows.tree.record_.reason
+
+
+def _level_groups(rows: FitRows, learned: Learned, labels: AnyArray) -> LevelGroups | None:
+    """Groups of levels of columns with many, which the tree splits on in place of levels; None without such columns."""
+    codes = rows.encoder.codes if isinstance(rows.encoder, TableEncoder) else {}
+    if not any(code.pooled for code in codes.values()) or rows.tree.warm_start is not False:
+        return None
+    classes = rows.estimator.classes_
+    return LevelGroups.of(codes, learned.X, class_numbers(labels, classes, "labels"), len(classes))
 
 
 # ---------------------------------------------------------------------- words

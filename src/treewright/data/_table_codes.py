@@ -11,10 +11,12 @@ from treewright.data._table_columns import BOOLEAN, is_date_format
 from treewright.exceptions import ModelFileError
 from treewright.tree.words import date_text
 
-__all__ = ["MAX_LEVELS", "ColumnCode", "checked_code", "old_code"]
+__all__ = ["LEAST_ROWS", "MAX_LEVELS", "MOST_LEVELS", "ColumnCode", "checked_code", "old_code"]
 
 MAX_LEVELS = 50
-"""Most different values of a text column that is used as a feature."""
+"""Most different values of a text column whose levels all have a feature of their own."""
+LEAST_ROWS, MOST_LEVELS = 10, 200
+"""Of more, those in so many rows have one, the most frequent of these if they are many; the others are pooled."""
 
 _KINDS = ("number", "text", "date")
 
@@ -28,13 +30,16 @@ class ColumnCode:
     levels: tuple[str, ...] = ()
     """Levels of a text column, sorted."""
     base: str | None = None
-    """Level without a feature, the most frequent one; None where each level has one, as in older model files."""
+    """Level without a feature, the most frequent one; None where each has one: pooled, and in older model files."""
     format: str = ""
     """How the dates of a text are written."""
     fill: float | None = None
     """What stands for a missing number, the median; None where none may be missing."""
     gaps: bool = False
     """Whether a feature says where a value is missing."""
+    pooled: bool = False
+    """Whether the levels are some of many: all others count as one, where the features of levels are 0. Which these
+    are is not kept, as few rows have each, and a name such as an occupation may tell who it is."""
 
     @property
     def fill_text(self) -> str:
@@ -63,13 +68,16 @@ def checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCod
     if kind not in _KINDS or type(gaps) is not bool or (gaps and not fills):
         raise ModelFileError(f"{place}: expected one of the kinds {', '.join(_KINDS)}, and whether it had gaps")
     more = {"number": {"fill"}, "date": {"fill", "format"}, "text": {"levels", "base"}}[str(kind)]
-    if set(entry) != {"name", "kind", "gaps"} | more:
+    pooled = entry.get("pooled", False)
+    if set(entry) - ({"pooled"} if kind == "text" else set()) != {"name", "kind", "gaps"} | more:
         raise ModelFileError(f"{place}: expected {', '.join(sorted(more))} for the kind {kind}")
     if kind == "text":
-        levels, base = _checked_levels(entry["levels"], place), entry["base"]
-        if base is not None and base not in levels:
+        if type(pooled) is not bool:
+            raise ModelFileError(f"{place}: expected true or false for pooled")
+        levels, base = _checked_levels(entry["levels"], place, MOST_LEVELS if pooled else MAX_LEVELS), entry["base"]
+        if base is not None and (pooled or base not in levels):
             raise ModelFileError(f"{place}: the base {base!r} is none of its levels")
-        return entry["name"], ColumnCode("text", levels, base, gaps=gaps)
+        return entry["name"], ColumnCode("text", levels, base, gaps=gaps, pooled=pooled)
     fill, form = entry["fill"], entry.get("format", "")
     if (fill is None) == fills or not (fill is None or (type(fill) in (int, float) and math.isfinite(fill))):
         raise ModelFileError(f"{place}: expected a finite number for missing values, or null if they are refused")
@@ -88,9 +96,9 @@ def old_code(entry: list[Any], place: str) -> tuple[str, ColumnCode]:
     return entry[0], ColumnCode("text", levels, "false" if levels == BOOLEAN else None)
 
 
-def _checked_levels(known: object, place: str) -> tuple[str, ...]:
-    if not isinstance(known, list) or not 0 < len(known) <= MAX_LEVELS or not all(isinstance(v, str) for v in known):
-        raise ModelFileError(f"{place}: levels must be 1 to {MAX_LEVELS} strings")
+def _checked_levels(known: object, place: str, most: int = MAX_LEVELS) -> tuple[str, ...]:
+    if not isinstance(known, list) or not 0 < len(known) <= most or not all(isinstance(v, str) for v in known):
+        raise ModelFileError(f"{place}: levels must be 1 to {most} strings")
     if known != sorted(set(known)):
         raise ModelFileError(f"{place}: levels must be sorted and different")
     return tuple(known)

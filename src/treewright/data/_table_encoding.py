@@ -104,7 +104,7 @@ def _cells(column: pl.Series, code: ColumnCode, unseen: Unseen) -> _Cells:
         unseen.levels.setdefault(column.name, Counter()).update(dict(others.rows()))
     shown = [level for level in code.levels if level != code.base]
     feature = [*(shown.index(level) if level != code.base else -1 for level in code.levels), -1]
-    return _Cells(np.array(feature, dtype=np.int8)[codes], noted)
+    return _Cells(np.array(feature, dtype=np.int16)[codes], noted)
 
 
 def _write(cells: _Cells, code: ColumnCode, block: FloatArray, at: int, width: int) -> None:

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
 import polars as pl
 
 from treewright.arrays import FloatArray
 from treewright.data._checks import listing
 from treewright.data._table_cells import is_missing, is_number, number_text, number_texts
-from treewright.data._table_codes import MAX_LEVELS, ColumnCode, checked_code, old_code
+from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode, checked_code, old_code
 from treewright.data._table_columns import (
-    BOOLEAN,
     bad_dates,
     bad_numbers,
     date_format,
@@ -30,12 +28,15 @@ from treewright.data._table_columns import (
 from treewright.data._table_encoding import EncodedRows, Unseen
 from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
 from treewright.data._table_large import FileTable, open_table
+from treewright.data._table_look import Look, drop_option, look_at, refuse_columns, them, too_many, with_gaps
 from treewright.data._table_writing import write_batches, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
-from treewright.names import counted, printable
+from treewright.names import counted
 
 __all__ = [
+    "LEAST_ROWS",
     "MAX_LEVELS",
+    "MOST_LEVELS",
     "ColumnCode",
     "EncodedRows",
     "FileTable",
@@ -51,6 +52,7 @@ __all__ = [
     "level_counts",
     "number_text",
     "number_texts",
+    "pooled_words",
     "open_table",
     "read_cells",
     "read_table",
@@ -72,6 +74,9 @@ class Surprises(Unseen):
     def warn(self, encoder: TableEncoder | None) -> None:
         """Warn of what was counted; without an encoder, of a model that takes levels and gaps as they are."""
         for name, strange in self.levels.items():
+            if encoder is not None and encoder.codes[name].pooled:
+                warn_user(f"column {name!r}: {pooled_words(strange)}")
+                continue
             counts = ", ".join(f"{level!r} ({counted(n, 'row')})" for level, n in strange.most_common(10))
             more = f" and {len(strange) - 10} more" if len(strange) > 10 else ""
             so = f"they {HEAVIER}" if encoder is None else f"they count as {_as_what(encoder.codes[name])}"
@@ -83,25 +88,26 @@ class Surprises(Unseen):
             warn_user(_filled(encoder, self.gaps))
 
 
+def pooled_words(strange: Counter[str]) -> str:
+    """How many rows have levels that are pooled.
+
+    Examples
+    --------
+    >>> pooled_words(Counter(smith=3, baker=1))
+    '4 rows have one of 2 levels that fewer than 10 rows of the fit had, or none; they count as one level'
+    """
+    rows, levels = sum(strange.values()), len(strange)
+    which = "a level" if levels == 1 else f"one of {levels} levels"
+    return (
+        f"{counted(rows, 'row has', 'rows have')} {which} that fewer than {LEAST_ROWS} rows of the fit had, or none; "
+        "they count as one level"
+    )
+
+
 def _as_what(code: ColumnCode) -> str:
     """What levels count as that the fit has not seen."""
     others = listing(code.levels)
     return f"none of {others}" if code.base is None else f"{code.base!r}, the most frequent of {others}"
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What was seen in a column."""
-
-    n_missing: int
-    gaps: str = ""
-    """Why it cannot be used: missing values that are not filled in."""
-    many: str = ""
-    """Why it cannot be used: too many levels."""
-    reason: str = ""
-    """Why it is text, where that may not be meant."""
-    code: ColumnCode | None = None
-    """What becomes of it; None where it cannot be used, or has no value."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +116,10 @@ class TableEncoder:
 
     A text column becomes one 0/1 feature a level, named ``column=level``, but for the most frequent level (the first in
     the alphabet of several), which is where all of them are 0. A column of true and false is the one feature
-    ``column=true``. Dates are days since 1970-01-01. Missing values are refused, or else filled in: with the median, or
-    for text with 0 in all features of levels; a further feature ``column is missing`` is 1 there if the column had
-    missing values at the fit.
+    ``column=true``. Of more than 50 levels those in ten rows or more have a feature, the 200 most frequent of them at
+    most; all others are one level, where these features are 0. Dates are days since 1970-01-01. Missing values are
+    refused, or else filled in: with the median, or for text with 0 in all features of levels; a further feature
+    ``column is missing`` is 1 there if the column had missing values at the fit.
 
     Attributes
     ----------
@@ -168,12 +175,18 @@ class TableEncoder:
         """
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
-        looked = {name: _look(table, name, fill_gaps) for name in columns}  # each column once: it may be in a file
-        _refuse({n: one.gaps for n, one in looked.items()}, {n: one.many for n, one in looked.items()})
+        looked = {name: look_at(table, name, fill_gaps) for name in columns}  # each column once: it may be in a file
+        refuse_columns({n: one.gaps for n, one in looked.items()}, {n: one.many for n, one in looked.items()})
         codes = {name: one.code for name, one in looked.items() if one.code is not None}
-        empty = [name for name in columns if name not in codes]
+        empty = [name for name in columns if name not in codes and not looked[name].levels]
         if empty:
             warn_user(f"columns without any value are left out: {listing(empty)}")
+        for name in columns:
+            if name not in codes and looked[name].levels:
+                warn_user(
+                    f"the text column {name!r} has {looked[name].levels} different values, none of them in "
+                    f"{LEAST_ROWS} rows or more, and is left out: it can tell a model nothing of other rows"
+                )
         if not codes:
             raise InvalidInputError("no column is left to use as a feature")
         encoder = cls(codes, fill_gaps, {name: n for name in codes if (n := looked[name].n_missing)})
@@ -198,21 +211,30 @@ class TableEncoder:
 
         Examples
         --------
-        >>> TableEncoder.check(Table({"name": [f"p{i}" for i in range(60)]}), ["name"])
+        >>> TableEncoder.check(Table({"pay": ["?", *map(str, range(60))]}), ["pay"])
         Traceback (most recent call last):
         ...
-        treewright.exceptions.InvalidInputError: the text column 'name' has 60 different values ('p0', 'p1', ...
+        treewright.exceptions.InvalidInputError: the text column 'pay' has 61 different values ('0', '1', '10', ...
         """
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
-        gaps = {} if fill_gaps else _with_gaps(table, columns)
-        _refuse(gaps, {name: _too_many(table, name, partial) for name in columns if name not in gaps})
+        gaps = {} if fill_gaps else with_gaps(table, columns)
+        refuse_columns(gaps, {name: too_many(table, name, partial) for name in columns if name not in gaps})
 
-    def _tell(self, looked: dict[str, _Look]) -> None:
+    def _tell(self, looked: dict[str, Look]) -> None:
         """Warn of what becomes of columns that somebody may have meant otherwise."""
         for name, code in self.codes.items():
-            if code.kind == "text" and looked[name].reason:
-                warn_user(f"{looked[name].reason}; its {len(code.levels)} values become features of their own")
+            look = looked[name]
+            if code.pooled:
+                reason = f" ({look.reason})" if look.reason else ""
+                others, rows = look.levels - len(code.levels), counted(look.pooled, "row")
+                rest = f", and {counted(others, 'other is', 'others are')} one level ({rows})" if others else ""
+                warn_user(
+                    f"the text column {name!r} has {look.levels} different values{reason}: {len(code.levels)} of them, "
+                    f"in {LEAST_ROWS} rows or more, become features of their own{rest}"
+                )
+            elif code.kind == "text" and look.reason:
+                warn_user(f"{look.reason}; its {len(code.levels)} values become features of their own")
         _tell_dates([name for name, code in self.codes.items() if code.kind == "date"])
         if self.missing:
             warn_user(_filled(self, Counter(self.missing)))
@@ -297,7 +319,7 @@ class TableEncoder:
         """The columns, dates as days; refuses those that cannot be used."""
         self.check_columns(table.columns)
         columns = {name: table.series(name) for name in self.codes}
-        gaps = {} if self.fills else _with_gaps(table, self.columns)
+        gaps = {} if self.fills else with_gaps(table, self.columns)
         wrong = dict(gaps)
         for name, code in self.codes.items():
             if code.kind == "number" and name not in gaps:
@@ -308,7 +330,7 @@ class TableEncoder:
                 columns[name] = found
         said = joined([text for text in wrong.values() if text])
         if gaps:
-            said += f"; fill them in, remove these rows, or fit without {_them(gaps)} ({_drop(gaps)})"
+            said += f"; fill them in, remove these rows, or fit without {them(gaps)} ({drop_option(gaps)})"
         if said:
             raise InvalidInputError(said)
         return columns
@@ -322,6 +344,7 @@ class TableEncoder:
             entry: dict[str, Any] = {"name": name, "kind": code.kind, "gaps": code.gaps}
             if code.kind == "text":
                 entry |= {"levels": list(code.levels), "base": code.base}
+                entry |= {"pooled": True} if code.pooled else {}
             else:
                 entry |= {"fill": code.fill} | ({"format": code.format} if code.kind == "date" else {})
             columns.append(entry)
@@ -389,106 +412,3 @@ def _filled(encoder: TableEncoder, gaps: Counter[str]) -> str:
     noted = [name for name in gaps if encoder.codes[name].gaps]
     more = f"; features named like {noted[0] + ' is missing'!r} tell where" if noted else ""
     return f"missing values are filled in: {', '.join(how(name, n) for name, n in gaps.items())}{more}"
-
-
-def _with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
-    """What is missing in columns that have missing values."""
-    found = {name: table.missing(name) for name in columns}
-    return {
-        name: f"column {name!r} has {counted(int(gone.sum()), 'missing value')}, first in row "
-        f"{np.argmax(gone) + table.first_row}"
-        for name, gone in found.items()
-        if gone.any()
-    }
-
-
-def _refuse(gaps: dict[str, str], many: dict[str, str]) -> None:
-    """Refuse columns that cannot be used, all in one error; those without a text can."""
-    gaps, many = ({name: text for name, text in said.items() if text} for said in (gaps, many))
-    if gaps or many:
-        remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
-        raise InvalidInputError(
-            f"{joined([*gaps.values(), *many.values()])}; {remedy} without {_them(gaps | many)} "
-            f"(on the command line {_drop(gaps | many)}), or name the columns to use (--features)"
-        )
-
-
-def _look(table: Table, name: str, fill_gaps: bool) -> _Look:
-    """Look at a column of all rows."""
-    column = table.series(name)
-    n_missing = column.null_count()
-    if n_missing and not fill_gaps:
-        return _Look(n_missing, gaps=_with_gaps(table, [name])[name])
-    levels = level_counts(column) if column.dtype == pl.String else None
-    many = _too_many(table, name, False, levels)
-    if many or n_missing == len(column):
-        return _Look(n_missing, many=many)
-    code = _code(column, levels, fill_gaps)
-    return _Look(n_missing, reason=why_text(table, name, levels) if code.kind == "text" else "", code=code)
-
-
-def _too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None = None) -> str:
-    """Say that a text column has too many levels; nothing if it has not."""
-    column = table.series(name)
-    if column.dtype != pl.String:
-        return ""
-    found = level_counts(column) if found is None else found
-    if found.height <= MAX_LEVELS or date_format(found.get_column("level")):
-        return ""
-    reason = why_text(table, name, found)
-    if partial and "dates" in reason:  # days and months that the rows below may tell apart
-        return ""
-    levels = found.get_column("level").sort().to_list()
-    return (
-        f"the text column {name!r} has {len(levels)} different values ({listing(levels, limit=3)}), more than "
-        f"{MAX_LEVELS}" + (f" ({reason})" if reason else "")
-    )
-
-
-def _them(names: Iterable[str]) -> str:
-    return "the column" if len(list(names)) == 1 else "these columns"
-
-
-def _drop(names: Iterable[str]) -> str:
-    return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
-
-
-def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> ColumnCode:
-    """What becomes of a column, of whose text the levels are known."""
-    gaps = fill_gaps and column.has_nulls()
-    if column.dtype == pl.Float64:
-        return ColumnCode("number", fill=_median(column) if fill_gaps else None, gaps=gaps)
-    form = date_format(column if counts is None else counts.get_column("level"))
-    if form:
-        fill = None
-        if fill_gaps:  # text has few different dates
-            found = counts if counts is not None else level_counts(column)
-            fill = _median(days(found.get_column("level"), form), found.get_column("rows"))
-        return ColumnCode("date", format=form, fill=fill, gaps=gaps)
-    assert counts is not None
-    found = counts.sort("rows", "level", descending=[True, False])
-    levels = found.get_column("level").to_list()
-    if {level.lower() for level in levels} <= set(BOOLEAN):
-        return ColumnCode("text", BOOLEAN, "false", gaps=gaps)
-    return ColumnCode("text", tuple(sorted(levels)), levels[0], gaps=gaps)
-
-
-def _median(numbers: pl.Series, rows: pl.Series | None = None) -> float:
-    """The middle value, or the lower one of two: a value of the column. Each counts once, or for so many `rows`.
-
-    Examples
-    --------
-    >>> _median(pl.Series([4.0, 1.0, None, 3.0, 2.0])), _median(pl.Series([4.0, 1.0]), pl.Series([2, 1]))
-    (2.0, 4.0)
-    """
-    values = numbers.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    fine = np.isfinite(values)
-    values = values[fine]
-    if not len(values):
-        return 0.0
-    if rows is None:
-        middle = (len(values) - 1) // 2
-        return float(np.partition(values, middle)[middle])
-    order, times = np.argsort(values), rows.to_numpy()[fine]
-    reached = np.cumsum(times[order])
-    return float(values[order[np.searchsorted(reached, (reached[-1] - 1) // 2, side="right")]])

@@ -65,4 +65,7 @@ def _level_words(name: str, code: ColumnCode) -> list[FeatureWords]:
     # of two levels the other one is the better word, unless missing values are there too
     pair = len(shown) == 1 and code.base is not None and not code.gaps
     others = [f"{name} is {quoted(code.base)}" if pair else f"{name} is not {quoted(level)}" for level in shown]
-    return [FlagWords(f"{name} is {quoted(level)}", other, name) for level, other in zip(shown, others, strict=True)]
+    return [
+        FlagWords(f"{name} is {quoted(level)}", other, name, many=code.pooled)
+        for level, other in zip(shown, others, strict=True)
+    ]

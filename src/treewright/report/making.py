@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treewright._version import __version__
 from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Table, TableEncoder
+from treewright.data.table import LEAST_ROWS, MOST_LEVELS, Table, TableEncoder
 from treewright.names import printable, shortened
 from treewright.report.words import count_words
 
@@ -64,10 +64,13 @@ def table_making(
     return [*pairs, ("gaps", gaps)] if gaps else pairs
 
 
+_POOLED = f"text of many levels: a 0/1 feature for each in {LEAST_ROWS} rows or more, {MOST_LEVELS} at most"
+
+
 def _features(encoder: TableEncoder | MixedEncoder) -> str:
     """Columns by what became of them."""
     if isinstance(encoder, TableEncoder):
-        kinds = {name: code.kind for name, code in encoder.codes.items()}
+        kinds = {name: "pooled" if code.pooled else code.kind for name, code in encoder.codes.items()}
         text = "text: a 0/1 feature for each level but the most frequent"
     else:
         kinds = {name: kind if kind in ("number", "date") else "text" for name, kind in encoder.kinds.items()}
@@ -76,6 +79,7 @@ def _features(encoder: TableEncoder | MixedEncoder) -> str:
     for kind, one, many in (
         ("number", "a number", "numbers"),
         ("text", text, text),
+        ("pooled", _POOLED, _POOLED),
         ("date", "a date: days since 1970-01-01", "dates: days since 1970-01-01"),
     ):
         names = [printable(name) for name, own in kinds.items() if own == kind]

@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._checks import listing
-from treewright.data.table import HEAVIER, Surprises, TableEncoder
+from treewright.data.table import HEAVIER, Surprises, TableEncoder, pooled_words
 from treewright.names import counted, printable
 from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
@@ -151,6 +151,9 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: i
     """
     said = []
     for name, strange in surprises.levels.items():
+        if encoder is not None and encoder.codes[name].pooled:
+            said.append(f'"{printable(name)}": {pooled_words(strange)}.')
+            continue
         shown = ", ".join(
             f'"{printable(level)}" ({counted(n, "row")}, {n / max(1, n_rows):.1%})'
             for level, n in strange.most_common(5)

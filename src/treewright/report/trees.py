@@ -16,6 +16,7 @@ from treewright.report.words import WEIGHED, count_words
 from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
+from treewright.tree.level_groups import folded
 from treewright.tree.structure import LEAF
 from treewright.tree.text import read_nodes, split_pieces
 from treewright.tree.words import DateWords, FeatureWords, FlagWords, date_text
@@ -156,8 +157,10 @@ def reading_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[
     >>> reading_notes(Tree.stump([1.0, 0.0], 829.5, np.eye(2)), words)
     ['Where "rent" is missing, 570 stands for it.']
     """
+    written = folded(tree, words)
+    tree, words = written.tree, written.words
     flag, date = unlike_words(tree, words)
-    notes = []
+    notes = written.notes(read_nodes(tree, words)) if written.groups else []
     if flag is not None:
         notes.append(f'In a sum, "{printable(flag.term)}" counts 1 where that holds and 0 elsewhere.')
     if date is not None:

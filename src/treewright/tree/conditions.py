@@ -12,6 +12,7 @@ import numpy as np
 from treewright.arrays import BoolArray, IntArray
 from treewright.names import printable, quoted
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
+from treewright.tree.level_groups import folded
 from treewright.tree.number_text import format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
 from treewright.tree.sums import WrittenSplit, divide, written_split
@@ -33,10 +34,13 @@ class ConditionWriter:
         words: Mapping[int, FeatureWords] | None = None,
         digits: Mapping[int, int] | None = None,
     ) -> None:
-        self._tree = tree
-        self._words = words
         self._told_digits = digits or {}
         self._features = names_in_lines(feature_names, "feature_names", tree.n_features, "features", "x{}")
+        found = folded(tree, words)
+        tree, words = found.tree, found.words
+        self._tree, self._words = tree, words
+        self._features += [f"group {j}" for j in range(len(found.groups))]  # which have words
+        show_missing = np.append(show_missing, np.zeros(len(found.groups), dtype=bool))
         self._levels = self._level_names(category_names or {}, feature_names)
         self._precision = precision
         self._digits = threshold_digits(tree, precision)
@@ -207,6 +211,8 @@ def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | Non
 def unlike_words(tree: Tree, words: Mapping[int, FeatureWords] | None) -> tuple[FlagWords | None, DateWords | None]:
     """A flag and a date that stand in a sum as numbers, if there are any: a reader is told how."""
     flag, date = None, None
+    found = folded(tree, words)
+    tree, words = found.tree, found.words
     for node in np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1).tolist() if words else []:
         used, cased = np.flatnonzero(tree.weights[node]), None
         if flag_logic(tree, node, words) is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
+from treewright.tree.level_groups import folded
 from treewright.tree.number_text import MAX_PRECISION, threshold_digits
 from treewright.tree.structure import LEAF, Tree
 from treewright.tree.sums import WrittenSplit, written_split
@@ -49,6 +50,8 @@ def telling_digits(
     >>> telling_digits(tree, np.array([[1234.5677], [1234.58]]), np.array([1, 2]))
     {0: 6}
     """
+    written = folded(tree, words)
+    tree, words, X = written.tree, written.words, written.rows(X)
     plain, found = threshold_digits(tree, precision), dict[int, int]()
     first, last = _leaf_places(tree)
     order = np.argsort(first[leaves], kind="stable")  # rows of a node stand together, those of its left side first

@@ -54,6 +54,8 @@ class FlagWords(NamedTuple):
     """Column that has this flag for one of its levels: at most one of them holds. Empty for a flag of its own."""
     filled: tuple[int, float] | None = None
     """Of a flag that says where the value of a number or date is missing: its feature, and what stands there then."""
+    many: bool = False
+    """Whether the column has many levels, of which several with the same weight are told as a group."""
 
     def condition(self, threshold: float, up_to: bool) -> str | None:
         """Words for values up to a threshold, or from it on; None where it does not part 0 from 1."""
