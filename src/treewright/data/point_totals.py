@@ -180,9 +180,13 @@ class PointTotals:
     @cached_property
     def largest_group(self) -> IntArray:
         """Group of the most rows of each point, the first where several have as many."""
-        if not self.n_points:  # the largest of no entries has no place
-            return np.zeros(0, dtype=np.int64)
-        return np.asarray(self.size.argmax(axis=1)).reshape(-1)
+        point, group, times = self.parts
+        order = np.lexsort((group, -times, point))
+        first = np.searchsorted(point[order], np.arange(self.n_points))
+        found = np.zeros(self.n_points, dtype=np.int64)
+        there = np.diff(self.size.indptr) > 0
+        found[there] = group[order[first[there]]]
+        return found
 
     # ------------------------------------------------------------------ other points, groups, classes
 

@@ -75,7 +75,8 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         scikit-learn's ``FrozenEstimator``.
     unlabeled, solver
     time_limit
-        Seconds for the whole fit; fitting the ensemble is not interrupted.
+        Seconds for the whole fit. Fitting an `estimator` that is given is not interrupted; the forest of None has fewer
+        trees where 200 would take more than half of the time, which ``reason_`` says.
     gap, n_jobs
     random_state
         Seed of the ensemble (if it has none), the search and the solver.

@@ -63,7 +63,7 @@ class AxisPoints(LabelledPoints):
     def rank(self) -> IntArray:
         """Number of the value that each group has of each feature, shape (n_groups, n_features)."""
         first = np.unique(self.group, return_index=True)[1]
-        columns = [np.searchsorted(values, self.X[first, j]) for j, values in enumerate(self.values)]
+        columns = [np.unique(self.X[first, j], return_inverse=True)[1] for j in range(self.X.shape[1])]
         return np.stack(columns, axis=1)
 
     @cached_property

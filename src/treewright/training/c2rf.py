@@ -112,10 +112,11 @@ def train_c2rf(
 ) -> C2RFFit:
     """Fit an ensemble on the labelled rows and weight its members by the totals of the others.
 
-    For `given` and `prefit` see :func:`treewright.training.ensemble.fit_ensemble`; fitting is not interrupted. Weights
+    For `given` and `prefit` see :func:`treewright.training.ensemble.fit_ensemble`; fitting one that is given is not
+    interrupted. Weights
     to begin with are left aside where the ensemble has another number of members.
     """
-    fitted = fit_ensemble(given, problem, prefit, solving.seed)
+    fitted = fit_ensemble(given, problem, prefit, solving.seed, budget)
     members = fitted.members
     _check_classes(problem, members)
     votes = members.votes(unlabelled_rows(problem))
@@ -135,7 +136,10 @@ def train_c2rf(
     nothing = np.zeros(n_classes)
     shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(scores, totals)
     shares = row_shares(problem, scores, shift)
-    return C2RFFit(members, weights, prices, shifts, shares, numbers, found.outcome.record)
+    record = found.outcome.record
+    if fitted.cut_short:
+        record = replace(record, reason="; ".join(filter(None, [record.reason, fitted.cut_short])))
+    return C2RFFit(members, weights, prices, shifts, shares, numbers, record)
 
 
 def _check_classes(problem: Problem, members: Members) -> None:

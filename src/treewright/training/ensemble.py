@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from treewright.arrays import BoolArray, IntArray
+from treewright.budget import Budget
 from treewright.data import Problem, Sample
 from treewright.data.rows import errors_told, fitting_rows, is_frame
 from treewright.exceptions import InvalidInputError
@@ -24,8 +26,10 @@ __all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest"
 
 _SEED = 2**31 - 1
 
-_TREES = 200
-"""Trees of the forest where none is given."""
+_TREES, _FEW_TREES = 200, 10
+"""Trees of the forest where none is given, and where there is no time for more."""
+_VOTE_SECONDS = 1e-7
+"""What the vote of a tree on a row takes, all that is done with it included."""
 
 
 def paper_forest(random_state: Any = None) -> BaggingClassifier:
@@ -113,27 +117,37 @@ class FittedEnsemble:
     """The labelled rows, as the ensemble was given them."""
     unseen: BoolArray | None
     """Labelled rows that a member was not fitted on, where the ensemble tells."""
+    cut_short: str = ""
+    """What became of a forest that there was no time for, in words."""
 
 
 @stage("ensemble")
-def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> FittedEnsemble:
+def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int, budget: Budget | None = None) -> FittedEnsemble:
     """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
 
     Parameters
     ----------
     given : classifier, sequence of classifiers or of (name, classifier), or None
-        None is a random forest of 200 trees.
+        None is a random forest of 200 trees, of fewer where these would take more than half of the time.
     problem : Problem
         The data.
     prefit : bool
         Whether `given` is fitted already.
     seed : int
         Seed of what has none of its own.
+    budget : Budget or None
+        Time for all that is done with the ensemble.
     """
     labelled = fitting_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
     if isinstance(given, Sequence):
         return _from_list(given, labelled, problem.classes, prefit, seed)
-    ensemble = RandomForestClassifier(_TREES, random_state=seed) if given is None else given
+    if given is None:
+        ensemble = _forest(labelled, problem, seed, Budget() if budget is None else budget)
+        found = _taken_apart(ensemble, labelled, problem.classes, fitted_here=True)
+        n_trees = len(found.members.members)
+        words = f"the forest has {n_trees} of {_TREES} trees, for want of time" if n_trees < _TREES else ""
+        return replace(found, cut_short=words)
+    ensemble = given
     if not prefit:
         ensemble = _fitted(_seeded(ensemble, seed), labelled, problem.classes)
     if isinstance(ensemble, Pipeline):
@@ -142,6 +156,23 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int) -> Fitte
         prepare = ensemble[:-1] if len(ensemble.steps) > 1 else None
         return replace(found, members=Members(ensemble, found.members.members, prepare))
     return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
+
+
+def _forest(labelled: Sample, problem: Problem, seed: int, budget: Budget) -> RandomForestClassifier:
+    """A forest of as many trees as half of the time allows, the first ones of the whole forest; a few in any case."""
+    few = min(_FEW_TREES, _TREES)
+    forest = RandomForestClassifier(few, random_state=seed, warm_start=True)
+    began = time.perf_counter()
+    forest = _fitted(forest, labelled, problem.classes)
+    each = (time.perf_counter() - began) / few + _VOTE_SECONDS * problem.n_unlabelled
+    n_trees = _TREES
+    if budget.interrupted:
+        n_trees = few
+    elif not budget.allows(2.0 * each * (_TREES - few)):
+        n_trees = min(_TREES, few + int(0.5 * budget.remaining / each))
+    if n_trees > few:
+        forest = _fitted(forest.set_params(n_estimators=n_trees), labelled, problem.classes)
+    return forest.set_params(warm_start=False)
 
 
 def _from_list(given: Sequence[Any], labelled: Sample, classes: np.ndarray, prefit: bool, seed: int) -> FittedEnsemble:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from treewright.arrays import IntArray
 from treewright.budget import Budget
@@ -52,7 +53,10 @@ def train_fair(
     points = reduction.points
     assert points.y is not None
     groups = np.zeros(len(weight), dtype=np.int64) if protected is None else protected
-    table = np.asarray(reduction.members(weight) @ np.eye(int(groups.max()) + 1)[groups])
+    # Of many groups a point has few: as a table of all of them it would not fit into memory.
+    own = sparse.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
+    table = sparse.csr_array(reduction.members(weight) @ own)
+    there = np.flatnonzero(table.sum(axis=0))
     model = FairOCT(
         points.X,
         points.y,
@@ -61,7 +65,7 @@ def train_fair(
         settings.max_depth,
         complexity=float(settings.complexity),
         fairness_weight=float(settings.fairness_weight),
-        protected=table[:, table.any(axis=0)],
+        protected=table[:, there],
     )
     starts, price = [] if start is None else [start], model.complexity * model.total
     outcome = optimize(

@@ -9,7 +9,7 @@ from treewright.arrays import FloatArray, IntArray
 __all__ = ["best_labels", "discrimination"]
 
 _CELLS = 2_000_000
-"""Labellings are all tried where these, times leaves and classes, are no more than so many."""
+"""Labellings are all tried where these, times classes and leaves or protected groups, are no more than so many."""
 
 
 def discrimination(share: FloatArray, part: FloatArray) -> FloatArray:
@@ -68,7 +68,8 @@ def best_labels(error: FloatArray, reach: FloatArray, part: FloatArray, price: f
         share = np.einsum("nlk,la->nak", one_hot, reach)
         return np.einsum("nlk,lk->n", one_hot, error) + price * discrimination(share, part)
 
-    if n_leaves * np.log2(n_classes) < 32 and n_classes**n_leaves * n_leaves * n_classes <= _CELLS:
+    each = n_classes * max(n_leaves, len(part))
+    if n_leaves * np.log2(n_classes) < 32 and n_classes**n_leaves * each <= _CELLS:
         number = np.arange(n_classes**n_leaves)[:, None]
         every = number // n_classes ** np.arange(n_leaves)[::-1] % n_classes
         return np.asarray(every[_first_least(cost(every))])

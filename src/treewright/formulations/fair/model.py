@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -40,7 +40,7 @@ from treewright.formulations.fragments import add_label_counts, add_leaf_labels,
 from treewright.program import Program, ProgramBuilder
 from treewright.program.builder import Term
 from treewright.solvers import Capability
-from treewright.tree import Tree, leaf_counts, predict_labels, weighted_error, without_equal_leaves
+from treewright.tree import Tree, leaf_counts, predict_labels, route, weighted_error, without_equal_leaves
 
 __all__ = ["FairOCT"]
 
@@ -57,7 +57,7 @@ class FairOCT(AxisPoints):
         The price alpha of a split, as a share of the rows.
     fairness_weight : float
         The price lambda of discrimination.
-    protected : ndarray of shape (n_points, n_protected), or None
+    protected : ndarray or sparse array of shape (n_points, n_protected), or None
         Weight of each point that belongs to each protected group, which adds up to that of the point; no group is
         without weight. None, where discrimination has no price, for one group.
 
@@ -76,7 +76,7 @@ class FairOCT(AxisPoints):
 
     complexity: float = 0.0
     fairness_weight: float = 0.0
-    protected: FloatArray | None = None
+    protected: Any = None
     needs: ClassVar[Capability] = Capability.LP | Capability.MIP
 
     # ------------------------------------------------------------------ data as the program sees it
@@ -87,21 +87,27 @@ class FairOCT(AxisPoints):
         return float(self.weight.sum())
 
     @cached_property
-    def _protected(self) -> FloatArray:
-        """Weight of each point in each protected group."""
-        return self.weight[:, None] if self.protected is None else self.protected
+    def _protected(self) -> sparse.csr_array:
+        """Weight of each point in each protected group: of many groups a point has few."""
+        return sparse.csr_array(self.weight[:, None] if self.protected is None else self.protected)
 
     @cached_property
     def part(self) -> FloatArray:
         """Share of each protected group among all points."""
         return np.asarray(self._protected.sum(axis=0) / self._protected.sum())
 
+    def _summed(self, part: IntArray, n_parts: int) -> sparse.csr_array:
+        """Weight of each protected group in each part of the points, shape (n_parts, n_protected)."""
+        points = np.arange(len(part))
+        return sparse.csr_array((np.ones(len(part)), (part, points)), shape=(n_parts, len(part))) @ self._protected
+
     @cached_property
     def _shares(self) -> sparse.csr_array:
         """Share of each protected group that each group of equal points has, shape (n_protected, n_groups)."""
-        table = np.zeros((len(self.part), len(self.group_weight)))
-        np.add.at(table.T, self.group, self._protected)
-        return sparse.csr_array(table / table.sum(axis=1, keepdims=True))
+        table = self._summed(self.group, len(self.group_weight)).T.tocsr()
+        table.data /= np.repeat(table.sum(axis=1), np.diff(table.indptr))
+        table.sort_indices()
+        return table
 
     @cached_property
     def starts(self) -> IntArray:
@@ -226,14 +232,12 @@ class FairOCT(AxisPoints):
 
     def _reach(self, tree: Tree) -> FloatArray:
         """Share of each protected group that is in each leaf, shape (n_leaves, n_protected)."""
-        nobody = np.zeros(len(self.X), dtype=np.int64)
-        columns = [leaf_counts(tree, self.X, nobody, column, 1)[tree.leaves, 0] for column in self._protected.T]
-        return np.stack([column / column.sum() for column in columns], axis=1)
+        weight = self._summed(route(tree, self.X), tree.n_nodes).toarray()[tree.leaves]
+        return np.asarray(weight / weight.sum(axis=0))
 
     def discrimination(self, tree: Tree) -> float:
         """The index of disparate impact of what a tree predicts."""
-        predicted = predict_labels(tree, self.X)
-        counts = np.stack([np.bincount(predicted, column, self.n_classes) for column in self._protected.T])
+        counts = self._summed(predict_labels(tree, self.X), self.n_classes).toarray().T
         return float(discrimination(counts / counts.sum(axis=1, keepdims=True), self.part))
 
     def objective(self, tree: Tree) -> float:

@@ -184,6 +184,8 @@ class _Run:
         """Look at all trees of two levels with one feature a split; whether nothing is left to be found."""
         survey, offers = self.survey, self.offers
         assert offers.pool.taught is not None
+        if self.budget.over:
+            return False
         for planes in self._priced(offers.pool.taught, self.budget.share(_PRICED_SHARE)):
             offers.add_planes(planes)
         all_depths = survey.model.depth <= 2
