@@ -593,3 +593,19 @@ def test_an_estimator_that_has_scores_only_when_fitted():
     assert int(np.sum(model.transduction_[20:] == 1)) == 17
     with pytest.raises(InvalidInputError, match="soft"):
         TotalsClassifier(VotingClassifier([("nb", GaussianNB())])).fit(X, y, totals={1: 17})
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_new_rows_of_a_class_without_labels_are_found_without_the_rows_of_the_fit(framed):
+    """As many of them as of the rows of the fit, by trees that have learned how far a row is from labelled ones."""
+    rng = np.random.default_rng(0)
+    X, new = (np.concatenate([rng.normal(0.0, 1.0, (300, 3)), rng.normal(4.0, 1.0, (100, 3))]) for _ in range(2))
+    y = np.where(np.arange(400) < 60, (X[:, 0] > 0).astype(int), -1)
+    given, asked = (pl.DataFrame(rows, schema=["a", "b", "c"]) if framed else rows for rows in (X, new))
+    model = TotalsClassifier(LogisticRegression(), random_state=0)
+    model.fit(given, y, totals={2: 100}, allow_new_classes=True)
+    assert np.mean(model.transduction_[300:] == 2) > 0.95
+    shares = model.predict_proba(given)[60:]
+    assert shares[:, 2].sum() == pytest.approx(100, abs=1e-6)
+    assert np.mean(model.predict(given)[60:] == model.transduction_[60:]) > 0.95
+    assert np.mean((model.predict(asked) == 2) == (np.arange(400) >= 300)) > 0.93

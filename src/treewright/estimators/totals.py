@@ -111,7 +111,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     *Classes without labels.* A class that only the totals name gets the rows farthest from all labelled ones (nearest
     neighbour, features scaled by their spread), as few as the totals allow, for nothing else is known of it. If labels
     have one class only, the estimator is not fitted at all, and the distance is the score. Several classes without
-    labels cannot be told apart: their rows are divided among them at random.
+    labels cannot be told apart: their rows are divided among them at random. Of new rows trees that have
+    learned that distance say how far they are: the model keeps none of the rows.
 
     A probability of 0 counts as half the smallest one above 0 among the unlabelled rows. Scores that agree in the first
     12 digits are tied.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,11 @@ def train_totals(
     numbers = problem.y.copy()
     numbers[problem.unlabelled] = divided.labels
     shares = row_shares(problem, table, divided.shift)
+    if scores.forget_rows():  # other rows have other scores then, and prices of their own by which totals are met
+        later_table = scores(rows)
+        later_table = later_table if problem.table is not None else later_table[place]
+        later = divide_rows(later_table, place, margins, scores.columns, rng)
+        divided = replace(divided, prices=later.prices, shifts=later.shifts)
     reason = "the labels have the largest sum of scores"
     reason += " within the totals" if margins else ""
     empty = named_trace([], "seconds")

@@ -167,19 +167,20 @@ class ClassScores:
     """Score that a class without labels has for the farthest training row."""
 
     def adapt(self, X: Any) -> FloatArray:
-        """Score the rows to be labelled, by which the least probability and the level of new classes are set.
-
-        From then on there is no row of the fit in what it keeps.
-        """
+        """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
         raw = self.raw(X)
         if X.shape[0]:
             if self.probabilistic:
                 self.floor = max(self.floor, float(raw[raw > 0].min()) / 2)
             self.level = float(self._known(raw).max(axis=1).min()) - 1.0
-        table = self._table(X, raw)
-        if isinstance(self.novelty, Novelty):
-            self.novelty = self.novelty.learned()
-        return table
+        return self._table(X, raw)
+
+    def forget_rows(self) -> bool:
+        """Let go of rows of the fit, if there are any: from then on novelty is what trees have learned of it."""
+        if not isinstance(self.novelty, Novelty):
+            return False
+        self.novelty = self.novelty.learned()
+        return True
 
     def __call__(self, X: Any) -> FloatArray:
         """Scores of an array, frame or sparse matrix, shape (n_rows, n_classes)."""
