@@ -23,11 +23,11 @@ from treewright.estimators.common.model import (
 )
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.problems import semi_supervised_problem
-from treewright.estimators.common.record_files import whole_number
+from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.teachers import TaughtModel, teaching_of
 from treewright.estimators.common.tree_model import TreeClassifier, TreeRegressor, labelled_in_leaves, rows_in_leaves
 from treewright.estimators.tao import TAOModel
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import GraphSettings
 from treewright.progress import note
 from treewright.search.laptao.rounds import Round
@@ -41,6 +41,9 @@ __all__ = ["LapTAOClassifier", "LapTAORegressor"]
 _PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
 _ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense", "design": "_design"}
 """Fitted attributes that hold what predicts."""
+
+_TOLD = ("targets_", "target_weight_", "leaf_values_", "split_price_")
+"""Fitted attributes of which the objective is made."""
 
 
 @parameters
@@ -122,6 +125,16 @@ class LapTAOModel(GraphModel, TAOModel):
         Mean of the labels, by which they are centred.
     objective_ : float
         Objective of the model, its leaves at their best values.
+    targets_ : ndarray of shape (n_samples, n_outputs)
+        What the objective compares predictions with, a column a class (1 in that of the label) or output: labels given,
+        trusted and of a teacher, 0 for rows without one; not in model files.
+    target_weight_ : ndarray of shape (n_samples,)
+        Their weights in the objective, 0 for rows without one; not in model files.
+    leaf_values_ : ndarray of shape (n_nodes, n_outputs)
+        Values of the tree at its nodes, as the objective has them: those of classes may be below 0.
+    split_price_ : float
+        Price of a split on one feature in the objective: ``alpha_`` times the variance of the labels that the first
+        tree is fitted to; 0 for CART. Both for one tree alone.
     scale_ : float
         Root of the variance of the known targets, by which they are divided; of regressors.
     """
@@ -139,7 +152,7 @@ class LapTAOModel(GraphModel, TAOModel):
     tol: float = parameter(default=1e-3, allowed=[Interval(Real, 0, None, closed="left")])
 
     _found = "model"
-    _sometimes = tuple(_ATTRIBUTES.values())
+    _sometimes = (*_ATTRIBUTES.values(), *_TOLD)
 
     # ------------------------------------------------------------------ the fit
 
@@ -171,7 +184,9 @@ class LapTAOModel(GraphModel, TAOModel):
             found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start, lessons)
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
+        fitted |= {"targets_": found.targets, "target_weight_": found.target_weight}
         if found.model.tree is not None:
+            fitted |= {"leaf_values_": found.model.leaf_values, "split_price_": found.model.split_price}
             fitted["_leaf_rows"] = rows_in_leaves(found.model.tree, given.X, weight)
         return found, fitted | {"alpha_": found.alpha, "n_iter_": found.n_iter, "best_iter_": found.best_iter}
 
@@ -202,11 +217,26 @@ class LapTAOModel(GraphModel, TAOModel):
     # ------------------------------------------------------------------ model files
 
     def _fitted_state(self) -> dict[str, Any]:
-        return super()._fitted_state() | {"best_iter": int(self.best_iter_)}
+        told: dict[str, Any] = {"best_iter": int(self.best_iter_)}
+        if hasattr(self, "leaf_values_"):  # files of before have none
+            told |= {"leaf_values": self.leaf_values_.tolist(), "split_price": float(self.split_price_)}
+        return super()._fitted_state() | told
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         self.best_iter_ = whole_number(state, "best_iter")
+        values, price = state.get("leaf_values"), state.get("split_price")
+        if values is None and price is None:
+            return
+        if price is None or not is_number(price) or price < 0:
+            raise ModelFileError(f"fit.split_price is {price!r}, expected a number from 0 on")
+        shape, rows = self.tree_.values.shape, values if isinstance(values, list) else []
+        fine = len(rows) == shape[0] and all(
+            isinstance(row, list) and len(row) == shape[1] and all(map(is_number, row)) for row in rows
+        )
+        if not fine:
+            raise ModelFileError(f"fit.leaf_values: expected {shape[0]} lists of {shape[1]} numbers")
+        self.leaf_values_, self.split_price_ = np.array(values, dtype=np.float64), float(price)
 
 
 @estimator
@@ -215,12 +245,17 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
 
     Lowers
 
-    .. math:: \sum_{labelled} \lVert T(x_n) - y_n \rVert^2
+    .. math:: \sum_n c_n \lVert T(x_n) - y_n \rVert^2
         + \frac{\gamma}{2} \sum_{n, m} w_{nm} \lVert T(x_n) - T(x_m) \rVert^2
-        + \alpha \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
+        + \alpha s^2 \sum_t \lVert w_t \rVert_1 / \lVert w_t \rVert_2
 
-    where y has a 1 in the column of the class, w are affinities of nearest neighbours and T is a tree (Zharmagambetov
-    and Carreira-Perpinan 2022). Labels smoothed along the graph and a tree that predicts them take turns while a
+    where T is a tree, y has a 1 in the column of the class, w are affinities of nearest neighbours (Zharmagambetov and
+    Carreira-Perpinan 2022), :math:`w_t` is the normal of split t on features scaled to [0, 1] (of a category the ratio
+    is 1), and s is the distance of the labels that the first tree is fitted to from their mean. The weight
+    :math:`c_n` is that of the row where it has a label, `trust_weight` or `teacher_weight` times that where the label
+    is a trusted one or the teacher's, and else 0. `objective_` is this sum, with y in ``targets_``, c in
+    ``target_weight_``, T in ``leaf_values_`` (by the numbers that :meth:`apply` gives) and :math:`\alpha s^2` in
+    ``split_price_``. Labels smoothed along the graph and a tree that predicts them take turns while a
     penalty and multipliers make them agree; in the end leaves get their best values. Nothing is proven.
 
     Parameters
@@ -254,8 +289,8 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     teacher_
     teacher_weight_ : float
         Weight of what the teacher says that was used; only with a teacher.
-    objective_, alpha_, n_iter_, best_iter_, status_, reason_, trace_, random_state_, record_, solve_time_, scaling_
-    mean_
+    objective_, targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_
+    trace_, random_state_, record_, solve_time_, scaling_, mean_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also
@@ -318,8 +353,10 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
 class LapTAORegressor(LapTAOModel, TreeRegressor):
     r"""Regression tree from few labels and many unlabelled rows, smooth along their graph of neighbours (LapTAO).
 
-    The objective and the method are those of :class:`LapTAOClassifier`, for one or several numerical outputs; targets
-    are divided by the root of their variance, so that the objective does not depend on their units.
+    The objective and the method are those of :class:`LapTAOClassifier`, for one or several numerical outputs, with y
+    and T divided by ``scale_``, the root of the variance of the known targets, so that it does not depend on their
+    units: `objective_` is its first two sums, of ``targets_`` and ``leaf_values_``, over ``scale_ ** 2``, plus the
+    price of splits.
 
     Parameters
     ----------
@@ -341,7 +378,8 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
         Targets of all training rows: those given, and for the others those smoothed along the graph.
     objective_ : float
         Objective of the model, its leaves at their best values, in units of the variance of the known targets.
-    alpha_, n_iter_, best_iter_, status_, reason_, trace_, random_state_, record_, solve_time_, scaling_, mean_, scale_
+    targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_, trace_
+    random_state_, record_, solve_time_, scaling_, mean_, scale_
     n_features_in_, feature_names_in_, categories_, has_missing_
 
     See Also

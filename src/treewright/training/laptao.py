@@ -121,6 +121,11 @@ class SmoothModel:
 
     tree: Tree | None = None
     """One tree."""
+    leaf_values: FloatArray | None = None
+    """What it predicts at each of its nodes: scores of classes, which may be below 0 or sum to more than 1, or
+    outputs."""
+    split_price: float | None = None
+    """What the objective charges for each unit of the norms of its splits."""
     trees: list[Tree] | None = None
     """A forest, which predicts the mean of its trees."""
     estimator: Any = None
@@ -170,6 +175,11 @@ class LapTAOFit:
     smooth: FloatArray
     """Labels smoothed along the graph, in the units of the targets; predictions for rows of weight 0; shape (n_rows,
     n_outputs)."""
+    targets: FloatArray
+    """What the loss of the objective is of: labels given, trusted or taught, in the units of the targets, 0 where there
+    is none; shape (n_rows, n_outputs)."""
+    target_weight: FloatArray
+    """Their weights; shape (n_rows,)."""
     alpha: float
     """The price of a split that was used."""
     n_iter: int
@@ -233,6 +243,8 @@ def train_laptao(
     with one_thread(), stage("labels and tree in turn"):
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
     model = _in_units(result, reduction, rows, mean, scale, classes)
+    if model.tree is not None:
+        model = replace(model, split_price=step.alpha if isinstance(step, AlternatingStep | ImaginedStep) else 0.0)
     if classes and model.tree is not None:
         class_rows = replace(rows, y=np.where(labelled, rows.y.argmax(axis=1), -1))
         model = replace(model, tree=_likely_tree(model.tree, class_rows, reduction, likely, taught))
@@ -249,7 +261,9 @@ def train_laptao(
     for name in ("objective", "label_loss"):
         trace[name] += unavoidable
     record = FitRecord(status, reason, budget.elapsed, result.objective + unavoidable, None, trace)
-    return LapTAOFit(model, smooth, alpha, n_iter, result.best, record, taught)
+    targets, target_weight = _row_targets(result, reduction, rows, labelled, Y, mean, mass > 0)
+    targets *= 1.0 if scale is None else scale
+    return LapTAOFit(model, smooth, targets, target_weight, alpha, n_iter, result.best, record, taught)
 
 
 def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSettings) -> None:
@@ -456,6 +470,7 @@ def _in_units(
         # Routing in the units of the data may round a point to the other side, so values come from the points.
         shares = (reduction.points.weight / reduction.points.size)[place]
         tree = settled(averaged(tree, inside, (result.values + mean)[place], shares), inside, weight)
+        kept = replace(kept, leaf_values=tree.values * factor)
         if classes:
             return replace(kept, tree=_labelled_tree(tree, inside, weight))
         return replace(kept, tree=tree.with_leaves(tree.values * factor, None))
@@ -485,6 +500,24 @@ def _likely_tree(
     if likely is None:
         return smoothed_tree(tree, rows)
     return taught_tree(tree, rows, reduction.invert(likely), judged=taught is None or taught.judged)
+
+
+def _row_targets(
+    result: LapResult,
+    reduction: Reduction,
+    rows: Sample,
+    labelled: BoolArray,
+    Y: FloatArray,
+    mean: FloatArray,
+    given: BoolArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Targets of the rows and their weights: given ones, and at points that have none those that were added."""
+    task, points = result.task, reduction.points
+    added = np.where(given, 0.0, task.label_weight / points.weight)
+    own = labelled & (rows.weight > 0)
+    weight = np.where(own, rows.weight, reduction.invert(added) * rows.weight)
+    targets = np.where(own[:, None], Y, reduction.invert(task.Y + mean))
+    return np.where(weight[:, None] > 0, targets, 0.0), weight
 
 
 def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:

@@ -154,6 +154,8 @@ class LapResult:
     """Whether the tree step had anything to finish."""
     reason: str
     """Why it ended: "rounds" are done, "settled" as the tree did not change any more, or "stopped" by the budget."""
+    task: GraphTask
+    """What the objective is of: the task, with all labels that were added."""
 
     @property
     def n_rounds(self) -> int:
@@ -240,7 +242,7 @@ def smooth_and_fit(
         reason = "stopped"
     best, values, number = keeper.best
     model = _with_best_leaves(task, best) if isinstance(best.model, list) else best.model
-    return LapResult(model, values, smooth, keeper.rounds, number, finished is not None, reason)
+    return LapResult(model, values, smooth, keeper.rounds, number, finished is not None, reason, task)
 
 
 def trust_labels(

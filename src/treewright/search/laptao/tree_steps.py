@@ -133,6 +133,11 @@ class ImaginedStep:
     def __init__(self, inner: AlternatingStep, targets: FloatArray) -> None:
         self.inner, self.targets = inner, targets
 
+    @property
+    def alpha(self) -> float:
+        """Price of a split."""
+        return self.inner.alpha
+
     def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
         """Fit targets of the points; after the first time, from where the last fit ended."""
         return self._of_points(self.inner.fit(np.vstack([targets, self.targets]), budget))
