@@ -225,6 +225,20 @@ def test_the_automatic_teacher_takes_numbers_far_out():
     assert np.array_equal(plain.transduction_, far.transduction_)
 
 
+def test_large_targets_of_heavy_rows_have_a_mean():
+    X, weight = np.random.default_rng(0).normal(size=(30, 2)), np.where(np.arange(30) % 2, 1e9, 1.0)
+    target = 1e300 * (X[:, 0] > 0)
+    for model in (LapTAORegressor(max_depth=2, **LIMIT), TAORegressor(max_depth=2, **LIMIT)):
+        found = model.fit(X, target, sample_weight=weight).predict(X)
+        assert np.isfinite(found).all() and np.corrcoef(found / 1e300, target / 1e300)[0, 1] > 0.9
+
+
+def test_wrong_labels_where_a_tree_has_seen_every_row():
+    """Of ten rows a tree drawn with replacement leaves none out now and then, as with this seed."""
+    X, y = np.arange(10.0)[:, None], np.arange(10) % 2
+    assert find_wrong_labels(X, y, n_estimators=30, random_state=16).wrong.shape == (10,)
+
+
 def test_a_split_along_values_whose_squares_vanish():
     """Two of a machine's points differed, but the length of their difference was 0."""
     X = np.append(1.0, np.random.default_rng(0).random(15) * 1e-300)[:, None]

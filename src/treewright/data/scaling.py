@@ -369,12 +369,18 @@ def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
     >>> Y = np.array([[0.1], [0.2], [0.3], [1e16], [-1e16]])
     >>> weighted_mean(Y, np.ones(5)).tolist() == weighted_mean(Y[::-1], np.ones(5)).tolist() == [0.6 / 5]
     True
+    >>> weighted_mean(np.array([[1e300], [1e300]]), np.array([1e9, 3e9])).tolist()
+    [1e+300]
     """
+    mass = math.fsum(weight)
     try:
-        mass = math.fsum(weight)
-        return np.array([math.fsum(weight * column) / mass for column in Y.T])
-    except (OverflowError, ValueError):  # sums, or single products, beyond the largest number
-        return np.asarray(np.average(Y, axis=0, weights=weight))
+        with np.errstate(over="ignore"):
+            mean = np.array([math.fsum(weight * column) / mass for column in Y.T])
+    except (OverflowError, ValueError):  # sums beyond the largest number
+        mean = np.full(Y.shape[1], np.inf)
+    if not np.isfinite(mean).all():  # or single products
+        mean = np.array([math.fsum(weight / mass * column) for column in Y.T])
+    return mean
 
 
 def held_weights(weight: FloatArray, name: str = "sample_weight") -> FloatArray:

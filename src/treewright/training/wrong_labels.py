@@ -213,7 +213,7 @@ class _Task:
                 min_samples_leaf=2, max_features=features, random_state=int(rng.integers(2**31 - 1))
             )
             tree.fit(X[seen], self.y[seen], sample_weight=self.weight[seen] * times[seen], check_input=False)
-            votes[np.ix_(out, tree.classes_)] += tree.tree_.predict(X[out]).reshape(len(out), -1)
+            votes[np.ix_(out, tree.classes_)] += tree.tree_.predict(X[out]).reshape(len(out), len(tree.classes_))
             judges[out] += 1
         return votes, judges
 
