@@ -17,7 +17,7 @@ from treewright.search import axis
 from treewright.search.oct_h import attempts as oct_h
 from treewright.search.s2oct import attempts, sparse, taught
 from treewright.search.svm1odt import attempts as svm1odt
-from treewright.search.teachers import auto
+from treewright.search.teachers import auto, left_out, members
 from treewright.training import ensemble, octsvm, optimize, s2oct
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
@@ -60,9 +60,11 @@ def shortest_searches(monkeypatch, short_searches):
 
     For tests to which it does not matter how good trees are.
     """
-    for name in ("_TREES", "_FOLD_TREES", "_REFINED_TREES"):
-        monkeypatch.setattr(auto, name, 5)
-    monkeypatch.setattr(auto, "_FOLDS", 2)
+    for module, name in ((auto, "_TREES"), (left_out, "_FOLD_TREES"), (auto, "_REFINED_TREES")):
+        monkeypatch.setattr(module, name, 5)
+    monkeypatch.setattr(left_out, "_FOLDS", 2)
+    for name in ("_BOOSTED_ROUNDS", "_MORE_ROUNDS"):
+        monkeypatch.setattr(members, name, 5)
     monkeypatch.setattr(auto, "_ROUNDS", 1)
     monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 1.0), (2, 1.0), (None, 0.2)))
     monkeypatch.setattr(taught, "_RANDOM_STARTS", 1)
@@ -92,8 +94,10 @@ def short_searches_of_module():
 
 
 def _shorten(monkeypatch):
-    for name in ("_TREES", "_FOLD_TREES", "_REFINED_TREES"):
-        monkeypatch.setattr(auto, name, 10)
+    for module, name in ((auto, "_TREES"), (left_out, "_FOLD_TREES"), (auto, "_REFINED_TREES")):
+        monkeypatch.setattr(module, name, 10)
+    for name in ("_BOOSTED_ROUNDS", "_MORE_ROUNDS"):
+        monkeypatch.setattr(members, name, 15)
     for name in ("_IDLE_ATTEMPTS", "_IDLE_TAUGHT", "_IDLE_UNPROVEN"):
         monkeypatch.setattr(attempts, name, 2)
     monkeypatch.setattr(ensemble, "_TREES", 20)

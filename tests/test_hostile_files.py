@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from treewright import C2RFClassifier, TotalsClassifier
 from treewright.estimators.fitted_trees import is_tree
 from treewright.estimators.labeller_files import write_labeller
-from treewright.search.teachers import auto
+from treewright.search.teachers import auto, members
 
 MODELS = {
     "forest": lambda: TotalsClassifier(RandomForestClassifier(2, max_depth=3), random_state=0),
@@ -19,7 +19,7 @@ MODELS = {
     "votes": lambda: C2RFClassifier(ExtraTreesClassifier(3, max_depth=3), random_state=0),
     "auto": lambda: TotalsClassifier(random_state=0),
 }
-SOME = {"auto": 6}
+SOME = {"auto": 9}
 """Changed files; of others 20."""
 
 
@@ -27,6 +27,7 @@ SOME = {"auto": 6}
 def test_changed_files_are_refused_or_answer(name, tmp_path, monkeypatch):
     monkeypatch.setattr(auto, "_TREES", 3)
     monkeypatch.setattr(auto, "_REFINED_TREES", 3)
+    monkeypatch.setattr(members, "_BOOSTED_ROUNDS", 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.where(np.arange(60) < 30, (X[:, 0] > 0).astype(int), -1)

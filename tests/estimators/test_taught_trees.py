@@ -123,7 +123,7 @@ def test_auto_is_right_mostly_and_says_what_it_was(iris):
     assert np.mean(model.transduction_ == y) > 0.9
     assert np.mean(model.predict(X) == y) > 0.9
     every = {"extra trees", "random forest", "logistic regression", "extra trees with principal components"}
-    every |= {"discriminant analysis", "naive Bayes"}
+    every |= {"discriminant analysis", "naive Bayes", "kernel machine", "boosting", "tree"}
     assert {member.name for member in model.teacher_.members} == every
     assert sum(member.share for member in model.teacher_.members) == pytest.approx(1.0)
 

@@ -1,4 +1,4 @@
-"""Teachers: labels within totals, whatever there is to learn from; ranks and areas against scipy and scikit-learn."""
+"""Teachers: labels within totals, whatever there is to learn from; areas against scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from scipy.stats import rankdata
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
-from treewright.search.teachers import auto, gaussian, members, ranks
+from treewright.search.teachers import auto, gaussian, left_out, members
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.gaussian import SharedGaussian
-from treewright.search.teachers.lesson import Lesson, ordered_pairs, ranked
+from treewright.search.teachers.lesson import Lesson, ordered_pairs
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.search.teachers.members import _some as some_of
-from treewright.search.teachers.ranks import ranks_among
 from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -55,14 +50,7 @@ def counts(labels, lesson):
     return np.bincount(labels, minlength=lesson.n_classes).tolist()
 
 
-# ---------------------------------------------------------------------- ranks and areas
-
-
-@given(arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(-3, 3)))
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_ranks_are_those_of_scipy(table):
-    expected = (rankdata(table, axis=0) - 1.0) / len(table)
-    assert np.allclose(ranked(table), expected)
+# ---------------------------------------------------------------------- areas
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -135,7 +123,6 @@ def test_without_totals_labels_are_those_of_the_largest_scores():
     assert np.array_equal(teacher.labels(), teacher.scores.argmax(axis=1))
     assert np.array_equal(teacher.labels(), truth)
     assert teacher.record.refined == 0.0
-    assert "kernel machine" not in [member.name for member in teacher.record.members]  # its scores are no shares
 
 
 def test_without_unlabelled_points_there_is_nothing_to_say():
@@ -184,17 +171,18 @@ def test_without_time_logistic_regression_alone_is_there():
 # ---------------------------------------------------------------------- what it says of itself
 
 
-def test_shares_add_up_and_better_members_have_larger_ones():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 4))
-    y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    lesson = Lesson(X, y, np.ones(60), rng.normal(size=(40, 4)), 2, exact(20, 20))
+def test_all_that_were_compared_are_told_and_the_scores_are_of_the_best():
+    """Whether two features have the same sign: trees find it, logistic regression has nothing to say."""
+    lesson, _ = far_apart("signs")
     record = auto_teacher(lesson, 0, Budget()).record
+    told = {member.name: member for member in record.members}
     assert record.name == "auto" and sum(m.share for m in record.members) == pytest.approx(1.0)
-    by_score = sorted(record.members, key=lambda m: m.score)
-    assert [m.share for m in by_score] == sorted(m.share for m in record.members)
+    assert {"tree", "boosting", "logistic regression", "extra trees", "random forest"} <= set(told)
+    assert "logistic regression" not in record.chosen and "boosting" in record.chosen
+    assert told["boosting"].right > 0.9 > 0.6 > told["logistic regression"].right
+    assert record.right >= max(member.right for member in record.members) - 0.02
     assert min(m.score for m in record.members) <= record.score <= max(m.score for m in record.members)
-    assert all(m.name in str(record) for m in record.members)
+    assert all((name in str(record)) == (name in record.chosen) for name in ("boosting", "logistic regression"))
 
 
 def test_the_share_of_refined_scores_falls_with_the_labels():
@@ -268,25 +256,38 @@ def test_turned_trees_are_extra_trees_that_see_principal_components_too(monkeypa
     assert np.allclose(MEMBERS["extra trees with principal components"](task, Budget()).scores(hidden), expected)
 
 
-def test_there_are_turned_trees_where_there_are_no_totals_and_several_features():
+def test_members_are_the_same_with_totals_and_without_them():
+    """Else one class known would make other labels of the free ones."""
     lesson, _ = blobs([30, 20], [6, 6])
-    names = [member.name for member in auto_teacher(lesson, 0, Budget()).record.members]
-    assert names == ["extra trees", "random forest", "kernel machine"]
-    free = replace(lesson, totals=None)
-    names = [member.name for member in auto_teacher(free, 0, Budget()).record.members]
-    assert names == ["extra trees", "random forest", "logistic regression", "extra trees with principal components"]
-    narrow = replace(free, X=free.X[:, :1], hidden=free.hidden[:, :1])
-    names = [member.name for member in auto_teacher(narrow, 0, Budget()).record.members]
-    assert names == ["extra trees", "random forest", "logistic regression"]
+    cheap = ["logistic regression", "tree"]
+    forests = ["extra trees", "random forest", "boosting", "extra trees with principal components"]
+    for told in (lesson, replace(lesson, totals=None)):
+        assert sorted(names_of(told)) == sorted([*cheap, "kernel machine", *forests])
+    assert sorted(names_of(lesson, gaussians=True)) == sorted(
+        [*cheap, "discriminant analysis", "naive Bayes", "kernel machine", *forests]
+    )
+    narrow = replace(lesson, X=lesson.X[:, :1], hidden=lesson.hidden[:, :1])
+    assert "extra trees with principal components" not in names_of(narrow)
 
 
-def test_normal_distributions_are_there_for_who_asks_and_knows_no_totals():
+def names_of(lesson, **options):
+    return [member.name for member in auto_teacher(lesson, 0, Budget(), **options).record.members]
+
+
+def test_scores_of_the_lesson_are_those_that_it_is_asked_for():
     lesson, _ = blobs([30, 20], [6, 6])
-    names = [member.name for member in auto_teacher(lesson, 0, Budget(), gaussians=True).record.members]
-    assert names == ["extra trees", "random forest", "kernel machine"]
     free = auto_teacher(replace(lesson, totals=None), 0, Budget(), gaussians=True)
-    assert [member.name for member in free.record.members][-2:] == ["discriminant analysis", "naive Bayes"]
     assert np.allclose(free.asked(free.lesson.hidden), free.scores)
+
+
+def test_totals_that_leave_freedom_change_no_score():
+    """Free classes come out as without totals; exact ones may be refined on."""
+    lesson, _ = blobs([30, 20, 10], [5, 4, 4])
+    free = auto_teacher(replace(lesson, totals=None), 0, Budget())
+    one = PointTotals(np.ones((47, 1)), [[0, 0, 6]], [[41, 41, 6]])
+    known = auto_teacher(replace(lesson, totals=one), 0, Budget())
+    assert np.array_equal(known.scores, free.scores) and known.record.refined == 0.0
+    assert auto_teacher(lesson, 0, Budget()).record.refined > 0.0
 
 
 def test_discriminant_analysis_is_that_of_scikit_learn_with_rows_as_often_as_they_weigh(monkeypatch):
@@ -330,61 +331,26 @@ def far_apart(kind, seed=0):
     return Lesson(X[:600], truth[:600], np.ones(600), X[600:], 2, exact(*hidden)), truth[600:]
 
 
-@pytest.mark.parametrize(
-    ("kind", "left"), [("sum", {"logistic regression"}), ("signs", {"extra trees", "random forest"})]
-)
-def test_with_many_points_to_ask_for_members_far_behind_are_not_made(monkeypatch, kind, left):
+@pytest.mark.parametrize("kind", ["sum", "signs"])
+def test_classifiers_that_are_not_needed_are_not_made(monkeypatch, kind):
     lesson, truth = far_apart(kind)
     monkeypatch.setattr(auto, "kernel_fits", lambda *_: False)
-    every = {"extra trees", "random forest", "logistic regression"}
-    assert {member.name for member in auto_teacher(lesson, 0, Budget()).record.members} == every
-    many = replace(lesson, n_others=auto._MANY_ASKED + 1)
-    teacher = auto_teacher(many, 0, Budget())
-    assert {member.name for member in teacher.record.members} == {voter_name(v) for v in teacher.voters} <= left
-    assert sum(member.share for member in teacher.record.members) == pytest.approx(1.0)
-    assert np.mean(teacher.labels() == truth) > 0.8
-    # with fewer labels nothing is left out, as they do not tell
-    monkeypatch.setattr(auto, "_FEWEST_TOLD", 601)
-    assert {member.name for member in auto_teacher(many, 0, Budget()).record.members} == every
-
-
-def voter_name(voter):
-    kinds = {"ExtraTreesClassifier": "extra trees", "RandomForestClassifier": "random forest"}
-    return kinds.get(type(voter.fitted.model).__name__, "logistic regression")
+    teacher = auto_teacher(lesson, 0, Budget())
+    record = teacher.record
+    assert len(record.members) == 6 and len(record.chosen) == len(teacher.voters) < 5
+    assert (kind == "sum") == ("logistic regression" in record.chosen)
+    many = auto_teacher(replace(lesson, n_others=auto.MANY_ASKED + 1), 0, Budget())
+    assert len(many.voters) <= len(teacher.voters) and np.mean(many.labels() == truth) > 0.8
+    # with fewer labels none is left out, as they do not tell
+    monkeypatch.setattr(left_out, "_TELLING", 601)
+    assert len(auto_teacher(lesson, 0, Budget()).voters) >= len(teacher.voters)
+    again = auto_teacher(lesson, 0, Budget(), chosen=record.chosen)
+    assert again.record.chosen == record.chosen and np.array_equal(again.scores, teacher.scores)
 
 
 def test_with_many_points_to_ask_for_and_no_time_there_is_a_member(monkeypatch):
     lesson, _ = far_apart("sum")
-    teacher = auto_teacher(replace(lesson, n_others=auto._MANY_ASKED + 1), 0, Budget(1e-9))
+    teacher = auto_teacher(replace(lesson, n_others=auto.MANY_ASKED + 1), 0, Budget(1e-9))
     assert [member.name for member in teacher.record.members] == ["logistic regression"]
     assert np.isnan(teacher.record.members[0].score) and len(teacher.voters) == 1
     assert np.bincount(teacher.labels()).tolist() == lesson.totals.low[0].tolist()
-
-
-def test_of_members_far_behind_the_best(monkeypatch):
-    names, y = ["a", "b", "c"], np.zeros(auto._FEWEST_TOLD, dtype=int)
-    found = auto._LeftOut(np.array([0.81, 0.87, 0.91]), np.zeros(3), [np.zeros((1, 2))] * 3, y)
-    assert found.near(names) == ["b", "c"]  # 19 and 13 of a hundred pairs against 9
-    assert replace(found, y=y[1:]).near(names) == names
-    assert replace(found, scores=np.array([0.81, np.nan, 0.91])).near(names) == names
-    some = found.of(["c", "d"], names)
-    assert some.scores[0] == 0.91 and np.isnan(some.scores[1]) and len(some.tables) == 1
-
-
-@pytest.mark.parametrize("few", [0, 5000])
-@pytest.mark.parametrize("kind", ["spread", "ties", "one", "far", "endless"])
-def test_ranks_among_sorted_numbers(monkeypatch, kind, few):
-    monkeypatch.setattr(ranks, "_FEW", few)
-    rng = np.random.default_rng(0)
-    known = {
-        "spread": rng.normal(size=300),
-        "ties": rng.integers(0, 9, 300) / 9,
-        "one": np.full(5, 0.3),
-        "far": np.append(rng.random(200), [1e300, -1e300, 5e-324]),
-        "endless": np.append(rng.random(20), [np.inf, -np.inf]),
-    }[kind]
-    known = np.sort(known)
-    values = np.concatenate([known, known + 1e-9, rng.normal(size=200), [-np.inf, np.inf, 0.0]])
-    expected = [(np.sum(known < v) + 0.5 * np.sum(known == v)) / len(known) for v in values]
-    assert ranks_among(known, values).tolist() == pytest.approx(expected, abs=1e-15)
-    assert ranks_among(known[:0], values).tolist() == [0.0] * len(values)

@@ -12,7 +12,7 @@ from treewright.data._checks import Coded, as_column, show
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Groups", "cells", "chosen_rows", "group_columns", "split_margins"]
+__all__ = ["Groups", "cells", "chosen_rows", "group_columns", "split_margins", "telling_margins"]
 
 Groups = ArrayLike | None
 """Groups as users give them: a column, several columns as a list or as a frame or array, or None."""
@@ -95,6 +95,40 @@ def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntA
     found, cell = np.unique(table, axis=0, return_inverse=True)
     names = [tuple(margin.groups[g] for margin, g in zip(margins, row, strict=True)) for row in found.tolist()]
     return names, cell.reshape(-1)
+
+
+def telling_margins(margins: tuple[ClassTotals, ...]) -> tuple[int, ...]:
+    """Numbers of the margins that say something which no other one says already, at least one.
+
+    A margin says nothing where it asks nothing, and where each of its groups is made of groups of another one whose
+    totals add up to its own: totals of all rows beside those by region, and districts that make up regions.
+
+    Examples
+    --------
+    >>> from treewright.data import parse_totals
+    >>> region = parse_totals({"n": 1, "s": 0}, [0, 1], 3, ["s", "n", "s"])
+    >>> every = parse_totals({"all": 1}, [0, 1], 3, ["all"] * 3)
+    >>> telling_margins((every, region)), telling_margins((region, region)), telling_margins((every,))
+    ((1,), (0,), (0,))
+    """
+    kept = list(range(len(margins)))
+    for j in reversed(range(len(margins))):
+        others = [m for m in kept if m != j]
+        if others and (margins[j].free.all() or any(_follows(margins[j], margins[m]) for m in others)):
+            kept = others
+    return tuple(kept)
+
+
+def _follows(margin: ClassTotals, finer: ClassTotals) -> bool:
+    """Whether totals of a margin follow from those of another."""
+    part_of = np.zeros(finer.n_groups, dtype=np.int64)
+    part_of[finer.group_of] = margin.group_of
+    if not np.array_equal(part_of[finer.group_of], margin.group_of):
+        return False
+    low, high = np.zeros_like(margin.low), np.zeros_like(margin.high)
+    np.add.at(low, part_of, finer.low)
+    np.add.at(high, part_of, finer.high)
+    return bool(np.all(low >= margin.low) and np.all(high <= margin.high))
 
 
 def chosen_rows(groups: Any, rows: BoolArray) -> Any:

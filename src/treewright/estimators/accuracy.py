@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -19,14 +19,13 @@ from treewright.budget import Budget
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data._checks import refuse_lazy
 from treewright.data.folds import Twins, label_folds
-from treewright.data.margins import split_margins
+from treewright.data.margins import split_margins, telling_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
 from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, drawn_seed
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
 from treewright.progress import note, stage
-from treewright.search.teachers.auto import ALL_MEMBERS
 from treewright.search.teachers.teacher import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
@@ -101,7 +100,7 @@ class _Task:
     n_asked: int
     """Unlabelled rows of the model itself, which may be another one where it is asked for many."""
     members: list[str]
-    """Classifiers of an automatic estimator, if some were not made because others are far better: nor are they here."""
+    """Classifiers of an automatic estimator, if some were not made because they are not needed: nor are they here."""
     seed: int | None
     """Seed of the fits, of a model that has none."""
 
@@ -246,7 +245,8 @@ def estimated_accuracy(
         rules=rules,
         empty_weights=True,
     )
-    task = _task(model, X, problem, sample_weight is not None, totals, groups, max_unlabeled, n_asked, rng)
+    problem, columns = _told(problem, totals, groups)
+    task = _task(model, X, problem, sample_weight is not None, columns, max_unlabeled, n_asked, rng)
     labelled = np.flatnonzero(problem.labelled & (problem.weight > 0))
     n_splits = min(n_splits, int(np.bincount(problem.y[labelled]).max(initial=0)))
     n_known, enough = len(labelled), _Enough(min(max_labels or len(labelled), len(labelled)), budget)
@@ -272,17 +272,32 @@ def _check(model: Any, n_splits: int, level: float) -> None:
         raise InvalidInputError(f"level is {level}; expected a number between 0 and 1")
 
 
+def _told(problem: Problem, totals: Any, groups: Any) -> tuple[Problem, list[Any] | None]:
+    """The problem with the margins that say something, and their columns of groups."""
+    margins = problem.margins or (() if problem.totals is None else (problem.totals,))
+    if not margins:
+        return problem, None
+    columns, kept = [column for _, column in split_margins(totals, groups)], telling_margins(margins)
+    margins, columns = tuple(margins[j] for j in kept), [columns[j] for j in kept]
+    problem = replace(problem, totals=margins[0] if len(kept) == 1 else None, margins=margins if len(kept) > 1 else ())
+    return problem, None if all(column is None for column in columns) else columns
+
+
 def _task(
-    model: Any, X: Any, problem: Problem, weighted: bool, totals: Any, groups: Any, most: int, n_asked: int, rng: Any
+    model: Any,
+    X: Any,
+    problem: Problem,
+    weighted: bool,
+    columns: list[Any] | None,
+    most: int,
+    n_asked: int,
+    rng: Any,
 ) -> _Task:
     """Rows and totals of the fits: a part of the unlabelled rows, where there are many."""
     margins = problem.margins or (() if problem.totals is None else (problem.totals,))
     hidden = np.flatnonzero(problem.unlabelled)
     chosen = drawn_rows(margins[0].group_of if margins else np.zeros(len(hidden), dtype=np.int64), most, rng)
     parts = [margin.in_proportion(chosen, problem.classes) for margin in margins]
-    columns = [column for _, column in split_margins(totals, groups)] if margins else None
-    if columns is not None and all(column is None for column in columns):
-        columns = None
     table = X if is_frame(X) or hasattr(X, "tocsr") else np.asarray(X)
     marked = problem.classes[np.maximum(problem.y, 0)].astype(object)
     marked[problem.unlabelled] = None
@@ -296,8 +311,9 @@ def _task(
 
 def _chosen_members(model: Any) -> list[str]:
     record = getattr(getattr(model, "estimator_", None), "record_", None)
-    names = [member.name for member in record.members] if isinstance(record, TeacherRecord) else []
-    return names if len(names) < ALL_MEMBERS else []
+    if not isinstance(record, TeacherRecord):
+        return []
+    return record.chosen if len(record.chosen) < len(record.members) else []
 
 
 @stage("labels left out")

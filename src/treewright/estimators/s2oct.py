@@ -68,8 +68,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         Most features of a split, None for any number; "auto" takes the smallest tree that has learned enough. With
         ``margin_rule`` "reached" or "paper", "auto" is None.
     teacher : "auto", classifier, regressor or array
-        Whom trees learn from. "auto" blends extra trees, a random forest and a kernel machine, refined on their own
-        labels within the totals where labels are few. An estimator of scikit-learn is fitted on the labelled rows.
+        Whom trees learn from. "auto" pools logistic regression, a tree, forests, boosting and a kernel machine by what
+        they say of labels left out, refined on their own labels where labels are few and totals exact. An estimator of
+        scikit-learn is fitted on the labelled rows.
         An array has a label for each row, or a row of scores in the order of ``classes_``.
     penalty : float
         The price C of an unlabelled row that would have to change class, in errors of 1 of a labelled row of weight u:

@@ -55,9 +55,9 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         and sparse matrices as they are, and arrays as floats (a pipeline text and gaps too). Weights of rows go to its
         ``fit``, of a pipeline to that of the last step. Where its
         ``random_state`` is None it is seeded from ours. "auto" is the teacher that
-        :class:`S2OCTClassifier` has: extra trees, a random forest and a kernel machine (logistic regression where there
-        are too many rows for it), blended by how they order labels left out and, where labels are few, refined on their
-        own labels within the totals; a random forest of 200 trees where a class has no labels. Of a frame
+        :class:`S2OCTClassifier` has: logistic regression, a tree, forests, boosting and, where rows are few enough, a
+        kernel machine, pooled and calibrated by what they say of labels left out and, where labels are few and totals
+        exact, refined on their own labels; a random forest of 200 trees where a class has no labels. Of a frame
         with text, dates or gaps it makes numbers as the command line does, with a warning where gaps are filled in:
         :class:`~treewright.data.table.TableEncoder`.
     unlabeled

@@ -16,8 +16,8 @@ from treewright.data import Reduction, Sample, of_unit_spread
 from treewright.data.design import design_of
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.auto import auto_teacher
-from treewright.search.teachers.calibration import calibration
 from treewright.search.teachers.lesson import Lesson
+from treewright.search.teachers.pool import pooled
 from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
@@ -175,11 +175,11 @@ class Classroom:
         def logs(table: FloatArray) -> FloatArray:
             return table if logarithmic else np.log(np.maximum(table, least))
 
-        found = calibration(logs(left_out[asked]), y[asked], self.mass[asked])
+        found = pooled([logs(left_out[asked])], y[asked], self.mass[asked])
         likely = np.empty(self.shares.shape)
         likely[known] = np.average(np.eye(len(self.classes))[y[known]], axis=0, weights=self.mass[known])
-        likely[asked] = found.shares(logs(left_out[asked]))
-        likely[~known] = found.shares(logs(scores))
+        likely[asked] = found.shares([logs(left_out[asked])])
+        likely[~known] = found.shares([logs(scores)])
         return likely
 
     def _blended(self, y: IntArray, budget: Budget, examined: bool) -> Taught:
@@ -187,9 +187,9 @@ class Classroom:
         conduct, n_points = self.conduct, len(y) - self.n_imagined
         labelled, hidden = np.flatnonzero(y >= 0), np.flatnonzero(y[:n_points] < 0)
         lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
-        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, gaussians=True, left_out=True)
+        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, gaussians=True, likely=True)
         exams = tuple(
-            (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden])))
+            (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden]), True))
             for exam in teacher.exams
             for left in [labelled[exam.left_out]]
         )
@@ -197,12 +197,11 @@ class Classroom:
         centre, spread = lesson.spread
         others = teacher.asked(of_unit_spread(self.X[n_points:], centre, spread))
         asked = np.append(hidden, np.arange(n_points, len(y)))
-        shares, told = self._with_labels(asked, np.vstack([teacher.scores, others])), teacher.likely()
-        likely = None
+        told, said = teacher.likely(), np.vstack([teacher.scores, others])
+        shares, likely = self._with_labels(asked, said, True), None
         if told is not None:
             likely = np.empty(shares.shape)
-            likely[labelled], likely[hidden] = told.known, told.hidden
-            likely[n_points:] = teacher.likely_at(others)
+            likely[labelled], likely[asked] = told.known, shares[asked]
         return Taught(shares, teacher.record, exams, likely)
 
     def _scores(self, y: IntArray, budget: Budget) -> FloatArray:

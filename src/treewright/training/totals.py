@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
-from treewright.data.margins import cells
+from treewright.data.margins import cells, telling_margins
 from treewright.data.rows import errors_told, fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.progress import stage
@@ -132,7 +132,9 @@ def _taught_scores(
     if len(np.unique(rows.y)) < problem.n_classes:
         forest = RandomForestClassifier(n_estimators=200, random_state=teacher.random_state)
         return _fitted_scores(problem, forest, hidden, True, True, rng)
-    totals = None if problem.totals is None else problem.totals.of_points(place, len(hidden))
+    telling = telling_margins(problem.margins)
+    only = problem.margins[telling[0]] if len(telling) == 1 else problem.totals
+    totals = None if only is None else only.of_points(place, len(hidden))
     lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
     teacher.learn(lesson, problem.classes, budget)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
@@ -185,6 +187,10 @@ def divide_rows(
         nothing = np.full(table.shape[1], -np.inf)
         nothing[columns] = 0.0
         return Divided((table + nothing).argmax(axis=1), {None: nothing}, [{None: nothing}], nothing)
+    telling = telling_margins(margins)
+    if len(telling) < len(margins):
+        found_by_some = divide_rows(table, content, tuple(margins[j] for j in telling), columns, rng)
+        return _of_all_margins(found_by_some, margins, telling)
     names, group_of = _crossed(margins)
     rank = np.empty(len(table), dtype=np.int64)
     rank[np.lexsort((group_of, content))] = rng.permutation(len(table))
@@ -212,6 +218,21 @@ def divide_rows(
             prices[names[g]] = pooled
         labels[~asked] = (table[~asked] + pooled).argmax(axis=1)
     return Divided(labels, prices, shifts, shift, note)
+
+
+def _of_all_margins(found: Divided, margins: tuple[ClassTotals, ...], telling: tuple[int, ...]) -> Divided:
+    """What was found by the margins that say something, for whoever names groups of all of them."""
+    prices = {
+        name: found.prices[name[telling[0]] if len(telling) == 1 else tuple(name[j] for j in telling)]
+        for name in cells(margins)[0]
+    }
+    pooled = found.shifts[0][None]
+    shifts: list[dict[Any, FloatArray]] = [
+        {name: np.zeros_like(pooled) for name in margin.groups} | {None: pooled} for margin in margins
+    ]
+    for j, part in zip(telling, found.shifts, strict=True):
+        shifts[j] = part
+    return replace(found, prices=prices | {None: found.prices[None]}, shifts=shifts)
 
 
 def _crossed(margins: tuple[ClassTotals, ...]) -> tuple[list[Any], IntArray]:

@@ -30,8 +30,9 @@ class TaughtModel(_Taught, TreeModel):
     Parameters
     ----------
     teacher : None, "auto", classifier, regressor or array-like
-        Whom the tree learns from. "auto" blends extra trees, some that see principal components too, a random forest,
-        logistic regression, discriminant analysis and naive Bayes by what they say of labels left out. An estimator of
+        Whom the tree learns from. "auto" pools logistic regression, a tree, forests, some trees that see principal
+        components too, boosting, a kernel machine, discriminant analysis and naive Bayes by how likely they find labels
+        left out; ``teacher_`` says how each did. An estimator of
         scikit-learn is fitted on the labelled rows, features scaled to [0, 1]; it gets a sparse X or missing values
         where its tags say that it takes them, else numbers with means in the place of gaps and a column for each level
         of a category. An array has a label for each row, or a row of probabilities in the order of ``classes_``; what
@@ -114,9 +115,18 @@ def teacher_state(record: TeacherRecord | None) -> dict[str, Any] | None:
     if record is None:
         return None
     members = [
-        {"name": m.name, "share": m.share, "score": m.score if np.isfinite(m.score) else None} for m in record.members
+        {"name": m.name, "share": m.share, "score": _measured(m.score), "right": _measured(m.right)}
+        for m in record.members
     ]
-    return {"name": record.name, "members": members, "refined": record.refined}
+    return {"name": record.name, "members": members, "refined": record.refined, "right": _measured(record.right)}
+
+
+def _measured(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def read_teacher(state: Any) -> TeacherRecord | None:
@@ -124,10 +134,11 @@ def read_teacher(state: Any) -> TeacherRecord | None:
     if state is None:
         return None
     try:
+        # files of before have not all of it
         members = tuple(
-            TeacherMember(str(m["name"]), float(m["share"]), float("nan") if m["score"] is None else float(m["score"]))
+            TeacherMember(str(m["name"]), float(m["share"]), _number(m["score"]), _number(m.get("right")))
             for m in state["members"]
         )
-        return TeacherRecord(str(state["name"]), members, float(state["refined"]))
+        return TeacherRecord(str(state["name"]), members, float(state["refined"]), _number(state.get("right")))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"teacher cannot be read: {error}") from None

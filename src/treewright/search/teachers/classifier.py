@@ -26,7 +26,7 @@ _BLOCK_CELLS = 1_000_000
 
 
 class TeacherClassifier(ClassifierMixin, BaseEstimator):
-    """Extra trees, a random forest and a kernel machine or logistic regression, blended by how they order labels.
+    """Forests, boosting, a kernel machine, a tree and logistic regression, pooled by how likely they find labels.
 
     Where it is told of unlabelled rows and their totals (:meth:`learn`), members are refined on their own labels within
     the totals if labels are few.
@@ -75,7 +75,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         self.centre_, self.spread_ = told.spread
         teacher = auto_teacher(told, seed, budget, chosen=self.members)
         self.teacher_ = teacher.without_points()
-        self._left_out = np.asarray(log_softmax(teacher.log_odds(teacher.scores), axis=1))
+        self._left_out = np.asarray(log_softmax(teacher.scores, axis=1))
         return self
 
     @property
@@ -84,7 +84,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         return self.teacher_.record
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Predict probabilities of the classes; with totals, as if all classes were equally frequent."""
+        """Predict probabilities of the classes, as frequent as they are among the labels."""
         check_is_fitted(self, "teacher_")
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         scores = np.empty((len(rows), len(self.classes_)))
@@ -93,7 +93,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
             for first in range(0, len(rows), step):
                 block = of_unit_spread(rows[first : first + step], self.centre_, self.spread_)
                 scores[first : first + step] = self.teacher_.asked(block)
-        return np.asarray(softmax(self.teacher_.log_odds(scores), axis=1))
+        return np.asarray(softmax(scores, axis=1))
 
     def predict(self, X: Any) -> Any:
         """Predict classes."""

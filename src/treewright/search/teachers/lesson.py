@@ -10,7 +10,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.data import PointTotals, mean_and_spread, of_unit_spread
 from treewright.search.totals.points import divide_points
 
-__all__ = ["Lesson", "ordered_pairs", "ranked"]
+__all__ = ["Lesson", "ordered_pairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,16 @@ class Lesson:
         return scores.argmax(axis=1) if self.totals is None else divide_points(scores, self.totals)
 
     @property
+    def exact(self) -> bool:
+        """Whether totals say how many of each class there are in each group, and leave no freedom."""
+        return self.totals is not None and bool(np.all(self.totals.low == self.totals.high))
+
+    @property
+    def least(self) -> float:
+        """Probability below which labels cannot tell one from another: what half of one more would make."""
+        return 0.5 / (len(self.y) + 1.0)
+
+    @property
     def present(self) -> IntArray:
         """Classes that have labelled points."""
         return np.unique(self.y)
@@ -63,34 +73,6 @@ class Lesson:
     def spread(self) -> tuple[FloatArray, FloatArray]:
         """Mean and spread of each feature over all points; a spread of 1 where it does not vary."""
         return mean_and_spread(self.X, self.hidden)
-
-
-def ranked(table: FloatArray, weight: FloatArray | None = None) -> FloatArray:
-    """Each column as ranks in [0, 1), ties with their mean rank: scores of different classifiers become comparable.
-
-    With weights, a rank is the share of the weight that is below, and half of what is equal, the row itself included.
-
-    Examples
-    --------
-    >>> ranked(np.array([[5.0], [1.0], [5.0], [9.0]])).ravel().tolist()
-    [0.375, 0.0, 0.375, 0.75]
-    >>> ranked(np.array([[5.0], [1.0], [9.0]]), np.array([1.0, 8.0, 1.0])).ravel().tolist()
-    [0.85, 0.4, 0.95]
-    """
-    n, ranks = len(table), np.empty(table.shape)
-    if weight is not None:
-        for k, column in enumerate(table.T):
-            values, place = np.unique(column, return_inverse=True)
-            mass = np.bincount(place, weight, len(values)) / weight.sum()
-            ranks[:, k] = (np.cumsum(mass) - mass / 2.0)[place]
-        return ranks
-    for k, column in enumerate(table.T):
-        order = np.argsort(column, kind="stable")
-        ordered = column[order]
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        ends = np.append(starts[1:], n)
-        ranks[order, k] = np.repeat((starts + ends - 1) / 2.0, ends - starts) / max(1, n)
-    return ranks
 
 
 def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray) -> float:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from treewright.arrays import FloatArray, IntArray
-from treewright.search.teachers.calibration import Calibration, calibration
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.members import Fitted
-from treewright.search.teachers.ranks import ranks_among
-from treewright.search.teachers.slopes import rank_odds
+from treewright.search.totals.shift import Margin, rake, shifted
 
 __all__ = ["Exam", "Likely", "Teacher", "TeacherMember", "TeacherRecord", "Voter"]
 
-_NOISE = 0.05
-"""Of the range of the scores, for variety."""
+_NOISE = 0.2
+"""Of the spread of the scores, for variety."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +28,8 @@ class TeacherMember:
     """Of the scores of the teacher."""
     score: float
     """Share of pairs of labels left out that it orders rightly, NaN where that was not measured."""
+    right: float = float("nan")
+    """Share of labels left out that it finds by itself, likewise."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,12 @@ class TeacherRecord:
     name : str
         "auto", "labels", "probabilities", or the class of the estimator.
     members : tuple of TeacherMember
-        What it was made of.
+        What it was made of, and what else was compared on labels left out and is not needed; shares of these are 0.
     refined : float
         Share of the scores that come from classifiers fitted again on all rows, the unlabelled ones with the labels so
         far within the totals.
+    right : float
+        Share of labels left out that its members find together, NaN where that was not measured.
 
     Examples
     --------
@@ -56,6 +57,12 @@ class TeacherRecord:
     name: str
     members: tuple[TeacherMember, ...] = ()
     refined: float = 0.0
+    right: float = float("nan")
+
+    @property
+    def chosen(self) -> list[str]:
+        """Names of the members that it is made of."""
+        return [member.name for member in self.members if member.share > 0]
 
     @property
     def score(self) -> float:
@@ -66,9 +73,9 @@ class TeacherRecord:
     def __str__(self) -> str:
         if not self.members:
             return self.name
-        parts = []
-        for m in self.members:
-            share = "" if len(self.members) == 1 else f"{m.share:.0%} "
+        parts, made_of = [], [m for m in self.members if m.share > 0]
+        for m in made_of:
+            share = "" if len(made_of) == 1 else f"{m.share:.0%} "
             known = f" (orders {m.score:.1%} of pairs of labels left out rightly)" if np.isfinite(m.score) else ""
             parts.append(f"{share}{m.name}{known}".replace("%)", " %)").replace("% of", " % of"))
         words = {0.25: "a quarter", 0.5: "half", 1.0: "all"}
@@ -79,22 +86,10 @@ class TeacherRecord:
 
 @dataclass(frozen=True, eq=False)
 class Voter:
-    """A fitted classifier of a teacher, and what its scores mean among those of the unlabelled points."""
+    """A fitted classifier of a teacher, and what its log-scores are multiplied by."""
 
     fitted: Fitted
-    share: float
-    """Of the scores of the teacher."""
-    reference: FloatArray | None
-    """Scores of the unlabelled points, each column sorted, by which others become ranks; None for probabilities."""
-
-    def scores(self, X: FloatArray, n_classes: int) -> FloatArray:
-        """Scores of points with features of unit spread; classes that it does not know have 0."""
-        raw, table = self.fitted.scores(X), np.zeros((len(X), n_classes))
-        if self.reference is not None:
-            columns = zip(self.reference.T, raw.T, strict=True)
-            raw = np.column_stack([ranks_among(known, values) for known, values in columns])
-        table[:, self.fitted.classes] = raw
-        return table
+    weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +99,9 @@ class Exam:
     left_out: IntArray
     """Labelled points whose labels it did not see, as numbers among the labelled ones."""
     scores: FloatArray
-    """What it says of them; shape (n_left_out, n_classes)."""
+    """What it says of them, logarithms; shape (n_left_out, n_classes)."""
     hidden: FloatArray
-    """What it says of the unlabelled points; shape (n_unlabelled, n_classes)."""
+    """What it says of the unlabelled points, logarithms; shape (n_unlabelled, n_classes)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,31 +116,28 @@ class Likely:
 
 @dataclass(eq=False)
 class Teacher:
-    """Scores of the unlabelled points, comparable between points and, without totals, between classes.
+    """Scores of the unlabelled points, comparable between points and between classes.
 
     Attributes
     ----------
     lesson : Lesson
         The points.
     scores : ndarray of shape (n_unlabelled, n_classes)
-        How well each class fits.
+        How well each class fits: logarithms of unnormalized probabilities, if classes are as frequent as among the
+        labels, or what somebody gave.
     record : TeacherRecord
         What it was.
     parts : list of ndarray
         Scores that it is a mixture of.
     voters : list of Voter
         Classifiers that can be asked for other points; empty where scores were given.
-    slope : ndarray of shape (n_classes,), or float
-        By how much the log-odds of each class rise with those of its rank, as labels left out say.
+    levels : ndarray of shape (n_classes,), or float
+        What is added to their weighted scores.
     exams : list of Exam
         What it says without some of the labels, where that was asked for.
-    left_out : ndarray of shape (n_labelled, n_classes) or None
-        Scores of the labelled points, each by classifiers that did not see its label, where that was asked for and
-        there were labels enough.
-    ranks : bool
-        Whether scores are ranks, as they are where totals are known, or else probabilities.
-    n_scored : int
-        Points among which they are ranks.
+    known : ndarray of shape (n_labelled, n_classes) or None
+        Probabilities at the labelled points by classifiers that did not see their labels, if classes are as frequent as
+        among the labels, where that was asked for and labels were enough.
     """
 
     lesson: Lesson
@@ -153,21 +145,20 @@ class Teacher:
     record: TeacherRecord
     parts: list[FloatArray] = field(default_factory=list)
     voters: list[Voter] = field(default_factory=list)
-    slope: FloatArray | float = 1.0
+    levels: FloatArray | float = 0.0
     exams: list[Exam] = field(default_factory=list)
-    left_out: FloatArray | None = None
-    ranks: bool = False
-    n_scored: int = 0
+    known: FloatArray | None = None
+    least: float = 0.0
+    """Least probability of a classifier that counts."""
 
     def __post_init__(self) -> None:
-        if len(self.scores):
-            self.ranks, self.n_scored = self.lesson.totals is not None, len(self.scores)
+        self.least = self.least or self.lesson.least
 
     def without_points(self) -> Teacher:
         """What it takes to be asked for other points, and none of the points it learned from: what a file keeps."""
         told = self.lesson
         nothing = Lesson(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
-        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[], left_out=None)
+        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[], known=None)
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
@@ -186,44 +177,36 @@ class Teacher:
         share = chance * rng.dirichlet(np.ones(len(tables)))
         share[0] += 1.0 - chance
         mixed: Any = sum(s * table for s, table in zip(share, tables, strict=True))
-        return self.lesson.labels(mixed + _NOISE * rng.normal(size=self.scores.shape))
+        away = self.scores - self.scores.mean(axis=1, keepdims=True)
+        noise = _NOISE * float(away.std()) if away.size else 0.0
+        return self.lesson.labels(mixed + noise * rng.normal(size=self.scores.shape))
 
     def asked(self, X: FloatArray) -> FloatArray:
         """Scores of other points, in the units of the lesson."""
-        table = np.zeros((len(X), self.lesson.n_classes))
+        k = self.lesson.n_classes
+        table = np.zeros((len(X), k)) + self.levels
         for voter in self.voters if len(X) else []:  # estimators refuse to be asked for nothing
-            table += voter.share * voter.scores(X, self.lesson.n_classes)
+            table += voter.weight * voter.fitted.logs(X, k, self.least)
         return table
 
-    @cached_property
-    def calibration(self) -> Calibration | None:
-        """What makes probabilities of the logarithms of its scores; None if labels left out do not say.
-
-        With totals the slopes of ranks are by labels left out already, and levels are the matter of the totals.
-        """
-        if self.left_out is None or self.ranks:
-            return None
-        return calibration(self._logs(self.left_out), self.lesson.y, self.lesson.weight)
-
     def likely(self) -> Likely | None:
-        """Calibrated probabilities at the points of the lesson, without totals; None if labels left out do not say."""
-        if self.left_out is None or self.calibration is None:
+        """Calibrated probabilities at the points of the lesson; None if labels left out do not say.
+
+        Where totals are known, a shift of each class by group brings sums of probabilities within them; labelled points
+        have that of all groups together.
+        """
+        if self.known is None:
             return None
-        return Likely(self.calibration.shares(self._logs(self.left_out)), self.likely_at(self.scores))
-
-    def likely_at(self, scores: FloatArray) -> FloatArray:
-        """Calibrated probabilities of points with these scores, of those that it was :meth:`asked` for also."""
-        if self.calibration is None:
-            return np.asarray(softmax(self.log_odds(scores), axis=1))
-        return self.calibration.shares(self._logs(scores))
-
-    def _logs(self, scores: FloatArray) -> FloatArray:
-        """Logarithms of probabilities; labels cannot show that one is smaller than what half of one more would be."""
-        return np.asarray(np.log(np.maximum(scores, 0.5 / (len(self.lesson.y) + 1.0))))
-
-    def log_odds(self, scores: FloatArray) -> FloatArray:
-        """Scores as logarithms of unnormalized probabilities: ranks by their log-odds, probabilities as they are."""
-        least = 0.5 / (self.n_scored + 1.0)
-        if not self.ranks:
-            return np.asarray(np.log(np.clip(scores, least, 1.0 - least)))
-        return np.asarray(self.slope * rank_odds(scores, least))
+        totals, known = self.lesson.totals, np.log(np.maximum(self.known, 1e-300))
+        if totals is None or not len(self.scores):
+            return Likely(self.known, softmax(self.scores, axis=1))
+        point, group, times = totals.parts
+        row = np.repeat(np.arange(len(point)), times)
+        every, ends = self.scores[point][row], totals.pooled()
+        (shifts,) = rake(every, [Margin(group[row], totals.low, totals.high)])
+        (pooled,) = rake(every, [Margin(np.zeros(len(row), dtype=np.int64), ends.low, ends.high)])
+        hidden = np.zeros(self.scores.shape)
+        np.add.at(hidden, point, times[:, None] * shifted(self.scores[point], shifts[group]))
+        rows = hidden.sum(axis=1, keepdims=True)
+        alone = shifted(self.scores, pooled[0])
+        return Likely(shifted(known, pooled[0]), np.where(rows > 0, hidden / np.where(rows > 0, rows, 1.0), alone))

@@ -1,8 +1,10 @@
 r"""Counts of the crossings of groups that meet the totals of several margins.
 
-Region and sex cross in cells. First the probabilities of the rows are raked to all margins, which makes the expected
-count of each cell and class. Whole numbers come next: of all counts that meet the margins those nearest to the expected
-ones,
+Region and sex cross in cells. Where all totals are exact the probabilities of the rows are raked to all margins, which
+makes the expected count of each cell and class. Where they leave freedom, rows have the class of the largest score plus
+the prices of their groups, found one margin at a time, and cells have as many of each class as that makes: a class of
+which nothing is asked shall have the rows that it has without totals. Whole numbers come next: of all counts that meet
+the margins those nearest to these,
 
 .. math:: \min \sum_{ck} |x_{ck} - e_{ck}| \quad\text{s.t.}\quad \sum_k x_{ck} = n_c,\;
     low_{gk} \le \sum_{c \in g} x_{ck} \le high_{gk} \text{ for all groups g of all margins.}
@@ -21,13 +23,17 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from treewright.arrays import FloatArray, IntArray
+from treewright.data.point_totals import tight_intervals
 from treewright.exceptions import SolverError
 from treewright.search.totals.shift import Margin, rake, shifted
+from treewright.search.totals.transport import divide_groups
 
 __all__ = ["CellCounts", "cell_counts"]
 
 _SECONDS = 60.0
 """Most time of a program; what it has by then is taken."""
+_TURNS = 20
+"""Rounds over the margins in which prices are sought."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,34 @@ def cell_counts(scores: FloatArray, cell_of: IntArray, margins: list[Margin]) ->
     groups = [_group_of_cell(margin.group_of, cell_of, len(size)) for margin in margins]
     wide, missed = _widened(margins, groups, size)
     shifts = rake(scores, wide)
-    table = shifted(scores, np.asarray(sum(s[m.group_of] for s, m in zip(shifts, wide, strict=True))))
+    if all(np.array_equal(margin.low, margin.high) for margin in margins):
+        table = shifted(scores, np.asarray(sum(s[m.group_of] for s, m in zip(shifts, wide, strict=True))))
+    else:
+        table = np.eye(scores.shape[1])[_labels_by_prices(scores, wide)]
     cells = Margin(cell_of, np.zeros((len(size), scores.shape[1])), np.zeros((len(size), scores.shape[1])))
     return CellCounts(_nearest(cells.sums(table), wide, groups, size), shifts, missed)
+
+
+def _labels_by_prices(scores: FloatArray, margins: list[Margin]) -> IntArray:
+    """Labels of the largest scores plus prices of the groups of all margins, each of which is met in turn."""
+    ends = []
+    for margin in margins:
+        size = np.bincount(margin.group_of, minlength=len(margin.low)).astype(np.int64)
+        low, high = (np.rint(end).astype(np.int64) for end in (margin.low, margin.high))
+        ends.append(tight_intervals(low, high, size))
+    offset = [np.zeros(scores.shape) for _ in margins]
+    rank = np.arange(len(scores))
+    labels = scores.argmax(axis=1)
+    for _ in range(_TURNS):
+        before = labels
+        for m, (margin, (low, high)) in enumerate(zip(margins, ends, strict=True)):
+            others = scores + sum(offset[j] for j in range(len(margins)) if j != m)
+            labels, prices = divide_groups(others, rank, margin.group_of, low, high)
+            # what a margin rules out stays so with a score that is finite
+            offset[m] = np.maximum(prices, -1e6)[margin.group_of]
+        if np.array_equal(labels, before):
+            break
+    return labels
 
 
 def _group_of_cell(group_of: IntArray, cell_of: IntArray, n_cells: int) -> IntArray:
