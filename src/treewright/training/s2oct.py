@@ -173,7 +173,7 @@ def train_s2oct(
             of_points[model.y < 0] = table
             return reduction.invert(of_points)[problem.unlabelled]
 
-        scores = None if teacher is None else of_hidden(teacher.log_odds(teacher.scores))
+        scores = None if teacher is None else of_hidden(teacher.scores)
         tree = likely_tree(problem, tree, scores, teaching, budget)
     else:
         tree = smoothed_tree(tree, problem)

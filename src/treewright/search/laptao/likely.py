@@ -11,7 +11,7 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.graph import LabelSmoother
 from treewright.search.laptao.rounds import GraphTask
-from treewright.search.teachers.calibration import calibration
+from treewright.search.teachers.pool import pooled
 
 __all__ = ["graph_probabilities"]
 
@@ -62,7 +62,7 @@ def graph_probabilities(
     spread = float((found[asked] - centre).std()) or 1.0
     logs = (found - centre) / spread
     y = (task.Y[asked] + mean).argmax(axis=1)
-    likely = calibration(logs[asked], y, task.label_weight[asked]).shares(logs)
+    likely = pooled([logs[asked]], y, task.label_weight[asked]).shares([logs])
     alone = known.copy()
     alone[asked] = False
     likely[alone] = np.maximum(mean, 0.0) / np.maximum(mean, 0.0).sum()

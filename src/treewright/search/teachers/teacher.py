@@ -162,10 +162,8 @@ class Teacher:
 
     @classmethod
     def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
-        """Of scores that somebody gave, comparable between classes; their size does not matter."""
-        away = table - table.mean(axis=1, keepdims=True)
-        spread = float(away.std()) if away.size else 0.0
-        return cls(lesson, table if lesson.totals is None or not spread else away / spread, TeacherRecord(name))
+        """Of scores that somebody gave, comparable between classes."""
+        return cls(lesson, table, TeacherRecord(name))
 
     def labels(self) -> IntArray:
         """The most likely labels within the totals."""
