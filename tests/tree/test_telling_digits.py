@@ -81,7 +81,9 @@ def test_estimators_in_python():
     X = rng.normal(size=(3000, 3)).round(3) * [1, 1000, 1e-3]
     y = np.digitize(X @ [1.0, 1e-3, 1e3], [-0.5, 0.5])
     model = TAOClassifier(3, random_state=0, time_limit=5).fit(X, y)
-    text = export_text(model.tree_, ["a", "b", "c"], digits=model._telling_digits(X), number_leaves=True)
+    text = export_text(
+        model.tree_, ["a", "b", "c"], digits=telling_digits(model.tree_, X, model.apply(X)), number_leaves=True
+    )
     columns = dict(zip("abc", X.T, strict=True))
     assert leaves_by_rules(text, columns, len(X)).tolist() == model.apply(X).tolist()
     several = OCTSVMClassifier(max_depth=1, time_limit=2, random_state=0).fit(X[:60], y[:60])

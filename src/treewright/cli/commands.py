@@ -88,7 +88,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
     numbers = without_numbers(estimator)  # of its own rows there is nothing to tell
     model = TableModel(estimator, rows.encoder, args.target, tuple(args.na), numbers=numbers)
     if not model.several_trees:
-        estimator._rule_digits = estimator._telling_digits(estimator._check_rows(X), model.words)
+        estimator._note_rules(estimator._check_rows(X), model.words)
     predicted = estimator.predict(X)
     if hasattr(estimator, "transduction_"):  # what the fit says of the rows without a label, totals respected
         predicted = np.where(known, predicted, estimator.transduction_)

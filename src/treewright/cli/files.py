@@ -22,7 +22,7 @@ from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, 
 from treewright.data.table_words import feature_words
 from treewright.estimators.common.files import model_from_dict, model_to_dict
 from treewright.estimators.common.numbers import with_numbers, without_numbers
-from treewright.estimators.common.tables import rule_digits, table_notes
+from treewright.estimators.common.tables import rule_cases, rule_digits, table_notes
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.estimators.labeller_files import is_labeller_file, read_labeller, write_labeller
 from treewright.estimators.registry import SHORT_NAMES
@@ -94,6 +94,8 @@ class TableModel:
         entries = table.get("leaves")
         if table.get("digits") is not None:
             self.tree_model._rule_digits = rule_digits(table["digits"], self.tree_model, f"{path}: table.digits")
+        if table.get("sure") is not None:
+            self.tree_model._rule_sure = rule_cases(table["sure"], self.tree_model, f"{path}: table.sure")
         if entries is None:
             return self
         if self.tree_model is None or self.several_trees:
@@ -116,6 +118,9 @@ class TableModel:
             digits = getattr(self.tree_model, "_rule_digits", None)
             if digits:
                 document["table"]["digits"] = [list(pair) for pair in sorted(digits.items())]
+            sure = getattr(self.tree_model, "_rule_sure", None)
+            if sure:
+                document["table"]["sure"] = [list(pair) for pair in sorted(sure.items())]
         if labeller:
             document["tree"] = None if self.explaining is None else model_to_dict(self.explaining)
             write_labeller(path, self.estimator, document)

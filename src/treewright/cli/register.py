@@ -20,7 +20,7 @@ from treewright.data.table_words import feature_words
 from treewright.data.totals import drawn_rows
 from treewright.estimators.register import Learned, label_register
 from treewright.report import Explanation
-from treewright.tree import route, telling_digits
+from treewright.tree import route, sure_cases, telling_digits
 
 __all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
 
@@ -126,7 +126,7 @@ def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argpar
     said: list[AnyArray] = []
     likely = np.zeros((1 if rows.tree is None else rows.tree.tree_.n_nodes, len(model.estimator.classes_)))
     if rows.tree is not None:
-        rows.tree._rule_digits = {}  # as many as all rows need
+        rows.tree._rule_digits, rows.tree._rule_sure = {}, {}  # what all rows need
     parts = _parts(rows, found, model, args, leaves, said, likely)
     if args.predictions is not None:
         write_batches(args.predictions, parts, args.escape_formulas)
@@ -166,7 +166,7 @@ def _routed_parts(
     if not rows.large:
         nothing = np.zeros(rows.n_rows, dtype=np.int64)
         if tree is not None:
-            tree._rule_digits = tree._telling_digits(rows.X, words)
+            tree._note_rules(rows.X, words)
         yield rows.table, *((nothing, nothing) if tree is None else (tree.apply(rows.X), tree._class_numbers(rows.X)))
         return
     assert isinstance(rows.encoder, TableEncoder)
@@ -175,6 +175,7 @@ def _routed_parts(
     words = feature_words(encoder)
     kept = {args.target, *([] if args.id is None else [args.id])}
     wanted = kept if narrow is None or rows.encoded is not None else kept.union(encoder.columns)
+    seen = False
     for part in rows.table.batches([name for name in rows.table.columns if name in wanted], _WRITTEN_ROWS):
         if narrow is None:
             nothing = np.zeros(part.n_rows, dtype=np.int64)
@@ -185,9 +186,22 @@ def _routed_parts(
             leaves = route(narrow.tree_, X)
             for node, digits in telling_digits(narrow.tree_, X, leaves, words).items():
                 tree._rule_digits[node] = max(digits, tree._rule_digits.get(node, 0))
+            _note_sure(tree._rule_sure, sure_cases(narrow.tree_, X, words), first=not seen)
+            seen = True
             reached.append(leaves)
             numbers.append(narrow.tree_.labels[leaves] if len(narrow.trees_) == 1 else narrow._class_numbers(X))
         yield part, np.concatenate(reached), np.concatenate(numbers)
+
+
+def _note_sure(found: dict[int, list[int]], here: dict[int, list[int]], first: bool) -> None:
+    """Keep what is sure of these rows too."""
+    if first:
+        found.update(here)
+    for node in list(found):
+        both = [a if a == b else 0 for a, b in zip(found[node], here.get(node, [0] * len(found[node])), strict=True)]
+        found[node] = both
+        if not any(both):
+            del found[node]
 
 
 def _blocks(rows: FitRows, encoder: TableEncoder, part: Table) -> Iterator[FloatArray]:

@@ -20,7 +20,7 @@ from treewright.tree.routing import (
 )
 from treewright.tree.serialize import dumps, loads, tree_from_dict, tree_to_dict
 from treewright.tree.structure import Tree
-from treewright.tree.telling import telling_digits
+from treewright.tree.telling import sure_cases, telling_digits
 from treewright.tree.text import export_text
 from treewright.tree.unseen import settled
 
@@ -42,6 +42,7 @@ __all__ = [
     "route",
     "settled",
     "side",
+    "sure_cases",
     "telling_digits",
     "tree_from_dict",
     "tree_to_dict",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.tree.number_text import format_number
+from treewright.tree.number_text import MAX_PRECISION, format_number
 from treewright.tree.routing import side
 from treewright.tree.structure import LEAF, Tree
 from treewright.tree.sums import NOTHING, WrittenSplit, divide, written_split
@@ -250,6 +250,75 @@ class CasedSplit:
         sums = self.split.sums(X, digits)
         found = np.asarray(sums <= at if self.split.up_to else sums >= at)
         return found if self.gap is None else np.where(X[:, self.gap[0]] == 1.0, self.gap[1], found)
+
+    def sure(self, X: FloatArray) -> list[int]:
+        """Cases in which the rule holds (1) or not (-1) whatever sum any of the rows has; 0 for others."""
+        sums = self.split.sums(X, MAX_PRECISION)
+        sums = sums[np.isfinite(sums)]
+        if not self.lists or not len(sums):
+            return [0] * len(self.cases())
+        low, high = float(sums.min()), float(sums.max())
+        if not self.split.up_to:
+            low, high = -high, -low
+        sign = 1.0 if self.split.up_to else -1.0
+        return [1 if high <= sign * at else -1 if low > sign * at else 0 for _, at in self.cases()]
+
+    def settled(self, told: Sequence[str], digits: int, sure: Sequence[int]) -> tuple[list[str], list[str]] | None:
+        """The rule and its contrary where the sum matters in some cases alone; None where that is not said better.
+
+        Examples
+        --------
+        >>> words = {1: FlagWords("sector is A", "sector is not A")}
+        >>> cased = cased_split(Tree.stump([-1.0, 200.0], 164.6, np.eye(2)), 0, np.array([0, 1]), words)
+        >>> " ".join(cased.pieces(["employees"], 4))
+        'employees >= -164.6 (35.4 where sector is A)'
+        >>> [" ".join(pieces) for pieces in cased.settled(["employees"], 4, [1, 0])]
+        ['employees >= 35.4 or sector is not A', 'employees < 35.4 and sector is A']
+        """
+        texts, date = self.texts(digits), self.date
+        if not self.lists or not any(sure) or len(sure) != len(texts):
+            return None
+        shape = tuple(len(group) + 1 for group in self.groups)
+        # cases are none, one flag, both; as a table "both" is in the corner
+        order = [0, 2, 1, 3] if shape == (2, 2) else range(len(texts))
+        table = np.array([sure[i] for i in order]).reshape(shape)
+        flags = [[self.words[j] for j in group] for group in self.groups]
+        open_ = [text for text, state in zip(texts, sure, strict=True) if not state]
+        if not open_ and len(set(sure)) > 1:
+            both = [_told(table == sign, flags) for sign in (1, -1)]
+            if both[0] is None or both[1] is None:
+                return None
+            return self._beside_gap(both[0], False), self._beside_gap(both[1], True)
+        if date is not None or not open_ or len({text for _, text in open_}) > 1:
+            return None
+        said = []
+        for sign, turned in ((1, False), (-1, True)):
+            signs = (" <= ", " > ") if self.split.up_to else (" >= ", " < ")
+            rule = _Said(" ".join([*told[:-1], f"{told[-1]}{signs[turned]}{open_[0][1]}"]))
+            holds, matters = table == sign, table == 0
+            if (holds | matters).all():
+                only = None
+            else:
+                only = _told(matters, flags)
+                if only is None:
+                    return None
+                rule = _joined("and", rule, only)
+            if holds.any():
+                always = _told(holds, flags)
+                if always is None:
+                    return None
+                rule = _joined("or", rule, always)
+            said.append(self._beside_gap(rule, turned))
+        return said[0], said[1]
+
+    def _beside_gap(self, rule: _Said, contrary: bool) -> list[str]:
+        """With what becomes of rows that lack the number, in pieces."""
+        if self.gap is not None:
+            flag = self.words[self.gap[0]]
+            assert isinstance(flag, FlagWords)
+            holds = self.gap[1] != contrary
+            rule = _joined("or" if holds else "and", rule, _Said(flag.yes if holds else flag.no))
+        return [rule.text]
 
     def pieces(self, told: Sequence[str], digits: int, contrary: bool = False) -> list[str] | None:
         """The rule in pieces, or the contrary; None where a threshold is no date. `told` are the terms of the sum."""

@@ -33,8 +33,9 @@ class ConditionWriter:
         show_missing: BoolArray,
         words: Mapping[int, FeatureWords] | None = None,
         digits: Mapping[int, int] | None = None,
+        sure: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        self._told_digits = digits or {}
+        self._told_digits, self._sure = digits or {}, sure or {}
         self._features = names_in_lines(feature_names, "feature_names", tree.n_features, "features", "x{}")
         found = folded(tree, words)
         tree, words = found.tree, found.words
@@ -116,14 +117,17 @@ class ConditionWriter:
             return [printable(logic.condition)], [printable(logic.contrary)]
         cased = cased_split(self._tree, node, used, self._words)
         if cased is not None:
-            return self._cased_pieces(cased, digits)
+            return self._cased_pieces(cased, digits, self._sure.get(node, ()))
         split = written_split(self._tree, node, used, self._words)
         pieces = self._terms(split, digits)
         pieces[-1] += f" {'<=' if split.up_to else '>='} {format_number(split.threshold, digits, keep_fraction=True)}"
         return pieces, [*pieces[:-1], _contrary(pieces[-1])]
 
-    def _cased_pieces(self, cased: CasedSplit, digits: int) -> tuple[list[str], list[str]]:
+    def _cased_pieces(self, cased: CasedSplit, digits: int, sure: Sequence[int]) -> tuple[list[str], list[str]]:
         terms = self._terms(cased.split, digits)
+        settled = cased.settled(terms, digits, sure)
+        if settled is not None:
+            return [printable(piece) for piece in settled[0]], [printable(piece) for piece in settled[1]]
         condition, contrary = (cased.pieces(terms, digits, turned) for turned in (False, True))
         assert condition is not None and contrary is not None
         return [printable(piece) for piece in condition], [printable(piece) for piece in contrary]

@@ -14,7 +14,7 @@ from treewright.tree.structure import LEAF, Tree
 from treewright.tree.sums import WrittenSplit, written_split
 from treewright.tree.words import FeatureWords
 
-__all__ = ["telling_digits"]
+__all__ = ["sure_cases", "telling_digits"]
 
 
 def telling_digits(
@@ -71,6 +71,39 @@ def telling_digits(
         digits = _enough(rule, X[here[known]], left[known], enough)
         if digits > enough:
             found[node] = digits
+    return found
+
+
+def sure_cases(tree: Tree, X: FloatArray, words: Mapping[int, FeatureWords] | None = None) -> dict[int, list[int]]:
+    """Splits by cases of flags where in some cases no row can fail the condition, or none can meet it.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    X : ndarray of shape (n_rows, n_features)
+        Rows, all those that the rules are for, wherever the tree sends them.
+    words : mapping of int to FeatureWords, or None
+        Words of the rules, as for :func:`treewright.tree.export_text`.
+
+    Returns
+    -------
+    dict of int to list of int
+        By nodes, 1 for a case that always holds, -1 for one that never does, else 0: see `CasedSplit.cases`.
+
+    Examples
+    --------
+    >>> from treewright.tree.words import FlagWords
+    >>> tree = Tree.stump([-1.0, 200.0], 164.6, [[1.0, 0.0], [0.0, 1.0]])
+    >>> sure_cases(tree, np.array([[3.0, 0.0], [90.0, 1.0]]), {1: FlagWords("sector is A", "sector is not A")})
+    {0: [1, 0]}
+    """
+    written, found = folded(tree, words), {}
+    tree, words, X = written.tree, written.words, written.rows(X)
+    for node in np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1).tolist() if words else []:
+        cased = cased_split(tree, node, np.flatnonzero(tree.weights[node]), words)
+        if cased is not None and any(sure := cased.sure(X)):
+            found[node] = sure
     return found
 
 

@@ -39,6 +39,7 @@ def export_text(
     leaf_rows: Sequence[float] | FloatArray | None = None,
     weighted: bool | None = None,
     leaf_labelled: Sequence[float] | FloatArray | None = None,
+    sure: Mapping[int, Sequence[int]] | None = None,
 ) -> str:
     """Write a tree as nested rules, in the units of the tree.
 
@@ -91,6 +92,10 @@ def export_text(
         where they are no whole numbers.
     leaf_labelled : sequence of float or None
         How many of `leaf_rows` have a label of their own, where values tell of others too: "139 rows, 10 labelled".
+    sure : mapping of int to sequence of int, or None
+        Cases in which splits of numbers and flags let no row of a table fail, or none pass, by their node numbers: see
+        :func:`sure_cases`, with which "employees >= -164.6 (35.4 where sector is A)" is "employees >= 35.4 or sector is
+        not A".
 
     Returns
     -------
@@ -124,7 +129,7 @@ def export_text(
         raise ValueError("class_names were given, but the tree is a regression tree")
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
     writer = _Writer(
-        tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words, digits
+        tree, feature_names, class_names, category_names, precision, shown, width, leaf_texts, words, digits, sure
     )
     writer.number_leaves, writer.leaf_rows, writer.leaf_labelled = number_leaves, leaf_rows, leaf_labelled
     if weighted is not None:
@@ -140,12 +145,13 @@ def split_pieces(
     show_missing: bool | Sequence[bool] | BoolArray = False,
     words: Mapping[int, FeatureWords] | None = None,
     digits: Mapping[int, int] | None = None,
+    sure: Mapping[int, Sequence[int]] | None = None,
 ) -> list[list[str]]:
     """Write the condition of each node, under which points go left, as the pieces between which lines may be broken.
 
     Parameters
     ----------
-    tree, feature_names, category_names, precision, show_missing, words, digits
+    tree, feature_names, category_names, precision, show_missing, words, digits, sure
         As for :func:`export_text`, which writes the same conditions.
 
     Returns
@@ -160,7 +166,9 @@ def split_pieces(
     [['0.5*income', '- age <= 1.5'], [], []]
     """
     shown = np.broadcast_to(np.asarray(show_missing, dtype=bool), (tree.n_features,))
-    writer = _Writer(tree, feature_names, None, category_names, precision, shown, 0, words=words, digits=digits)
+    writer = _Writer(
+        tree, feature_names, None, category_names, precision, shown, 0, words=words, digits=digits, sure=sure
+    )
     return [[] if child == LEAF else writer.pieces(node) for node, child in enumerate(tree.left.tolist())]
 
 
@@ -273,8 +281,9 @@ class _Writer(ConditionWriter):
         leaf_texts: Mapping[int, str] | None = None,
         words: Mapping[int, FeatureWords] | None = None,
         digits: Mapping[int, int] | None = None,
+        sure: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        super().__init__(tree, feature_names, category_names, precision, show_missing, words, digits)
+        super().__init__(tree, feature_names, category_names, precision, show_missing, words, digits, sure)
         self._classes = names_in_lines(class_names, "class_names", tree.n_outputs, "classes", "class {}", quoted)
         self._width = width
         self._leaf_texts = leaf_texts or {}

@@ -54,7 +54,7 @@ __all__ = [
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 S = TypeVar("S")
-_UNTOLD = ("_table", "_rule_digits", "_leaf_rows", "_leaf_labelled", "_weighted_leaves", "_seen_numbers")
+_UNTOLD = ("_table", "_rule_digits", "_rule_sure", "_leaf_rows", "_leaf_labelled", "_weighted_leaves", "_seen_numbers")
 """What else a fit may leave that the next one must not keep."""
 _COURSE = ("record_", "status_", "reason_", "random_state_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 

@@ -16,7 +16,7 @@ from treewright.data.table import Table, TableEncoder
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.number_text import MAX_PRECISION
 
-__all__ = ["TableNotes", "frame_columns", "frame_table", "of_own_columns", "rule_digits", "table_notes"]
+__all__ = ["TableNotes", "frame_columns", "frame_table", "of_own_columns", "rule_cases", "rule_digits", "table_notes"]
 
 
 class TableNotes(NamedTuple):
@@ -45,7 +45,7 @@ class TableNotes(NamedTuple):
 
 def table_notes(table: object, n_features: int, where: str = "table") -> TableNotes:
     """Read what a model file has under "table", trusting nothing."""
-    if not isinstance(table, dict) or set(table) - {"na", "leaves", "digits"} != {"target", "encoder"}:
+    if not isinstance(table, dict) or set(table) - {"na", "leaves", "digits", "sure"} != {"target", "encoder"}:
         raise ModelFileError(f"{where}: expected an object with a target and an encoder")
     if not isinstance(table["target"], str):
         raise ModelFileError(f"{where}.target: expected a string")
@@ -68,6 +68,18 @@ def rule_digits(entries: Any, model: Any, where: str) -> dict[int, int]:
         fine = isinstance(entry, list) and len(entry) == 2 and all(type(n) is int for n in entry)
         if not fine or not 0 <= entry[0] < n_nodes or not 1 <= entry[1] <= MAX_PRECISION:
             raise ModelFileError(f"{where}: expected lists of a node and its digits, 1 to {MAX_PRECISION}")
+        found[entry[0]] = entry[1]
+    return found
+
+
+def rule_cases(entries: Any, model: Any, where: str) -> dict[int, list[int]]:
+    """Cases that are sure at splits as a file has them, trusting nothing."""
+    n_nodes = model.tree_.n_nodes if hasattr(model, "tree_") else 0
+    found: dict[int, list[int]] = {}
+    for entry in entries if isinstance(entries, list) else [entries]:
+        fine = isinstance(entry, list) and len(entry) == 2 and type(entry[0]) is int and isinstance(entry[1], list)
+        if not fine or not 0 <= entry[0] < n_nodes or not all(type(n) is int and -1 <= n <= 1 for n in entry[1]):
+            raise ModelFileError(f"{where}: expected lists of a node and its cases, each -1, 0 or 1")
         found[entry[0]] = entry[1]
     return found
 

@@ -20,7 +20,7 @@ from treewright.estimators.common.model import NewRows, PredictsClasses, Predict
 from treewright.estimators.common.record_files import is_number
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.names import printable
-from treewright.tree import Tree, decision_path, predict_values, route, telling_digits
+from treewright.tree import Tree, decision_path, predict_values, route, sure_cases, telling_digits
 from treewright.tree.number_text import MAX_PRECISION
 from treewright.tree.text import export_text
 from treewright.tree.words import FeatureWords
@@ -40,6 +40,9 @@ class TreeModel(NewRows, BaseEstimator):
     _weighted_leaves: bool
     """Whether counts of classes in leaves are sums of weights that are not all 1; only where they are."""
     warm_start: Any
+    _rule_digits: dict[int, int]
+    _rule_sure: dict[int, list[int]]
+    """How rules say of the rows of a table what the tree says; of those that the command line fitted."""
 
     def apply(self, X: ArrayLike) -> IntArray:
         """Return the leaf that each row reaches, as a node number of ``tree_``.
@@ -119,6 +122,7 @@ class TreeModel(NewRows, BaseEstimator):
                 naming["feature_names"] = _checked_names(feature_names, tree.n_features)
             if rows is not None:
                 naming["digits"] = _digits(tree, rows, words, precision)
+                naming["sure"] = {} if sparse.issparse(rows) else sure_cases(tree, rows, words)
             naming |= self._leaf_words()
             if len(trees) == 1:
                 naming["leaf_texts"] = leaf_texts
@@ -128,9 +132,10 @@ class TreeModel(NewRows, BaseEstimator):
             texts.append(f"{title}:\n{text}" if title else text)
         return "\n\n".join(texts)
 
-    def _telling_digits(self, rows: Any, words: Mapping[int, FeatureWords] | None = None) -> dict[int, int]:
-        """Digits of splits with which rules say of checked rows what the tree says."""
-        return _digits(self.tree_, rows, words, 4)
+    def _note_rules(self, rows: Any, words: Mapping[int, FeatureWords] | None = None) -> None:
+        """Note with which digits, and in which cases, rules say of checked rows what the tree says."""
+        self._rule_digits = _digits(self.tree_, rows, words, 4)
+        self._rule_sure = {} if sparse.issparse(rows) else sure_cases(self.tree_, rows, words)
 
     def _naming(self, words: Mapping[int, FeatureWords] | None = None, gaps: BoolArray | None = None) -> dict[str, Any]:
         """How features and their levels are named in rules, as arguments of :func:`treewright.tree.export_text`.
@@ -145,6 +150,7 @@ class TreeModel(NewRows, BaseEstimator):
             "show_missing": shown if gaps is None else shown | gaps,
             "words": words,
             "digits": getattr(self, "_rule_digits", None),
+            "sure": getattr(self, "_rule_sure", None),
         }
 
     def _leaf_words(self) -> dict[str, Any]:
