@@ -37,11 +37,8 @@ def pytest_configure(config):
     folder = tempfile.TemporaryDirectory()  # workers inherit it; removed when the session ends
     config.add_cleanup(folder.cleanup)
     os.environ["TREEWRIGHT_TEST_OPTIMA"] = folder.name
-    root = Path(__file__).parent.parent
-    lots = ("trees", "margins")
-    for process in [subprocess.Popen([sys.executable, "-m", "tests.warm_up", lot], cwd=root) for lot in lots]:
-        if process.wait():
-            pytest.exit(f"a fit that compiles failed: {process.args}", returncode=2)
+    if subprocess.run([sys.executable, "-m", "treewright", "warm-up"]).returncode:
+        pytest.exit("treewright warm-up failed", returncode=2)
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         load_model,
         paper_forest,
         select,
+        warm_up,
     )
     from treewright.tree import Tree
 
@@ -61,6 +62,7 @@ __all__ = [
     "load_model",
     "paper_forest",
     "select",
+    "warm_up",
 ]
 
 

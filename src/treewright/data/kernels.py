@@ -11,7 +11,7 @@ from treewright.compiled import njit
 __all__ = ["change_label", "missed_along"]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def change_label(
     begins: Any,
     groups: Any,
@@ -45,7 +45,7 @@ def change_label(
     return more
 
 
-@njit(cache=True, nogil=True)
+@njit("i8* i8* i8* ro:i8** ro:i8** i8** i8* i8* i8*", nogil=True)
 def missed_along(
     begins: Any, groups: Any, times: Any, low: Any, high: Any, counts: Any, points: Any, old: Any, new: Any
 ) -> Any:

@@ -128,6 +128,10 @@ class PointTotals:
             raise InvalidInputError("size must hold whole numbers of rows, none below 0")
         table.eliminate_zeros()
         self.size: sparse.csr_array = table.astype(np.int64)
+        # Compiled loops are made for one kind of arrays.
+        self.size.indices, self.size.indptr = (part.astype(np.int64) for part in (table.indices, table.indptr))
+        self.low, self.high = self.low.view(), self.high.view()
+        self.low.flags.writeable = self.high.flags.writeable = False
 
     @classmethod
     def from_parts(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treewright.estimators.tao import TAOClassifier, TAORegressor
     from treewright.estimators.totals import TotalsClassifier
     from treewright.estimators.validation import LabeledKFold, labeled_scorer
+    from treewright.estimators.warming import warm_up
     from treewright.estimators.wrong_labels import WrongLabels, find_wrong_labels
     from treewright.training.ensemble import paper_forest
 
@@ -56,6 +57,7 @@ __all__ = [
     "load_model",
     "paper_forest",
     "select",
+    "warm_up",
 ]
 
 _PLACES = {
@@ -87,6 +89,7 @@ _PLACES = {
     "load_model": "estimators.registry",
     "paper_forest": "training.ensemble",
     "select": "estimators.data_selection",
+    "warm_up": "estimators.warming",
 }
 """Where each of them is defined: all together take a second to import, of which most needs a part."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
 from treewright.budget import Budget
+from treewright.estimators.common.loops import TREES
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import supervised_problem
@@ -65,6 +66,8 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     else:
         a  (likely 55% a, 45% b; 2 rows in training: 100% a)
     """
+
+    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.data.rows import is_frame
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.common.loops import TOTALS
 from treewright.estimators.common.model import Given, SolvedModel, new_rows, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tables import of_own_columns
@@ -123,6 +124,8 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     >>> int((model.transduction_[40:] == 1).sum()), model.status_
     (130, 'optimal')
     """
+
+    _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(default=None, allowed=[HasMethods(["fit", "predict"]), list, tuple, None], kw_only=False)
     class_prices: bool = parameter(default=True, allowed=["boolean"])

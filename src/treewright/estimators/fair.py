@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.data._checks import numbered_groups
+from treewright.estimators.common.loops import TREES
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import supervised_problem
@@ -78,6 +79,8 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
     0.875 1.5 if x0 <= 3.5:
     0.75 0.0 if x1 <= 0.5:
     """
+
+    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.loops import GRAPHS
 from treewright.estimators.common.model import Given, PredictsClasses, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import semi_supervised_problem
@@ -98,6 +99,8 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     >>> LapSVMClassifier(n_neighbors=2).fit(X, y).transduction_.tolist()
     ['low', 'low', 'low', 'low', 'high', 'high', 'high', 'high']
     """
+
+    _loops: ClassVar[tuple[str, ...]] = GRAPHS
 
     kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
     width: float | str = parameter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -14,6 +14,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
+from treewright.estimators.common.loops import GRAPHS, TEACHERS, TREES
 from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.model import (
     Given,
@@ -138,6 +139,8 @@ class LapTAOModel(GraphModel, TAOModel):
     scale_ : float
         Root of the variance of the known targets, by which they are divided; of regressors.
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *GRAPHS, *TEACHERS)
 
     estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
     n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])

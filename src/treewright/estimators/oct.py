@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
+from treewright.estimators.common.loops import TREES
 from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
@@ -77,6 +78,8 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     >>> model.status_, int((model.predict(X) != y).sum())
     ('optimal', 6)
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, "search.oct.kernels")
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data._checks import plain
+from treewright.estimators.common.loops import MACHINES, TREES
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter, parameters
 from treewright.estimators.common.problems import supervised_problem
@@ -113,6 +114,8 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         Objective of the tree on the labels as corrected, and proven lower bound of that of any tree; sums over the
         trees, if there are several.
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *MACHINES)
 
     norm: str = parameter(default="l2", allowed=[StrOptions({"l2", "l1", "linf"})])
     relabel: str = parameter(default="committee", allowed=[StrOptions({"committee", "tree"})])

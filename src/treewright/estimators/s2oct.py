@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
+from treewright.estimators.common.loops import TEACHERS, TREES
 from treewright.estimators.common.model import SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.teachers import read_teacher, teacher_state, teaching_of
@@ -124,6 +125,14 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     >>> model.transduction_.tolist(), model.status_
     ([0, 0, 0, 1, 1, 1, 1, 1], 'optimal')
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (
+        *TREES,
+        *TEACHERS,
+        "search.oct.kernels",
+        "search.s2oct.axis_kernels",
+        "search.s2oct.levelling_kernels",
+    )
 
     max_depth: int | None = parameter(
         default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False

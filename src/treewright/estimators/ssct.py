@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -96,6 +96,8 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     else:
         high  (likely 62% high, 38% low; 1 row in training: 100% high)
     """
+
+    _loops: ClassVar[tuple[str, ...]] = ("search.grow.ssct_kernels",)
 
     max_depth: int | None = parameter(
         default=8, allowed=[Interval(Integral, 1, None, closed="left"), None], kw_only=False

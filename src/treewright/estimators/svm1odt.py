@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,6 +12,7 @@ from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.data._checks import listing
 from treewright.estimators.common.class_weights import ClassWeighted
+from treewright.estimators.common.loops import MARGINS, SELECTION, TEACHERS, TREES
 from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
@@ -112,6 +113,8 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     >>> model.score(X, y) > 0.95, model.alpha_1_
     (True, 20.0)
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TEACHERS, *SELECTION, *MARGINS)
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     epsilon: float | str = parameter(

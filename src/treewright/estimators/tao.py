@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
@@ -14,6 +14,7 @@ from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.data._checks import refuse_dates
 from treewright.estimators.common.class_weights import ClassWeighted, class_weighted
+from treewright.estimators.common.loops import TEACHERS, TREES
 from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import (
     Given,
@@ -91,6 +92,8 @@ class TAOModel(MixedModel, TimedModel):
     trace_ : structured ndarray
         Columns "seconds", "objective" and "loss", a row for the start and for each pass.
     """
+
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TEACHERS)
 
     max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
     alpha: float | str = parameter(

@@ -17,6 +17,7 @@ from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.frames import encoded_rows, needs_encoding, new_encoded_rows
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.common.loops import TEACHERS
 from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tables import of_own_columns
@@ -130,6 +131,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     >>> model.predict([[4.4], [4.6]]).tolist()
     [0, 1]
     """
+
+    _loops: ClassVar[tuple[str, ...]] = TEACHERS
 
     estimator: Any = parameter(
         default="auto", allowed=[HasMethods(["fit", "get_params", "set_params"]), StrOptions({"auto"})], kw_only=False

@@ -131,7 +131,7 @@ def closest(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray, Float
     """
     from treewright.graph.kernels import closest_dense, closest_sparse  # numba takes a while to import
 
-    found = np.ascontiguousarray(found, dtype=np.int64)
+    rows, found = np.ascontiguousarray(rows), np.ascontiguousarray(found, dtype=np.int64)
     index, distance = np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k))
     if sparse.issparse(X):
         closest_sparse(X.data, X.indices, X.indptr, rows, found, index, distance)

@@ -15,7 +15,11 @@ from treewright.compiled import njit
 __all__ = ["advance", "affinities", "closest_dense", "closest_sparse", "finish", "near_sparse", "turn"]
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "f4** i8* i8** i8** f8**",
+    "f8** i8* i8** i8** f8**",
+    nogil=True,
+)
 def closest_dense(X: Any, rows: Any, found: Any, index: Any, distance: Any) -> None:
     """Nearest of the points found for each of `rows`, by exact Euclidean distances, nearest first, ties by number.
 
@@ -33,7 +37,7 @@ def closest_dense(X: Any, rows: Any, found: Any, index: Any, distance: Any) -> N
             distance[i, j] = np.sqrt(distance[i, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _square_apart(one: Any, two: Any, most: float) -> float:
     """Squared distance of two points; of points farther apart than `most` something above it."""
     p = len(one)
@@ -54,7 +58,7 @@ def _square_apart(one: Any, two: Any, most: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _insert(index: Any, distance: Any, other: int, away: float) -> None:
     """Put a point into its place among the nearest so far, -1 being an empty one, or nowhere."""
     at = len(index)
@@ -68,7 +72,7 @@ def _insert(index: Any, distance: Any, other: int, away: float) -> None:
         index[at], distance[at] = other, away
 
 
-@njit(cache=True, nogil=True)
+@njit("f4* i4* i4* i8* i8** i8** f8**", "f8* i4* i4* i8* i8** i8** f8**", nogil=True)
 def closest_sparse(data: Any, columns: Any, begins: Any, rows: Any, found: Any, index: Any, distance: Any) -> None:
     """As :func:`closest_dense`, for points in compressed rows with sorted columns."""
     for i in range(len(rows)):
@@ -96,7 +100,11 @@ def closest_sparse(data: Any, columns: Any, begins: Any, rows: Any, found: Any, 
             distance[i, j] = np.sqrt(distance[i, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "f4* i4* i4* f4* i4* i4* f8* i8* i8**",
+    "f8* i4* i4* f8* i4* i4* f8* i8* i8**",
+    nogil=True,
+)
 def near_sparse(
     data: Any, columns: Any, begins: Any, by_data: Any, by_rows: Any, by_begins: Any, square: Any, rows: Any, found: Any
 ) -> None:
@@ -119,7 +127,7 @@ def near_sparse(
                 _insert(found[i], away, other, apart)
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** f8 f8 f8**", nogil=True)
 def affinities(distance: Any, entropy: float, tolerance: float, out: Any) -> None:
     r"""Fill `out` with the rows :math:`p_j \propto e^{-\beta d_j^2}` of the entropy asked for.
 
@@ -172,7 +180,7 @@ def affinities(distance: Any, entropy: float, tolerance: float, out: Any) -> Non
             out[i, j] /= total
 
 
-@njit(cache=True, nogil=True)
+@njit("f8* f8 f8** f8**", nogil=True)
 def finish(diagonal: Any, gamma: float, P: Any, Q: Any) -> Any:
     """Turn Q = W P into (diag(diagonal) - gamma W) P; return the products of the columns of P and Q."""
     n, m = P.shape
@@ -185,7 +193,7 @@ def finish(diagonal: Any, gamma: float, P: Any, Q: Any) -> Any:
     return dots
 
 
-@njit(cache=True, nogil=True)
+@njit("f8* f8* f8** f8** f8** f8**", nogil=True)
 def advance(step: Any, diagonal: Any, P: Any, Q: Any, Z: Any, R: Any) -> Any:
     """Go `step` along P: Z moves, R loses `step` times Q; return sums of squares of R, plain and over `diagonal`."""
     n, m = P.shape
@@ -200,7 +208,7 @@ def advance(step: Any, diagonal: Any, P: Any, Q: Any, Z: Any, R: Any) -> Any:
     return plain, scaled
 
 
-@njit(cache=True, nogil=True)
+@njit("f8* f8* f8** f8**", nogil=True)
 def turn(keep: Any, diagonal: Any, R: Any, P: Any) -> None:
     """Next directions: the preconditioned residual, plus `keep` times the last direction."""
     n, m = P.shape

@@ -16,7 +16,11 @@ from treewright.compiled import njit
 __all__ = ["descend", "levels_dense", "levels_sparse", "walk_dense", "walk_mixed", "walk_sparse"]
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "f4** i8* i8* ro:i8* ro:i8* i8* i8* f8* f8*",
+    "f8** i8* i8* ro:i8* ro:i8* i8* i8* f8* f8*",
+    nogil=True,
+)
 def walk_dense(
     X: Any, rows: Any, node: Any, left: Any, right: Any, starts: Any, used: Any, weight: Any, cut: Any
 ) -> None:
@@ -34,7 +38,7 @@ def walk_dense(
         node[k] = at
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8* i8* ro:i8* ro:i8* i8* i8* f8* f8* i8* b1** b1*", nogil=True)
 def walk_mixed(
     X: Any,
     rows: Any,
@@ -68,7 +72,7 @@ def walk_mixed(
         node[k] = at
 
 
-@njit(cache=True, nogil=True)
+@njit("f4* i4* i4* i8* i8* ro:i8* ro:i8* f8** f8*", nogil=True)
 def walk_sparse(
     data: Any, columns: Any, begins: Any, rows: Any, node: Any, left: Any, right: Any, normals: Any, cut: Any
 ) -> None:
@@ -83,7 +87,11 @@ def walk_sparse(
         node[k] = at
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "f4** i8* i8* f8*",
+    "f8** i8* i8* f8*",
+    nogil=True,
+)
 def levels_dense(X: Any, rows: Any, used: Any, weight: Any) -> Any:
     """Positions of points along one normal, given by the features it uses."""
     level = np.zeros(len(rows))
@@ -93,7 +101,7 @@ def levels_dense(X: Any, rows: Any, used: Any, weight: Any) -> Any:
     return level
 
 
-@njit(cache=True, nogil=True)
+@njit("f4* i4* i4* i8* f8*", nogil=True)
 def levels_sparse(data: Any, columns: Any, begins: Any, rows: Any, normal: Any) -> Any:
     """As :func:`levels_dense`, for points in compressed rows."""
     level = np.zeros(len(rows))
@@ -103,7 +111,7 @@ def levels_sparse(data: Any, columns: Any, begins: Any, rows: Any, normal: Any) 
     return level
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** f8* f8* f8 i8 f8", nogil=True)
 def descend(curvature: Any, gradient: Any, weights: Any, alpha: float, passes: int, tolerance: float) -> Any:
     r"""Minimize :math:`g^\top d + \tfrac12 d^\top H d + \alpha \lVert w + d \rVert_1` by coordinate descent.
 

@@ -18,7 +18,7 @@ from treewright.compiled import njit
 __all__ = ["line_minimum", "narrowed", "pass_over", "plane_cost"]
 
 
-@njit(cache=True, nogil=True)
+@njit("f8* f8* f8* f8 f8", nogil=True)
 def plane_cost(f: Any, stake: Any, toll: Any, epsilon: float, margin: float) -> float:
     """Stakes of the points on the left plus tents; infinite where a point is nearer to the plane than the margin."""
     total = 0.0
@@ -33,7 +33,7 @@ def plane_cost(f: Any, stake: Any, toll: Any, epsilon: float, margin: float) -> 
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def line_minimum(
     f: Any, rate: Any, stake: Any, toll: Any, epsilon: float, kink: float, force: float, low: float, high: float
 ) -> Any:
@@ -112,14 +112,14 @@ def line_minimum(
             return 0.5 * (first + last), best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def narrowed(low: float, high: float, f: float, rate: float) -> Any:
     """The part of [low, high] in which a value that moves along a line, and does move, stays within [-1, 1]."""
     one, other = (-1.0 - f) / rate, (1.0 - f) / rate
     return max(low, min(one, other)), min(high, max(one, other))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _room(f: Any, rate: Any, counts: Any) -> Any:
     """The range of v in which all values stay within [-1, 1]."""
     low, high = -np.inf, np.inf
@@ -130,7 +130,7 @@ def _room(f: Any, rate: Any, counts: Any) -> Any:
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _along(f: Any, rate: Any, whole: Any, rows: Any, stake: Any, toll: Any, bounds: Any, line: Any) -> Any:
     """Best v along a line within its range and where no value leaves [-1, 1]; its exact cost without the norm.
 
@@ -163,7 +163,7 @@ def _along(f: Any, rate: Any, whole: Any, rows: Any, stake: Any, toll: Any, boun
     return v, plane_cost(values, stakes, tolls, epsilon, margin) + min(0.0, aside)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _values(X: Any, absent: Any, normal: Any, offset: float, f: Any, missing: Any) -> None:
     """Values of all points, and how many values that a normal uses each of them lacks."""
     n, p = X.shape
@@ -179,7 +179,7 @@ def _values(X: Any, absent: Any, normal: Any, offset: float, f: Any, missing: An
                     missing[i] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _line(X: Any, absent: Any, j: int, old: float, f: Any, missing: Any, rate: Any, whole: Any) -> None:
     """How fast values move along a line, and which points have one off its start."""
     n, p = X.shape
@@ -194,7 +194,7 @@ def _line(X: Any, absent: Any, j: int, old: float, f: Any, missing: Any, rate: A
         whole[i] = missing[i] == 0 and not (gaps and j < p and old == 0 and absent[i, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _without(
     absent: Any, j: int, f: Any, rate: Any, v: float, missing: Any, rows: Any, stake: Any, toll: Any, bounds: Any
 ) -> float:
@@ -219,7 +219,7 @@ def _without(
     return total + min(0.0, aside)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _norm_and_largest(normal: Any) -> Any:
     norm, most = 0.0, 0.0
     for j in range(len(normal)):
@@ -228,7 +228,7 @@ def _norm_and_largest(normal: Any) -> Any:
     return norm, most
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** b1** i8* f8* f8* f8 f8 f8 f8 i8* f8* f8 f8", nogil=True)
 def pass_over(
     X: Any,
     absent: Any,

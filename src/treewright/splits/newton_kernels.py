@@ -15,7 +15,7 @@ from treewright.splits.kernels import descend
 __all__ = ["newton_dense"]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _loss(level: Any, right: Any, weight: Any, change: Any, length: float) -> float:
     """Logistic loss at ``level + length * change``."""
     total = 0.0
@@ -26,7 +26,7 @@ def _loss(level: Any, right: Any, weight: Any, change: Any, length: float) -> fl
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _slopes(level: Any, right: Any, weight: Any, flat: float, residual: Any, bend: Any) -> Any:
     """Fill in the first and second derivative of the loss by the level of each point; their sums."""
     drift, mass = 0.0, 0.0
@@ -41,7 +41,7 @@ def _slopes(level: Any, right: Any, weight: Any, flat: float, residual: Any, ben
     return drift, mass
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _quadratic(X: Any, chosen: Any, bend: Any) -> Any:
     """Second derivatives of the loss: among the weights of the chosen features, and between them and the intercept."""
     k = len(chosen)
@@ -58,7 +58,7 @@ def _quadratic(X: Any, chosen: Any, bend: Any) -> Any:
     return curvature, tilt
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _started(X: Any, right: Any, weight: Any, alpha: float, given: Any, intercept: float, flat: float) -> Any:
     """The better of the given start and zero weights, each with its best intercept: both, levels, objective."""
     n = len(X)
@@ -85,7 +85,7 @@ def _started(X: Any, right: Any, weight: Any, alpha: float, given: Any, intercep
     return given.copy(), intercept, there, reached
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** b1* f8* f8 f8* f8 i8 f8 i8 f8 f8", nogil=True)
 def newton_dense(
     X: Any,
     right: Any,

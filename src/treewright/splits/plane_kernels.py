@@ -68,7 +68,7 @@ class Vertex(NamedTuple):
     """Row of a variable, or -1 - c for column c."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _kinks(v: int, k: int, sides: Any, price: Any, limits: Any, kink: Any, slope: Any) -> None:
     """Kinks of a variable, in the order of rows of `kink`, and its slopes before, between and after them."""
     epsilon, least, alpha, largest = limits
@@ -90,7 +90,7 @@ def _kinks(v: int, k: int, sides: Any, price: Any, limits: Any, kink: Any, slope
         slope[1], slope[2] = 0.0, 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _entering(T: Any, b: int, up: float, d: Any, low: Any, high: Any, width: int) -> Any:
     """Column whose reduced cost reaches a limit first as row b is pushed, and by how much it is pushed then."""
     first = np.inf
@@ -110,7 +110,7 @@ def _entering(T: Any, b: int, up: float, d: Any, low: Any, high: Any, width: int
     return column, step
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pivoted(T: Any, m: int, width: int, b: int, q: int) -> None:
     """Exchange the variable of row b for that of column q."""
     pivot = T[b, q]
@@ -125,7 +125,7 @@ def _pivoted(T: Any, m: int, width: int, b: int, q: int) -> None:
                 T[i, c] += factor * T[b, c]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ready(X: Any, sides: Any, price: Any, limits: Any, first: int) -> Vertex:
     """The program of a point alone, with the normal 0: all other variables are at a kink."""
     (n, k), width = X.shape, X.shape[1] + 1
@@ -153,7 +153,7 @@ def _ready(X: Any, sides: Any, price: Any, limits: Any, first: int) -> Vertex:
     return vertex
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _joins(X: Any, sides: Any, price: Any, limits: Any, vertex: Vertex, m: int, i: int, first: int) -> None:
     """Give the value of a point the row m, on its piece without a slope."""
     k, width = X.shape[1], X.shape[1] + 1
@@ -178,7 +178,7 @@ def _joins(X: Any, sides: Any, price: Any, limits: Any, vertex: Vertex, m: int, 
     vertex.ends[m, 0], vertex.ends[m, 1] = kink[vertex.piece[m] - 1], kink[vertex.piece[m]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _turned(k: int, sides: Any, price: Any, limits: Any, limit: float, vertex: Vertex, m: int, bound: float) -> float:
     """Pivot until the points that have rows are where their pieces say; what that costs, infinite beyond the limit."""
     width = k + 1
@@ -227,7 +227,7 @@ def _turned(k: int, sides: Any, price: Any, limits: Any, limit: float, vertex: V
     return np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _read(X: Any, vertex: Vertex, normal: Any) -> float:
     """Normal of the plane, and its offset."""
     k = X.shape[1]
@@ -243,7 +243,7 @@ def _read(X: Any, vertex: Vertex, normal: Any) -> float:
     return float(offset)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solved(X: Any, sides: Any, price: Any, limits: Any, limit: float, normal: Any, dual: Any) -> Any:
     """Best plane, and what it costs, where points that do not matter never come into the program.
 
@@ -297,7 +297,7 @@ def _solved(X: Any, sides: Any, price: Any, limits: Any, limit: float, normal: A
     return bound, offset
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def value_at(X: Any, i: int, normal: Any, offset: float) -> float:
     """Value of a point at a plane."""
     value = offset
@@ -306,7 +306,7 @@ def value_at(X: Any, i: int, normal: Any, offset: float) -> float:
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def best_plane(X: Any, sides: Any, price: Any, limits: Any, limit: float, normal: Any, dual: Any) -> Any:
     """Find the best plane for points that have their sides.
 

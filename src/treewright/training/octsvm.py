@@ -24,7 +24,7 @@ from treewright.formulations.octsvm import OCTSVM, RESVM
 from treewright.formulations.octsvm.loss import Norm, flips, node_loss
 from treewright.progress import stage
 from treewright.search import Incumbent
-from treewright.search.octsvm.attempts import compiled, grown, search_octsvm
+from treewright.search.octsvm.attempts import grown, search_octsvm
 from treewright.search.octsvm.kernels import NORMS
 from treewright.search.octsvm.machines import Prices, last_values
 from treewright.training.conduct import Conduct
@@ -143,8 +143,6 @@ def train_octsvm(
     starts : list of Tree or None
         Trees to start from, in the units of the data, as many as are fitted.
     """
-    # What compiling takes at the first fit of a machine is no part of the time for trees.
-    budget = replace(budget, started=budget.started + compiled())
     # Prices are those of rows of weight 1, whatever rows weigh to the user.
     unit = weight_unit(problem.weight)
     solving = solving.told_in_units(unit)

@@ -24,6 +24,7 @@ from treewright.data import TotalsRules, held_weights
 from treewright.data._checks import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.common.numbers import note_numbers, tell_numbers
+from treewright.estimators.common.loops import have_compiled
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
@@ -275,6 +276,8 @@ class Model:
     """Whether a fit has a bound."""
     _local: ClassVar[bool] = False
     """Whether such a fit may also end without a claim to be optimal."""
+    _loops: ClassVar[tuple[str, ...]] = ()
+    """Modules with compiled loops that fits may need."""
     _sometimes: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits have."""
 
@@ -310,6 +313,7 @@ class Model:
             prepared = seeded._prepared(given.sample_weight is not None)
             with progress.stage("rows are checked"):
                 given = seeded._checked_rows(given)
+            have_compiled(self._loops, budget)
             record, fitted = seeded._trained(given, prepared, budget)
             with progress.stage(f"ended: {record.status}"):
                 progress.note(objective=record.objective, bound=record.bound, step=True)

@@ -11,7 +11,11 @@ from treewright.compiled import njit
 __all__ = ["best_cuts"]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+@njit(
+    "f8** i8** f8** i8* f8* f8* i8 f8 f8 b1 f8",
+    nogil=True,
+    fastmath={"reassoc", "nsz", "contract"},
+)
 def best_cuts(
     values: Any,
     order: Any,

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewright.arrays import FloatArray
-from treewright.compiled import njit
+from treewright.compiled import fields_of, njit
 
 __all__ = [
     "Block",
@@ -45,6 +45,7 @@ _SLOTS = 72
 """Room for the bounds at the ends of nested intervals, each half of the last: more than any table has."""
 
 
+@fields_of("i8 f8 f8 f8")
 class Rules(NamedTuple):
     """What trees cost, and which are allowed."""
 
@@ -57,6 +58,7 @@ class Rules(NamedTuple):
     """By how much a tree must be better to be so: sums in another order differ by rounding."""
 
 
+@fields_of("i4** i4** u1** i8* i8* f8* f8* i8*")
 class Block(NamedTuple):
     """Points, sorted by every column."""
 
@@ -76,6 +78,7 @@ class Block(NamedTuple):
     """Number of each point in the whole table."""
 
 
+@fields_of("f8** f8** f8** i8** i8* f8* i8*")
 class Sweeps(NamedTuple):
     """What :func:`solve_two` keeps while it works, so that it can end early and go on later."""
 
@@ -107,7 +110,7 @@ def sweeps_for(n_columns: int, below: float) -> Sweeps:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit("Block i8 i8 b1", nogil=True)
 def restricted(block: Block, column: int, cut: int, lower: bool) -> Block:
     """The points with a rank of at most `cut` in a column, or those above it."""
     n_columns, n = block.order.shape
@@ -147,20 +150,20 @@ def restricted(block: Block, column: int, cut: int, lower: bool) -> Block:
     return Block(order, rank, last, n_ranks, y, weight, size, row)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _signed(block: Block) -> FloatArray:
     """Weights of points, negative for class 0: all that a sweep for two classes needs."""
     return np.where(block.y == 0, -block.weight, block.weight)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _first_part(rank: NDArray[np.int32], cut: int, signed: FloatArray, first: FloatArray) -> None:
     """Signed weights of the points of the first part, 0 for the others."""
     for i in range(len(signed)):
         first[i] = signed[i] if rank[i] <= cut else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sweep_two(
     order: NDArray[np.int32],
     last: NDArray[np.uint8],
@@ -190,7 +193,7 @@ def _sweep_two(
     found[2], found[3] = found[0], found[1]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sweep(
     block: Block,
     rules: Rules,
@@ -252,7 +255,7 @@ def _sweep(
         found[2 + s] = total - allowed[s] if rules.min_leaf > 1 else found[s]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _swept(
     block: Block,
     rules: Rules,
@@ -272,7 +275,7 @@ def _swept(
         _sweep(block, rules, column, rank, cut, totals, sizes, found)
 
 
-@njit(cache=True, nogil=True)
+@njit("Block Rules", nogil=True)
 def split_costs(block: Block, rules: Rules) -> tuple[FloatArray, FloatArray]:
     """Cost of the best single split by each column, without and with the smallest size of leaves."""
     n_columns, n = block.order.shape
@@ -289,7 +292,7 @@ def split_costs(block: Block, rules: Rules) -> tuple[FloatArray, FloatArray]:
     return free, allowed
 
 
-@njit(cache=True, nogil=True)
+@njit("Block Rules i8", nogil=True)
 def cuts_of(block: Block, rules: Rules, column: int) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
     """Cuts of a column as ranks, and the weight of each class and the rows (last column) up to each of them.
 
@@ -312,7 +315,7 @@ def cuts_of(block: Block, rules: Rules, column: int) -> tuple[NDArray[np.int64],
     return cuts, sums, heavy
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _first_beyond(heavy: FloatArray, low: int, high: int, weight: float) -> int:
     """First cut of ``low, ..., high`` with more than so much weight below it; ``high + 1`` if there is none."""
     high += 1
@@ -325,7 +328,7 @@ def _first_beyond(heavy: FloatArray, low: int, high: int, weight: float) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _leaf_costs(rules: Rules, totals: FloatArray, sizes: FloatArray) -> tuple[float, float, float, float]:
     """Errors of both parts as leaves, without and with the smallest size."""
     a, b = totals[0].sum() - totals[0].max(), totals[1].sum() - totals[1].max()
@@ -333,7 +336,7 @@ def _leaf_costs(rules: Rules, totals: FloatArray, sizes: FloatArray) -> tuple[fl
     return a, b, a if sizes[0] >= least else np.inf, b if sizes[1] >= least else np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _evaluate(
     block: Block,
     rules: Rules,
@@ -397,7 +400,7 @@ def _evaluate(
     return n_sweeps
 
 
-@njit(cache=True, nogil=True)
+@njit("Block Rules f8* f8* i8* Sweeps f8", nogil=True)
 def solve_two(
     block: Block,
     rules: Rules,
@@ -500,7 +503,7 @@ def solve_two(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit("Block Rules i8", nogil=True)
 def cut_of_split(block: Block, rules: Rules, column: int) -> int:
     """Rank after which the best single split by a column cuts; of equally good cuts the most balanced by weight."""
     cuts, sums, heavy = cuts_of(block, rules, column)

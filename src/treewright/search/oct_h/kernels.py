@@ -37,7 +37,7 @@ _NEAREST = 1e-7
 """Gap below which rounding decides."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _measured(
     F: Any, y: Any, weight: Any, size: Any, labels: Any, counts: Any, rows: Any, below: Any, above: Any
 ) -> float:
@@ -72,7 +72,7 @@ def _measured(
     return errors
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _lacking(below: Any, above: Any, rows: Any, gap: float, least: float) -> Any:
     """What gaps and leaves lack, as shares of what they need; and whether all gaps are more than rounding."""
     lack, clear = 0.0, True
@@ -88,7 +88,7 @@ def _lacking(below: Any, above: Any, rows: Any, gap: float, least: float) -> Any
     return lack, clear
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _priced(price: float, normals: Any, below: Any, above: Any) -> float:
     """What the features cost that splits use which part their points."""
     used = 0
@@ -101,7 +101,7 @@ def _priced(price: float, normals: Any, below: Any, above: Any) -> float:
     return price * used
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _reaching(F: Any, y: Any, weight: Any, labels: Any, b: int, noise: float, draws: Any, who: Any, stake: Any) -> int:
     """Points that reach a node, and what each loses on the left less what it loses on the right; how many."""
     n, n_branches = F.shape
@@ -126,7 +126,7 @@ def _reaching(F: Any, y: Any, weight: Any, labels: Any, b: int, noise: float, dr
     return m
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _best_step(
     f: Any,
     rate: Any,
@@ -193,7 +193,7 @@ def _best_step(
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _scaled(normals: Any, offsets: Any, F: Any, b: int) -> None:
     """Give a normal 1-norm 1."""
     long = 0.0
@@ -210,7 +210,7 @@ def _scaled(normals: Any, offsets: Any, F: Any, b: int) -> None:
         F[i, b] /= long
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8* f8* f8* i8 f8 f8 f8 f8 f8** f8* i8* f8** i8 f8 f8 u8*", nogil=True)
 def wander(
     X: Any,
     y: Any,

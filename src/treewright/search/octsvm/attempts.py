@@ -6,7 +6,6 @@ of ratios, so lengths are tried from short to long, each from the tree of the la
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -22,11 +21,11 @@ from treewright.search.improve.leaves import ClassLeaves
 from treewright.search.improve.tao import alternate_nodes
 from treewright.search.incumbent import Incumbent
 from treewright.search.octsvm.kernels import NORMS, draws_of
-from treewright.search.octsvm.machines import Machines, Prices, improve_node, kicked, last_values, total_cost
+from treewright.search.octsvm.machines import Machines, Prices, improve_node, kicked, total_cost
 from treewright.solvers.conic import fixed_conic
 from treewright.tree import Tree
 
-__all__ = ["compiled", "grown", "improved", "leaf_machines", "machines_of", "search_octsvm", "single_leaf", "tree_of"]
+__all__ = ["grown", "improved", "leaf_machines", "machines_of", "search_octsvm", "single_leaf", "tree_of"]
 
 _PASSES = 10
 """Most passes over a tree."""
@@ -247,16 +246,6 @@ def improved(
             break
         before = cost
     return machines
-
-
-def compiled() -> float:
-    """Have everything compiled that a search needs; seconds, which are many at the first use on a machine only."""
-    started = time.perf_counter()
-    X, sign = np.array([[0.0], [0.3], [0.6], [1.0]]), np.array([-1.0, 1.0, 1.0, -1.0])
-    prices = Prices(1, 1.0, 0.0, 4.0, NORMS["l2"])
-    machines = grown(X, sign, np.ones(4), prices, np.random.default_rng(0), Budget(), restarts=1)
-    last_values(X, machines)
-    return time.perf_counter() - started
 
 
 def leaf_machines(depth: int, n_features: int, sign: FloatArray, weight: FloatArray) -> Machines:

@@ -44,7 +44,7 @@ def draws_of(rng: np.random.Generator) -> Draws:
     return rng.integers(1, 2**63, 1, dtype=np.uint64)
 
 
-@njit(cache=True)
+@njit()
 def draw(draws: Draws) -> float:
     """A number in [0, 1) (xorshift64*)."""
     x = draws[0]
@@ -55,13 +55,13 @@ def draw(draws: Draws) -> float:
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@njit(cache=True)
+@njit()
 def draw_below(n: int, draws: Draws) -> int:
     """A number from 0 to n - 1."""
     return min(int(draw(draws) * n), n - 1)
 
 
-@njit(cache=True)
+@njit()
 def shuffle(order: IntArray, draws: Draws) -> None:
     """Put numbers into a random order."""
     for i in range(len(order) - 1, 0, -1):
@@ -69,7 +69,7 @@ def shuffle(order: IntArray, draws: Draws) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@njit(cache=True)
+@njit()
 def relabelled_loss(margin: float, r2: float) -> float:
     """What a point with this margin pays."""
     keep = 1.0 - margin if margin < 1.0 else 0.0
@@ -77,7 +77,7 @@ def relabelled_loss(margin: float, r2: float) -> float:
     return keep if keep <= flip else flip
 
 
-@njit(cache=True)
+@njit()
 def _slope(margin: float, r2: float) -> float:
     """Slope of the loss."""
     keep = 1.0 - margin if margin < 1.0 else 0.0
@@ -87,7 +87,7 @@ def _slope(margin: float, r2: float) -> float:
     return 1.0 if margin > -1.0 else 0.0
 
 
-@njit(cache=True)
+@njit()
 def length(w: FloatArray, norm: int) -> float:
     """Norm of a normal."""
     total = 0.0
@@ -101,7 +101,7 @@ def length(w: FloatArray, norm: int) -> float:
     return np.sqrt(total) if norm == 0 else total
 
 
-@njit(cache=True)
+@njit()
 def range_within(w: FloatArray, u: FloatArray, limit: float, norm: int) -> tuple[float, float]:
     """The range of t in which ``w + t * u`` is no longer than `limit`; w is not, u is not zero."""
     # a convex function of t that is at most the limit at 0: doubling, then bisection
@@ -119,7 +119,7 @@ def range_within(w: FloatArray, u: FloatArray, limit: float, norm: int) -> tuple
     return ends[0], ends[1]
 
 
-@njit(cache=True)
+@njit()
 def values(X: FloatArray, rows: IntArray, w: FloatArray, b: float) -> FloatArray:
     """``X[rows] @ w + b``."""
     out = np.empty(len(rows))
@@ -131,7 +131,7 @@ def values(X: FloatArray, rows: IntArray, w: FloatArray, b: float) -> FloatArray
     return out
 
 
-@njit(cache=True)
+@njit()
 def node_cost(
     f: FloatArray, sign: FloatArray, weight: FloatArray, left: FloatArray, right: FloatArray, r2: float
 ) -> float:
@@ -142,7 +142,7 @@ def node_cost(
     return cost
 
 
-@njit(cache=True)
+@njit()
 def least_along(
     a: FloatArray,
     b: FloatArray,
@@ -210,7 +210,7 @@ def least_along(
     return place, least
 
 
-@njit(cache=True)
+@njit()
 def _pass(
     Z: FloatArray,
     side: FloatArray,
@@ -240,7 +240,7 @@ def _pass(
     return b, changed
 
 
-@njit(cache=True)
+@njit()
 def machine(
     X: FloatArray,
     side: FloatArray,

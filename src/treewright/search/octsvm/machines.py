@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.compiled import njit
+from treewright.compiled import fields_of, njit
 from treewright.search.octsvm.kernels import (
     Draws,
     draw,
@@ -36,6 +36,7 @@ _MANY = 4000
 """Points that a support vector machine sees at most; sweeps, which say what a plane costs, see all."""
 
 
+@fields_of("i8 f8 f8 f8 i8")
 class Prices(NamedTuple):
     """What a tree pays, in units of ``c1``."""
 
@@ -49,6 +50,7 @@ class Prices(NamedTuple):
     norm: int
 
 
+@fields_of("f8** f8* b1* f8*")
 class Machines(NamedTuple):
     """The splits of all nodes of a complete tree."""
 
@@ -58,7 +60,7 @@ class Machines(NamedTuple):
     label: FloatArray
 
 
-@njit(cache=True)
+@njit()
 def _level(t: int) -> int:
     level, u = 0, t + 1
     while u > 1:
@@ -67,7 +69,7 @@ def _level(t: int) -> int:
     return level
 
 
-@njit(cache=True)
+@njit()
 def _inside(u: int, t: int) -> bool:
     """Whether u is t or below."""
     while u > t:
@@ -75,7 +77,7 @@ def _inside(u: int, t: int) -> bool:
     return u == t
 
 
-@njit(cache=True)
+@njit()
 def _splits_from(split: BoolArray, t: int) -> int:
     """Number of splits at t and below."""
     count = 0
@@ -85,7 +87,7 @@ def _splits_from(split: BoolArray, t: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit()
 def _prune(machines: Machines, t: int, label: float) -> None:
     """Make t a leaf."""
     for u in range(t, len(machines.split)):
@@ -94,7 +96,7 @@ def _prune(machines: Machines, t: int, label: float) -> None:
             machines.label[u] = label
 
 
-@njit(cache=True)
+@njit()
 def _value(X: FloatArray, i: int, machines: Machines, t: int) -> float:
     f = machines.b[t]
     for j in range(X.shape[1]):
@@ -102,7 +104,7 @@ def _value(X: FloatArray, i: int, machines: Machines, t: int) -> float:
     return f
 
 
-@njit(cache=True)
+@njit()
 def _rows_at(X: FloatArray, machines: Machines, t: int) -> IntArray:
     """Points that reach a node."""
     found = np.empty(len(X), dtype=np.int64)
@@ -119,7 +121,7 @@ def _rows_at(X: FloatArray, machines: Machines, t: int) -> IntArray:
     return found[:count]
 
 
-@njit(cache=True)
+@njit()
 def _costs_from(
     X: FloatArray, sign: FloatArray, rows: IntArray, t: int, machines: Machines, prices: Prices
 ) -> FloatArray:
@@ -138,14 +140,14 @@ def _costs_from(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** f8* f8* Machines Prices", nogil=True)
 def total_cost(X: FloatArray, sign: FloatArray, weight: FloatArray, machines: Machines, prices: Prices) -> float:
     """What the tree costs, its norms apart."""
     costs = _costs_from(X, sign, np.arange(len(X)), 0, machines, prices)
     return (costs * weight).sum() + prices.r3 * _splits_from(machines.split, 0)
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** Machines", nogil=True)
 def last_values(X: FloatArray, machines: Machines) -> FloatArray:
     """Value of each point at the last split on its way; -1 or 1 if it ends in a leaf above the last level."""
     out = np.empty(len(X))
@@ -163,7 +165,7 @@ def last_values(X: FloatArray, machines: Machines) -> FloatArray:
 # ---------------------------------------------------------------------- what a node should do with its points
 
 
-@njit(cache=True)
+@njit()
 def _by_stake(
     sign: FloatArray,
     weight: FloatArray,
@@ -184,7 +186,7 @@ def _by_stake(
     return side, worth
 
 
-@njit(cache=True)
+@njit()
 def _by_loss(
     f: FloatArray, sign: FloatArray, weight: FloatArray, left: FloatArray, right: FloatArray, r2: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -199,7 +201,7 @@ def _by_loss(
     return side, worth
 
 
-@njit(cache=True)
+@njit()
 def _fitted(
     X: FloatArray, rows: IntArray, side: FloatArray, worth: FloatArray, prices: Prices, draws: Draws
 ) -> tuple[FloatArray, float]:
@@ -211,7 +213,7 @@ def _fitted(
     return machine(X[rows[some]], side[some], worth[some], prices.limit, prices.norm, draws)
 
 
-@njit(cache=True)
+@njit()
 def _moved(
     X: FloatArray,
     rows: IntArray,
@@ -260,7 +262,7 @@ def _moved(
     return cost, w, b
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** f8* f8* Machines Prices i8 f8 u8*", nogil=True)
 def improve_node(
     X: FloatArray,
     sign: FloatArray,
@@ -328,7 +330,7 @@ def improve_node(
 # ---------------------------------------------------------------------- other places to begin
 
 
-@njit(cache=True)
+@njit()
 def random_plane(X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, t: int, draws: Draws) -> None:
     """Give a node a plane halfway between two points, of different classes if they are found, some features alone."""
     n, p = X.shape
@@ -354,7 +356,7 @@ def random_plane(X: FloatArray, sign: FloatArray, machines: Machines, prices: Pr
     machines.split[t] = True
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** f8* Machines Prices b1 u8*", nogil=True)
 def kicked(X: FloatArray, sign: FloatArray, machines: Machines, prices: Prices, everywhere: bool, draws: Draws) -> None:
     """Give a random node, or all, another plane; what is above it splits then."""
     n_nodes = len(machines.b)

@@ -18,7 +18,7 @@ NOTHING = -10
 """Less than any gain."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _joined(one: int, other: int) -> int:
     """Class of labelled points of which some have class `one` and some class `other`."""
     if one == NOBODY:
@@ -28,7 +28,7 @@ def _joined(one: int, other: int) -> int:
     return MIXED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _separable(order: Any, label: Any, inside: Any, side: bool, found: Any) -> int:
     """Mark the features one of whose splits parts the labelled points on a side; return the class of all of them."""
     whole = NOBODY
@@ -54,20 +54,20 @@ def _separable(order: Any, label: Any, inside: Any, side: bool, found: Any) -> i
     return whole
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _room(X: Any, label: Any, i: int, f: int, low: Any, need: Any) -> Any:
     """Least threshold of a split to the right of point `i` and of others that allow `low`."""
     return max(low, X[i, f] + (need[0] if label[i] >= 0 else need[1]))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _limit(X: Any, label: Any, i: int, f: int, high: Any, need: Any) -> Any:
     """Largest threshold of a split to the left of point `i` and of others that allow `high`; it goes left on a tie."""
     distance = need[0] if label[i] >= 0 else need[1]
     return min(high, X[i, f] - distance if distance > 0.0 else np.nextafter(X[i, f], -np.inf))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _candidates(
     X: Any,
     order: Any,
@@ -146,12 +146,12 @@ def _candidates(
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _slot(key: Any, mask: int) -> int:
     return int((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _matched(key: Any, gain: Any, counts: Any, targets: Any, table: Any, stamp: Any, turn: int) -> tuple[int, int, int]:
     """The pair of candidates of either side whose keys add up to a target, of the largest gain; that gain first."""
     mask = len(table) - 1
@@ -173,7 +173,7 @@ def _matched(key: Any, gain: Any, counts: Any, targets: Any, table: Any, stamp: 
     return best, one, two
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8** i8* u8** i8** u8* f8* i8 i8 i8 b1 i8", nogil=True)
 def best_of_roots(
     X: Any,
     order: Any,

@@ -12,7 +12,7 @@ from treewright.data.kernels import change_label
 __all__ = ["best_place"]
 
 
-@njit(cache=True, nogil=True)
+@njit("f8* i8* i8* i8* i8* i8* f8* i8* i8* i8* ro:i8** ro:i8** i8** f8 f8", nogil=True)
 def best_place(
     level: Any,
     order: Any,

@@ -34,7 +34,7 @@ _PIVOT = 1e-9
 _REFRESH = 40
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _inverted(matrix: Any, inverse: Any) -> bool:
     """Invert a small matrix by elimination with pivoting; False if it is singular."""
     n = len(matrix)
@@ -65,7 +65,7 @@ def _inverted(matrix: Any, inverse: Any) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _along(corners: Any, m: int, direction: Any, out: Any) -> None:
     """Positions of the first m corners along a direction."""
     for j in range(m):
@@ -77,7 +77,7 @@ def _along(corners: Any, m: int, direction: Any, out: Any) -> None:
                 out[j] += factor * corners[k, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _walked(corners: Any, m: int, step: Any, slack: Any, slope: Any) -> Any:
     """Walk along a step: the row that is met first, -1 if none, and how long the way was; slacks change in place."""
     _along(corners, m, step, slope)
@@ -91,7 +91,7 @@ def _walked(corners: Any, m: int, step: Any, slack: Any, slope: Any) -> Any:
     return which, length
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _refresh(corners: Any, limit: Any, m: int, basis: Any, inverse: Any, a: Any, slack: Any, slope: Any) -> bool:
     """Facet and slacks computed anew from the basis; False if the basis has no facet or the facet cuts corners off."""
     d = len(basis)
@@ -113,7 +113,7 @@ def _refresh(corners: Any, limit: Any, m: int, basis: Any, inverse: Any, a: Any,
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _crash(
     corners: Any, limit: Any, m: int, q: Any, noise: Any, basis: Any, inverse: Any, a: Any, slack: Any, slope: Any
 ) -> bool:
@@ -153,7 +153,7 @@ def _crash(
     return _refresh(corners, limit, m, basis, inverse, a, slack, slope)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_made(corners: Any, basis: Any, share: Any, q: Any) -> bool:
     """Whether the shares do write the point, whatever rounding has done to the inverse."""
     total = 0.0
@@ -170,7 +170,7 @@ def _is_made(corners: Any, basis: Any, share: Any, q: Any) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _climb(
     corners: Any,
     limit: Any,
@@ -238,7 +238,7 @@ def _climb(
     return UNSURE
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _farthest(points: Any, state: Any, a: Any, tie: Any, level: Any, map_back: Any, least: float) -> Any:
     """Open point farthest along a, ties broken along another direction, and whether it is a corner beyond doubt."""
     n, d = points.shape
@@ -272,7 +272,7 @@ def _farthest(points: Any, state: Any, a: Any, tie: Any, level: Any, map_back: A
     return which, level[which] - second >= least * size
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8* i8 i8* b1* f8** i8* f8* i8 f8** f8** f8 f8", nogil=True)
 def grow(
     points: Any,
     order: Any,
@@ -357,7 +357,7 @@ def grow(
     return len(order), m
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8* i8 f8** f8* i8 f8** i8** f8** f8", nogil=True)
 def combine(
     points: Any, rows: Any, first: int, corners: Any, limit: Any, m: int, noise: Any, used: Any, share: Any, work: float
 ) -> int:
@@ -397,7 +397,7 @@ def combine(
     return len(rows)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _without_centre(corners: Any, m: int, q: Any, facet: Any, used: Any, share: Any, slope: Any) -> int:
     """From a facet and 0 to corners alone; pivots made."""
     d = len(q)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treewright.compiled import njit
+from treewright.compiled import fields_of, njit
 from treewright.search.svm1odt.kernels import uniform
 from treewright.splits.plane_kernels import best_plane, value_at
 
@@ -20,6 +20,7 @@ _RELEASES = 0.4
 """Share of the changes in which a whole node lets go of points."""
 
 
+@fields_of("f8** f8** f8* f8x4 i8** i8* i8** i8**")
 class Places(NamedTuple):
     """What does not change: the points, and the tree's shape."""
 
@@ -41,6 +42,7 @@ class Places(NamedTuple):
     """1 where these branches let a point come to a leaf."""
 
 
+@fields_of("i8* f8** f8** f8* f8** f8* f8** f8*")
 class State(NamedTuple):
     """Where points are, and planes."""
 
@@ -56,6 +58,7 @@ class State(NamedTuple):
     """Objective now, and the best one."""
 
 
+@fields_of("f8** f8* i8*")
 class Kept(NamedTuple):
     """The best tree so far."""
 
@@ -64,7 +67,7 @@ class Kept(NamedTuple):
     labels: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _errors(counts: Any) -> float:
     total = 0.0
     for leaf in range(len(counts)):
@@ -72,13 +75,13 @@ def _errors(counts: Any) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sides(paths: Any, leaf: Any, b: int, sides: Any) -> None:
     for i in range(len(leaf)):
         sides[i] = paths[leaf[i], b]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _keep(state: State, kept: Kept) -> None:
     state.total[1] = state.total[0]
     kept.normals[:] = state.normals
@@ -87,7 +90,7 @@ def _keep(state: State, kept: Kept) -> None:
         kept.labels[leaf] = state.counts[leaf].argmax()
 
 
-@njit(cache=True, nogil=True)
+@njit("Places State Kept f8", nogil=True)
 def begin(places: Places, state: State, kept: Kept, own: float) -> None:
     """Fit planes to the leaves of the state; the total is infinite where that cannot be."""
     n, n_branches = len(state.leaf), places.paths.shape[1]
@@ -109,7 +112,7 @@ def begin(places: Places, state: State, kept: Kept, own: float) -> None:
     _keep(state, kept)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _placed(places: Places, state: State, kept: Kept, leaf: Any, limit: float) -> bool:
     """Give all points their leaves, if the tree costs less than the limit then."""
     paths, (n, n_branches) = places.paths, (len(leaf), places.paths.shape[1])
@@ -156,7 +159,7 @@ def _placed(places: Places, state: State, kept: Kept, leaf: Any, limit: float) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _elsewhere(places: Places, state: State, i: int, node: int) -> int:
     """Leaf that a point would reach on the other side of a node."""
     n_branches = places.paths.shape[1]
@@ -170,7 +173,7 @@ def _elsewhere(places: Places, state: State, i: int, node: int) -> int:
     return at - n_branches
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def release(places: Places, state: State, kept: Kept, node: int, share: float, limit: float, chance: Any) -> bool:
     """Let a plane go where it likes among points that are as right on its other side, if that costs less then.
 
@@ -209,7 +212,7 @@ def release(places: Places, state: State, kept: Kept, node: int, share: float, l
     return _placed(places, state, kept, leaf, limit)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _worthwhile(places: Places, state: State, limit: float, chance: Any) -> Any:
     """A point and a leaf to move it to, where that may cost less than the limit, as far as duals tell."""
     paths, (n, n_leaves) = places.paths, state.known.shape
@@ -234,7 +237,7 @@ def _worthwhile(places: Places, state: State, limit: float, chance: Any) -> Any:
     return point, goal
 
 
-@njit(cache=True, nogil=True)
+@njit("Places State Kept i8 i8 i8 f8 f8 u8*", nogil=True)
 def cross(
     places: Places, state: State, kept: Kept, first: int, last: int, steps: int, heat: float, own: float, chance: Any
 ) -> None:
@@ -262,7 +265,7 @@ def cross(
                 state.known[point, goal] = limit
 
 
-@njit(cache=True, nogil=True)
+@njit("Places f8* i8* f8 i8 b1 State", nogil=True)
 def settle(places: Places, size: Any, labels: Any, price: float, fits: int, keep_root: bool, state: State) -> bool:
     """Fit planes to places and places to planes by turns, with given labels; whether places came to rest.
 

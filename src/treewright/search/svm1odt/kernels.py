@@ -21,7 +21,7 @@ _STAGE = 50
 """Steps after which the price of margins rises."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def uniform(state: Any) -> float:
     """Next number of a stream in [0, 1), by splitmix64: the same on every machine and in every thread."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -32,13 +32,13 @@ def uniform(state: Any) -> float:
     return float(mixed >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _below(state: Any, n: int) -> int:
     """Next whole number below n."""
     return int(uniform(state) * n)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _loss_from(
     F: Any, i: int, node: int, labels: Any, label: int, weight: float, price: float, epsilon: float
 ) -> float:
@@ -55,7 +55,7 @@ def _loss_from(
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fit_labels(F: Any, y: Any, weight: Any, counts: Any, labels: Any) -> None:
     """Give each leaf that points reach its heaviest class."""
     n, n_branches = F.shape
@@ -75,7 +75,7 @@ def _fit_labels(F: Any, y: Any, weight: Any, counts: Any, labels: Any) -> None:
         labels[leaf] = best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _total(F: Any, y: Any, weight: Any, price: Any, labels: Any, epsilon: float, margin: float) -> float:
     """Objective of the tree without its norm; infinite where a point on its way is within the least margin."""
     n, n_branches = F.shape
@@ -94,7 +94,7 @@ def _total(F: Any, y: Any, weight: Any, price: Any, labels: Any, epsilon: float,
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _norms(normals: Any, b: int) -> Any:
     """1-norm of the normals of all nodes, that of one of them, and its largest entry."""
     total, own, most = 0.0, 0.0, 0.0
@@ -108,7 +108,7 @@ def _norms(normals: Any, b: int) -> Any:
     return total, own, most
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _line(X: Any, F: Any, b: int, j: int, rate: Any) -> Any:
     """How fast values at a node move along a line, and the range in which they stay within [-1, 1].
 
@@ -128,7 +128,7 @@ def _line(X: Any, F: Any, b: int, j: int, rate: Any) -> Any:
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _at_stake(
     F: Any,
     y: Any,
@@ -163,7 +163,7 @@ def _at_stake(
     return m
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _move(normals: Any, offsets: Any, b: int, j: int, v: float) -> None:
     """Move a plane along a line."""
     if j >= 0:
@@ -177,7 +177,7 @@ def _move(normals: Any, offsets: Any, b: int, j: int, v: float) -> None:
             normals[b, q] *= 1.0 + v
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _copy(one: Any, other: Any) -> None:
     """Copy a table into another."""
     for i in range(one.shape[0]):
@@ -185,7 +185,7 @@ def _copy(one: Any, other: Any) -> None:
             other[i, j] = one[i, j]
 
 
-@njit(cache=True, nogil=True)
+@njit("f8** i8* f8* f8* i8 f8 f8 f8 f8 i8* i8* f8** f8** f8* i8* i8 f8 f8 i8", nogil=True)
 def wander(
     X: Any,
     y: Any,

@@ -40,14 +40,13 @@ def mended(scores: FloatArray, labels: IntArray, totals: PointTotals) -> IntArra
     size = totals.size
     changed = np.array(labels, dtype=np.int64)
     table = np.ascontiguousarray(scores, dtype=np.float64)
-    groups, first = size.indices.astype(np.int64), size.indptr.astype(np.int64)
     kept = totals.n_groups if totals.low.size * totals.n_classes <= _MOST_KEPT else 0
     of_one = np.zeros((kept, totals.n_classes, totals.n_classes), dtype=np.int64)
-    _mend(table, changed, first, groups, size.data, totals.low, totals.high, of_one, _MOST_CELLS)
+    _mend(table, changed, size.indptr, size.indices, size.data, totals.low, totals.high, of_one, _MOST_CELLS)
     return changed
 
 
-@njit(cache=True)
+@njit("f8** i8* i8* i8* i8* ro:i8** ro:i8** i8*** i8")
 def _mend(
     scores: FloatArray,
     labels: IntArray,
@@ -116,7 +115,7 @@ def _mend(
                 labels[i] = new[i]
 
 
-@njit(cache=True)
+@njit()
 def _wrong(counts: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray, BoolArray, IntArray]:
     """Rows of each group above and below its totals, the classes that may give rows, those that some group may take.
 
@@ -138,7 +137,7 @@ def _wrong(counts: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, I
     return above, below, gives, np.flatnonzero(takes)
 
 
-@njit(cache=True)
+@njit()
 def _fill(table: IntArray, counts: IntArray, low: IntArray, high: IntArray, above: int, below: int) -> None:
     """What a row of one group saves that changes class, for each class it has and each it may get."""
     for label in range(len(counts)):
@@ -146,7 +145,7 @@ def _fill(table: IntArray, counts: IntArray, low: IntArray, high: IntArray, abov
             table[label, k] = _saved(1, label, k, counts, low, high, above, below)
 
 
-@njit(cache=True)
+@njit()
 def _saved(t: int, label: int, k: int, counts: IntArray, low: IntArray, high: IntArray, above: int, below: int) -> int:
     """By how many rows a group comes nearer to its totals if t rows change from `label` to k; below 0 if it goes away.
 
@@ -162,7 +161,7 @@ def _saved(t: int, label: int, k: int, counts: IntArray, low: IntArray, high: In
     return max(above, below) - max(new_above, new_below)
 
 
-@njit(cache=True)
+@njit()
 def _is_cheapest(i: int, first: IntArray, group: IntArray, cheapest: IntArray) -> bool:
     """Whether the change of point i is the cheapest in all its groups."""
     for part in range(first[i], first[i + 1]):  # noqa: SIM110 - compiled

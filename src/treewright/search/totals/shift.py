@@ -267,7 +267,11 @@ def _by_newton(scores: FloatArray, margin: Margin, shifts: FloatArray, low: Floa
     return shifts
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "f8** i8* f8**",
+    "f8** ro:i8* f8**",
+    nogil=True,
+)
 def _moments(scores: FloatArray, group_of: IntArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One pass over the rows, none of whose probabilities is kept; sums of millions are kept from rounding (Kahan)."""
     n_groups, k = shifts.shape

@@ -1,0 +1,26 @@
+"""Compiled loops that the fits of a model may need, whatever the table: the first on a machine compiles them all."""
+
+from __future__ import annotations
+
+from treewright.budget import Budget
+
+__all__ = ["GRAPHS", "MACHINES", "MARGINS", "SELECTION", "TEACHERS", "TOTALS", "TREES", "have_compiled"]
+
+TREES = ("splits.kernels", "splits.newton_kernels")
+"""Alternating optimization, from which many searches start."""
+TOTALS = ("data.kernels", "search.totals.mending", "search.totals.shift")
+"""Labels within totals."""
+TEACHERS = TOTALS
+GRAPHS = ("graph.kernels",)
+MACHINES = ("search.octsvm.kernels", "search.octsvm.machines")
+MARGINS = ("splits.margin_kernels", "splits.plane_kernels", "search.svm1odt.kernels", "search.svm1odt.crossing_kernels")
+SELECTION = ("search.selection.kernels",)
+
+
+def have_compiled(loops: tuple[str, ...], budget: Budget) -> None:
+    """Have loops of some modules compiled, which does not count to the time limit; Ctrl-C ends it as it does a fit."""
+    if loops:
+        from treewright.compiled import prepare  # imports numba
+
+        with budget.stop_on_interrupt():
+            prepare(loops, lambda: budget.interrupted)
