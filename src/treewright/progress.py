@@ -14,10 +14,30 @@ from typing import Any
 
 from treewright.budget import Budget
 
-__all__ = ["Event", "Listener", "note", "noting", "of_fit", "printer", "reported", "stage", "timed"]
+__all__ = ["Event", "Listener", "note", "noting", "of_fit", "printer", "relative_gap", "reported", "stage", "timed"]
 
 _BEAT, _LINE = 0.5, 1.0
 """Seconds between events where nothing happens, and at least between lines that are printed."""
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """Return ``(objective - bound) / max(|objective|, 1e-10)``, ``inf`` where one of them is unknown.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.5)
+    0.25
+    >>> relative_gap(0.0, 0.0)
+    0.0
+    >>> relative_gap(float("inf"), 1.0)
+    inf
+    """
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    difference = objective - bound
+    if difference <= 1e-9 * max(1.0, abs(objective)):
+        return 0.0
+    return difference / max(abs(objective), 1e-10)
 
 
 @dataclass(frozen=True)

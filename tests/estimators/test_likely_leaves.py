@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 
 from treewright import OCTClassifier, OCTHClassifier, TAOClassifier, Tree, load_model
 from treewright.estimators.registry import SHORT_NAMES
-from treewright.training.probabilities import agreeing, smoothed
+from treewright.training.probabilities import smoothed
+from treewright.tree.against import agreeing
 from treewright.tree.serialize import dumps, loads
 
 pytestmark = pytest.mark.usefixtures("shortest_searches")

@@ -12,13 +12,14 @@ from sklearn.metrics import roc_auc_score
 
 from treewright.budget import Budget
 from treewright.data import PointTotals
+from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.search.teachers import auto, gaussian, left_out, members
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.gaussian import SharedGaussian
 from treewright.search.teachers.lesson import Lesson, ordered_pairs
 from treewright.search.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.search.teachers.members import _some as some_of
-from treewright.search.teachers.teacher import Teacher, TeacherMember, TeacherRecord
+from treewright.search.teachers.teacher import Teacher
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 

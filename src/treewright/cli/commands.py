@@ -33,7 +33,6 @@ from treewright.progress import stage
 from treewright.report import STATUS_WORDS, fit_facts
 from treewright.report.text import text_table
 from treewright.report.words import SEEN, parameter_words, proof_words, seed_words, teacher_words
-from treewright.solvers import describe
 from treewright.tree import tree_to_dict
 
 __all__ = ["COMMANDS"]
@@ -178,6 +177,8 @@ def show(args: argparse.Namespace, console: Console) -> int:
 
 def solvers(args: argparse.Namespace, console: Console) -> int:
     """Show the solvers of this machine."""
+    from treewright.solvers import describe
+
     found = describe()
     header = ("solver", "installed", "licence", "can do")
     rows = [(s.name, s.version if s.installed else "no", s.licence, " ".join(s.capabilities)) for s in found]

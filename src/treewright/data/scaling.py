@@ -17,6 +17,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
 __all__ = [
+    "LEAST_MARGIN",
     "Scaling",
     "held_weights",
     "mean_and_spread",
@@ -28,6 +29,9 @@ __all__ = [
     "weight_unit",
     "weighted_mean",
 ]
+
+LEAST_MARGIN = 1e-4
+"""Of splits in features of unit size: solvers miss rows by up to 1e-6, times a few, and a gap must be much wider."""
 
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny  # 1/x is finite from here on

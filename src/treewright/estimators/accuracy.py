@@ -21,12 +21,12 @@ from treewright.data._checks import refuse_lazy
 from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins, telling_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
+from treewright.data.teacher_record import TeacherRecord
 from treewright.data.totals import drawn_rows
 from treewright.estimators.common.model import Given, drawn_seed
 from treewright.estimators.common.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
 from treewright.progress import note, stage
-from treewright.search.teachers.teacher import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
@@ -13,11 +13,11 @@ from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.training.binoct import BinOCTSettings, train_binoct
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["BinOCTClassifier"]
 
@@ -67,12 +67,16 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
         a  (likely 55% a, 45% b; 2 rows in training: 100% a)
     """
 
+    _training: ClassVar[str] = "binoct"
     _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.binoct import BinOCTSettings, train_binoct
+        from treewright.training.probabilities import smoothed_tree
+
         problem = supervised_problem(given)
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():

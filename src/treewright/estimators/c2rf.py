@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,10 @@ from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError, UnsupportedProgramError
-from treewright.search.c2rf.votes import vote_shares
-from treewright.solvers import Capability
-from treewright.solvers.registry import solvers_with
-from treewright.training.c2rf import C2RFSettings, train_c2rf
-from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["C2RFClassifier"]
 
@@ -125,6 +123,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     (130, 'optimal')
     """
 
+    _training: ClassVar[str] = "c2rf"
     _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(default=None, allowed=[HasMethods(["fit", "predict"]), list, tuple, None], kw_only=False)
@@ -154,6 +153,9 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
 
     def _require_priorities(self, solving: Solving) -> None:
         """Refuse branching priorities on a solver that would leave them aside."""
+        from treewright.solvers import Capability
+        from treewright.solvers.registry import solvers_with
+
         if Capability.PRIORITY not in solving.solver.capabilities:
             others = " or ".join(f"solver={name!r}" for name in solvers_with(Capability.MIP | Capability.PRIORITY))
             raise UnsupportedProgramError(
@@ -162,6 +164,8 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             )
 
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.c2rf import C2RFSettings, train_c2rf
+
         settings = settings_of(self, C2RFSettings)
         start = getattr(self, "weights_", None) if self.warm_start else None
         with budget.stop_on_interrupt():
@@ -188,6 +192,8 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         return total / self.weights_.sum()
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
+        from treewright.search.c2rf.votes import vote_shares
+
         rows = self._given_rows(X)  # says so if there is no fit
         return np.asarray(np.log(vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,10 @@ from treewright.estimators.common.loops import SELECTION, have_compiled
 from treewright.estimators.common.problems import FIT_TO_OTHERS, warn_of_marks
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
-from treewright.search.selection.choice import ChoiceSettings, ClusterChoice, Selection, choose_rows
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.search.selection.choice import ClusterChoice, Selection
 
 __all__ = ["select"]
 
@@ -104,6 +106,8 @@ def select(
     >>> bool(again.score(X, y) > 0.98)
     True
     """
+    from treewright.search.selection.choice import ChoiceSettings, choose_rows
+
     settings = ChoiceSettings(method, epsilon, beta_1, beta_2)
     if time_limit is not None and not time_limit > 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; expected seconds above 0, or None")

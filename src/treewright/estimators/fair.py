@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
@@ -18,11 +18,11 @@ from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.training.fair import FairOCTSettings, train_fair
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["FairOCTClassifier"]
 
@@ -80,6 +80,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
     0.75 0.0 if x1 <= 0.5:
     """
 
+    _training: ClassVar[str] = "fair"
     _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
@@ -118,6 +119,9 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
         return self._fit(Given(X, y, sample_weight, protected=protected))
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.fair import FairOCTSettings, train_fair
+        from treewright.training.probabilities import smoothed_tree
+
         problem = supervised_problem(given)
         protected = self._groups(given.protected, len(problem.y))
         start = self._given_tree(problem.n_features)

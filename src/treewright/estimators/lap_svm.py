@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,8 +17,10 @@ from treewright.estimators.common.model import Given, PredictsClasses, settings_
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.graph import GraphSettings
-from treewright.training.lap_svm import LapSVMSettings, Machines, train_lap_svm
 from treewright.training.record import FitRecord
+
+if TYPE_CHECKING:
+    from treewright.training.lap_svm import Machines
 
 __all__ = ["LapSVMClassifier"]
 
@@ -100,6 +102,7 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     ['low', 'low', 'low', 'low', 'high', 'high', 'high', 'high']
     """
 
+    _training: ClassVar[str] = "lap_svm"
     _loops: ClassVar[tuple[str, ...]] = GRAPHS
 
     kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
@@ -115,6 +118,8 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     _found = "machine"
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.lap_svm import LapSVMSettings, train_lap_svm
+
         problem = semi_supervised_problem(given, self.unlabeled)
         settings, neighbours = settings_of(self, LapSVMSettings), settings_of(self, GraphSettings)
         found = train_lap_svm(problem, given.graph, settings, neighbours, self._conduct(), budget)
@@ -147,8 +152,12 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _class_numbers(self, rows: FloatArray) -> IntArray:
+        from treewright.training.lap_svm import Machines
+
         return Machines.decided(self._machines.values(rows, self.scaling_))
 
     @property
     def _machines(self) -> Machines:
+        from treewright.training.lap_svm import Machines
+
         return Machines(self.points_, self.dual_coef_, self.intercept_, self.kernel, self.width_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -14,7 +14,7 @@ from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.loops import GRAPHS, TEACHERS, TREES
+from treewright.estimators.common.loops import GRAPHS, TOTALS, TREES
 from treewright.estimators.common.mixed import levels_of
 from treewright.estimators.common.model import (
     Given,
@@ -31,11 +31,13 @@ from treewright.estimators.tao import TAOModel
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import GraphSettings
 from treewright.progress import note
-from treewright.search.laptao.rounds import Round
-from treewright.training.laptao import LapTAOFit, LapTAOSettings, SmoothModel, train_laptao
-from treewright.training.lessons import Lessons
 from treewright.training.record import FitRecord
-from treewright.tree import Tree
+from treewright.tree import Tree, predict_values
+
+if TYPE_CHECKING:
+    from treewright.search.laptao.rounds import Round
+    from treewright.training.laptao import LapTAOFit
+    from treewright.training.lessons import Lessons
 
 __all__ = ["LapTAOClassifier", "LapTAORegressor"]
 
@@ -140,7 +142,8 @@ class LapTAOModel(GraphModel, TAOModel):
         Root of the variance of the known targets, by which they are divided; of regressors.
     """
 
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *GRAPHS, *TEACHERS)
+    _training: ClassVar[str] = "laptao"
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *GRAPHS, *TOTALS)
 
     estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
     n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
@@ -179,6 +182,8 @@ class LapTAOModel(GraphModel, TAOModel):
         lessons: Lessons | None = None,
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
+        from treewright.training.laptao import LapTAOSettings, train_laptao
+
         rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
         start = self._given_start(given.noted) if self.estimator == "tao" else None
         settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
@@ -205,6 +210,10 @@ class LapTAOModel(GraphModel, TAOModel):
 
     def _values(self, rows: Any) -> FloatArray:
         """Values that the model predicts for rows, in the units of the targets."""
+        if hasattr(self, "tree_"):
+            return predict_values(self.tree_, rows)
+        from treewright.training.laptao import SmoothModel
+
         held = {name: getattr(self, attribute) for name, attribute in _ATTRIBUTES.items() if hasattr(self, attribute)}
         near = int(self.n_neighbors), float(self.perplexity), self._threads
         return SmoothModel(**held).scores(rows, *near)
@@ -327,6 +336,8 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     _sometimes = (*LapTAOModel._sometimes, "teacher_", "teacher_weight_")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.lessons import Lessons
+
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         Y, lessons = np.eye(problem.n_classes)[np.maximum(problem.y, 0)], None
         if self.teacher is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -13,11 +13,11 @@ from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.training.oct import OCTSettings, train_oct
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["OCTClassifier"]
 
@@ -79,6 +79,7 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     ('optimal', 6)
     """
 
+    _training: ClassVar[str] = "oct"
     _loops: ClassVar[tuple[str, ...]] = (*TREES, "search.oct.kernels")
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
@@ -90,6 +91,9 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.oct import OCTSettings, train_oct
+        from treewright.training.probabilities import smoothed_tree
+
         problem = mixed_problem(given)
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():

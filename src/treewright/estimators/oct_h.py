@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.budget import Budget
+from treewright.data.scaling import LEAST_MARGIN
 from treewright.estimators.common.loops import TREES
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
-from treewright.training.oct_h import LEAST_MARGIN, OCTHSettings, train_oct_h
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["OCTHClassifier"]
 
@@ -71,6 +72,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     ('optimal', 0.0, 1.0)
     """
 
+    _training: ClassVar[str] = "oct_h"
     _loops: ClassVar[tuple[str, ...]] = (*TREES, "search.octsvm.kernels", "search.oct_h.kernels")
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
@@ -83,6 +85,9 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.oct_h import OCTHSettings, train_oct_h
+        from treewright.training.probabilities import smoothed_tree
+
         problem = supervised_problem(given)
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +22,16 @@ from treewright.estimators.common.problems import supervised_problem
 from treewright.estimators.common.record_files import is_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.training.octsvm import OCTSVMFit, OCTSVMSettings, against_others, last_splits, train_octsvm
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import agreeing, smoothed_tree
 from treewright.training.record import FitRecord
 from treewright.tree import Tree, route
+from treewright.tree.against import against_others, agreeing, last_splits
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 from treewright.tree.text import path_texts
 from treewright.tree.words import FeatureWords
+
+if TYPE_CHECKING:
+    from treewright.training.octsvm import OCTSVMFit, OCTSVMSettings
+    from treewright.training.optimize import Solving
 
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
 
@@ -115,6 +117,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         trees, if there are several.
     """
 
+    _training: ClassVar[str] = "octsvm"
     _loops: ClassVar[tuple[str, ...]] = (*TREES, *MACHINES)
 
     norm: str = parameter(default="l2", allowed=[StrOptions({"l2", "l1", "linf"})])
@@ -132,6 +135,9 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         raise NotImplementedError
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.octsvm import train_octsvm
+        from treewright.training.probabilities import smoothed_tree
+
         settings = self._settings()
         problem = supervised_problem(given)
         starts = self._given_trees(problem.n_features)
@@ -373,6 +379,8 @@ class OCTSVMClassifier(RelabelingModel):
         return super()._prepared(weighted)
 
     def _settings(self) -> OCTSVMSettings:
+        from treewright.training.octsvm import OCTSVMSettings
+
         return settings_of(self, OCTSVMSettings)
 
     def _level(self) -> int:
@@ -437,6 +445,8 @@ class RESVMClassifier(RelabelingModel):
     relabel: str = parameter(default="tree", allowed=[StrOptions({"committee", "tree"})])
 
     def _settings(self) -> OCTSVMSettings:
+        from treewright.training.octsvm import OCTSVMSettings
+
         common = {name: getattr(self, name) for name in ("norm", "relabel", "n_estimators")}
         return OCTSVMSettings(max_depth=0, c1=float(self.c1), c2=float(self.c2), c3=0.0, machine=True, **common)
 

@@ -23,8 +23,6 @@ from treewright.estimators.common.numbers import note_numbers, without_numbers
 from treewright.estimators.common.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
 from treewright.progress import note, stage
-from treewright.search.totals.shift import shifted
-from treewright.training.register import divide_register
 
 __all__ = ["Learned", "RegisterLabels", "RowSource", "label_register"]
 
@@ -120,6 +118,8 @@ class RegisterLabels:
 
     def shares(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Probabilities of some consecutive rows: 1 for a given label, those of others sum to the totals."""
+        from treewright.search.totals.shift import shifted
+
         hidden, numbers = self._hidden[start:stop], self.numbers[start:stop]
         first = int(np.count_nonzero(self._hidden[:start]))
         own = slice(first, first + int(np.count_nonzero(hidden)))
@@ -225,6 +225,8 @@ def _cut(
     budget: Budget,
 ) -> RegisterLabels:
     """Divide all unlabelled rows within the totals, and tell the model of it."""
+    from treewright.training.register import divide_register
+
     numbers, totals = problem.y.astype(np.int32), problem.totals
     fitted: dict[str, Any] = {}
     if totals is None:

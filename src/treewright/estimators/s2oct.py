@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,19 +13,19 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.common.loops import TEACHERS, TREES
+from treewright.estimators.common.loops import TOTALS, TREES
 from treewright.estimators.common.model import SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.teachers import read_teacher, teacher_state, teaching_of
 from treewright.estimators.common.totals_model import TotalsModel, log_shares, transduced
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
-from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord
-from treewright.training.s2oct import S2OCTSettings, train_s2oct
-from treewright.training.totals import class_shifts, row_shares
 from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["S2OCTClassifier"]
 
@@ -126,9 +126,10 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     ([0, 0, 0, 1, 1, 1, 1, 1], 'optimal')
     """
 
+    _training: ClassVar[str] = "s2oct"
     _loops: ClassVar[tuple[str, ...]] = (
         *TREES,
-        *TEACHERS,
+        *TOTALS,
         "search.oct.kernels",
         "search.s2oct.axis_kernels",
         "search.s2oct.levelling_kernels",
@@ -155,6 +156,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     _local = True  # small trees claim no proof
 
     def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.s2oct import S2OCTSettings, train_s2oct
+
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
         teaching = teaching_of(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
@@ -165,6 +168,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     def _shares(self, problem: Problem, fitted: dict[str, Any], budget: Budget) -> FloatArray:
         """Probabilities of all rows after a fit, those of unlabelled ones shifted to the totals."""
+        from treewright.training.totals import class_shifts, row_shares
+
         other = copy(self)
         other.__dict__ = {**vars(self), **fitted}
         scores = log_shares(other._class_shares(problem.X_unlabelled))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
@@ -25,9 +25,7 @@ from treewright.estimators.common.model import (
 )
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.exceptions import InvalidInputError
-from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord
-from treewright.training.self_training import Fitter, SelfTrainingSettings, train_on_own_predictions
 
 __all__ = ["SelfTrainingRegressor"]
 
@@ -96,6 +94,8 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
     ([0.5, 5.5], 'the predictions did not change any more')
     """
 
+    _training: ClassVar[str] = "self_training"
+
     estimator: Any = parameter(
         default=None, allowed=[HasMethods(["fit", "predict", "get_params", "set_params"]), None], kw_only=False
     )
@@ -110,6 +110,9 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
         return self._checked_estimator(weighted), weighted
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.ensemble import seed_where_unset
+        from treewright.training.self_training import Fitter, SelfTrainingSettings, train_on_own_predictions
+
         (estimator, weighted), default = prepared, self.estimator is None
         Y, missing, flat = partly_known_targets(self, given, self.unlabeled)
         weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * given.checked_weight()

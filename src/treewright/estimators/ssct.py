@@ -13,9 +13,7 @@ from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.progress import note
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
-from treewright.training.ssct import SSCTSettings, train_ssct
 
 __all__ = ["SSCTClassifier"]
 
@@ -97,6 +95,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
         high  (likely 62% high, 38% low; 1 row in training: 100% high)
     """
 
+    _training: ClassVar[str] = "ssct"
     _loops: ClassVar[tuple[str, ...]] = ("search.grow.ssct_kernels",)
 
     max_depth: int | None = parameter(
@@ -118,6 +117,9 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     unlabeled: Any = parameter(default=-1, allowed="no_validation")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.probabilities import smoothed_tree
+        from treewright.training.ssct import SSCTSettings, train_ssct
+
         problem = semi_supervised_problem(given, self.unlabeled)
         with budget.stop_on_interrupt():
             found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_level_told), budget)

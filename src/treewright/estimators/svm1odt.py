@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,18 +12,18 @@ from treewright.arrays import IntArray
 from treewright.budget import Budget
 from treewright.data._checks import listing
 from treewright.estimators.common.class_weights import ClassWeighted
-from treewright.estimators.common.loops import MARGINS, SELECTION, TEACHERS, TREES
+from treewright.estimators.common.loops import MARGINS, SELECTION, TREES
 from treewright.estimators.common.mixed import MixedModel, mixed_problem
 from treewright.estimators.common.model import Given, SolvedModel, settings_of
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.record_files import is_number, whole_number
 from treewright.estimators.common.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
-from treewright.training.optimize import Solving
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
-from treewright.training.svm1odt import SVM1ODTSettings, train_svm1odt
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.optimize import Solving
 
 __all__ = ["SVM1ODTClassifier"]
 
@@ -114,7 +114,8 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     (True, 20.0)
     """
 
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TEACHERS, *SELECTION, *MARGINS)
+    _training: ClassVar[str] = "svm1odt"
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *SELECTION, *MARGINS)
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     epsilon: float | str = parameter(
@@ -129,6 +130,9 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
     def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.probabilities import smoothed_tree
+        from treewright.training.svm1odt import SVM1ODTSettings, train_svm1odt
+
         plain = mixed_problem(given)
         problem = self._class_weighted(plain)
         start = self._given_mixed_tree(given.noted, None)

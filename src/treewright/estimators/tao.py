@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
@@ -14,7 +14,7 @@ from treewright.budget import Budget
 from treewright.data import Sample
 from treewright.data._checks import refuse_dates
 from treewright.estimators.common.class_weights import ClassWeighted, class_weighted
-from treewright.estimators.common.loops import TEACHERS, TREES
+from treewright.estimators.common.loops import TOTALS, TREES
 from treewright.estimators.common.mixed import MixedModel, levels_of
 from treewright.estimators.common.model import (
     Given,
@@ -34,11 +34,11 @@ from treewright.estimators.common.tree_model import (
 )
 from treewright.exceptions import ModelFileError
 from treewright.progress import note
-from treewright.search.grow.starts import STARTS
-from treewright.training.probabilities import smoothed_tree
 from treewright.training.record import FitRecord
-from treewright.training.tao import TAOFit, TAOSettings, train_tao, train_taught_tao
 from treewright.tree import Tree
+
+if TYPE_CHECKING:
+    from treewright.training.tao import TAOFit, TAOSettings
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 
@@ -93,14 +93,15 @@ class TAOModel(MixedModel, TimedModel):
         Columns "seconds", "objective" and "loss", a row for the start and for each pass.
     """
 
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TEACHERS)
+    _training: ClassVar[str] = "tao"
+    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TOTALS)
 
     max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
     alpha: float | str = parameter(
         default="auto", allowed=[Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
     )
     max_split_features: int | None = parameter(default=None, allowed=[Interval(Integral, 1, None, closed="left"), None])
-    init: str = parameter(default="auto", allowed=[StrOptions({"auto", *STARTS})])
+    init: str = parameter(default="auto", allowed=[StrOptions({"auto", "balanced", "cart", "random"})])
     stretch: float = parameter(default=0.25, allowed=[Interval(Real, 0, None, closed="left")])
     max_iter: int = parameter(default=20, allowed=[Interval(Integral, 1, None, closed="left")])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeModel])
@@ -113,6 +114,8 @@ class TAOModel(MixedModel, TimedModel):
     def _trained_on(
         self, given: Given, y: Any, weight: FloatArray, n_classes: int | None, budget: Budget
     ) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.tao import train_tao
+
         rows, start, settings = self._ready(given, y, weight)
         with budget.stop_on_interrupt():
             found = train_tao(rows, n_classes, settings, self._conduct(_pass_told), budget, start)
@@ -120,6 +123,8 @@ class TAOModel(MixedModel, TimedModel):
 
     def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None, TAOSettings]:
         """Rows, start and settings."""
+        from treewright.training.tao import TAOSettings
+
         start = self._given_mixed_tree(given.noted, self.max_split_features)
         return Sample.of(given.X, y, weight, levels_of(given.noted)), start, settings_of(self, TAOSettings)
 
@@ -228,6 +233,8 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     _sometimes = ("teacher_", "transduction_")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.probabilities import smoothed_tree
+
         if self.teacher is not None:
             return self._taught(given, budget)
         plain = supervised_problem(given.without_features(), unlabeled=self.unlabeled, remedy=_TEACHER)
@@ -238,6 +245,8 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
 
     def _taught(self, given: Given, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The fit to labels and to what the teacher says of rows that have none."""
+        from treewright.training.tao import train_taught_tao
+
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         teaching = teaching_of(self.teacher, problem, self._seed())
         rows, start, settings = self._ready(given, problem.y, problem.weight)

@@ -17,18 +17,13 @@ from treewright.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.common.frames import encoded_rows, needs_encoding, new_encoded_rows
 from treewright.estimators.common.handing import handed_rows, hands_through, new_handed_rows
-from treewright.estimators.common.loops import TEACHERS
+from treewright.estimators.common.loops import TOTALS
 from treewright.estimators.common.model import Given, new_rows, wrapped_kind
 from treewright.estimators.common.parameters import estimator, parameter
 from treewright.estimators.common.tables import of_own_columns
 from treewright.estimators.common.totals_model import PricedModel, transduced
 from treewright.exceptions import InvalidInputError
-from treewright.search.teachers.classifier import TeacherClassifier
-from treewright.search.totals.scores import response_of, weight_argument
-from treewright.search.totals.shift import shifted
-from treewright.training.ensemble import seed_where_unset
 from treewright.training.record import FitRecord
-from treewright.training.totals import NO_SCORES, train_totals
 
 __all__ = ["TotalsClassifier"]
 
@@ -132,7 +127,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     [0, 1]
     """
 
-    _loops: ClassVar[tuple[str, ...]] = TEACHERS
+    _training: ClassVar[str] = "totals"
+    _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(
         default="auto", allowed=[HasMethods(["fit", "get_params", "set_params"]), StrOptions({"auto"})], kw_only=False
@@ -147,6 +143,9 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return self._checked_estimator(weighted), weighted
 
     def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+        from treewright.training.ensemble import seed_where_unset
+        from treewright.training.totals import train_totals
+
         (estimator, weighted), seed, default = prepared, self._seed(), self._automatic
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)
@@ -156,6 +155,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return found.record, fitted | transduced(problem, found.numbers)
 
     def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
+        from treewright.search.totals.shift import shifted
+
         rows = self._given_rows(X)
         shift = self._shifts_of(groups, rows.shape[0])
         if self._scores.probabilistic and len(self._scores.columns) == len(self.classes_) and not self.totals_:
@@ -183,6 +184,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return new_handed_rows(self, X) if hands_through(self.estimator, X) else new_rows(self, X)
 
     def __sklearn_tags__(self) -> Tags:
+        from treewright.search.teachers.classifier import TeacherClassifier
+
         tags = super().__sklearn_tags__()
         inner = get_tags(TeacherClassifier() if self._automatic else self.estimator)
         if inner.classifier_tags is not None:
@@ -202,6 +205,10 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _checked_estimator(self, weighted: bool) -> Any:
         """An unfitted copy of the estimator, if it can do what is needed."""
+        from treewright.search.teachers.classifier import TeacherClassifier
+        from treewright.search.totals.scores import response_of, weight_argument
+        from treewright.training.totals import NO_SCORES
+
         if self._automatic:
             return TeacherClassifier(members=getattr(self, "_members", None))
         kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")

@@ -18,8 +18,6 @@ from treewright.estimators.common.loops import MACHINES, TREES, have_compiled
 from treewright.estimators.common.model import Given, derived_seed, drawn_seed, thread_count
 from treewright.estimators.common.problems import FIT_TO_OTHERS, supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
-from treewright.training.conduct import Conduct
-from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
 
 __all__ = ["WrongLabels", "find_wrong_labels"]
 
@@ -108,6 +106,9 @@ def find_wrong_labels(
     (np.True_, np.True_)
     >>> model = LogisticRegression().fit(X[~found.wrong], y[~found.wrong])  # or X, found.suggested
     """
+    from treewright.training.conduct import Conduct
+    from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
+
     if isinstance(n_estimators, bool) or not isinstance(n_estimators, int | np.integer) or n_estimators < 5:
         raise InvalidInputError(f"n_estimators={n_estimators!r}; expected a whole number from 5 on")
     budget = Budget(time_limit)

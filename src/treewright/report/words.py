@@ -6,12 +6,12 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from treewright.data.teacher_record import TeacherRecord
 from treewright.estimators.accuracy import AccuracyEstimate
 from treewright.estimators.common.files import plain_parameters
 from treewright.estimators.common.graph import GraphModel
 from treewright.estimators.common.teachers import TaughtModel
 from treewright.names import counted, printable
-from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.record import FitRecord, FitStatus
 from treewright.tree.text import format_number
 

@@ -1,6 +1,6 @@
 """Solvers behind one protocol; the only folder that imports solver packages, and only when they are used."""
 
-from treewright.solvers.base import Capability, Progress, ProgressCallback, Result, Status, StopFlag, relative_gap
+from treewright.solvers.base import Capability, Progress, ProgressCallback, Result, Status, StopFlag
 from treewright.solvers.conduct import Solver
 from treewright.solvers.registry import SOLVER_NAMES, SolverInfo, describe, get_solver, require, solvers_with
 
@@ -16,7 +16,6 @@ __all__ = [
     "StopFlag",
     "describe",
     "get_solver",
-    "relative_gap",
     "require",
     "solvers_with",
 ]

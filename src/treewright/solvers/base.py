@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 
 from treewright.arrays import FloatArray
 from treewright.program import Program
+from treewright.progress import relative_gap
 
-__all__ = ["Capability", "Progress", "ProgressCallback", "Result", "Status", "StopFlag", "needs_of", "relative_gap"]
+__all__ = ["Capability", "Progress", "ProgressCallback", "Result", "Status", "StopFlag", "needs_of"]
 
 
 class Capability(Flag):
@@ -101,23 +101,3 @@ class Result:
     def gap(self) -> float:
         """Relative gap between objective and bound."""
         return relative_gap(self.objective, self.bound)
-
-
-def relative_gap(objective: float, bound: float) -> float:
-    """Return ``(objective - bound) / max(|objective|, 1e-10)``, ``inf`` where one of them is unknown.
-
-    Examples
-    --------
-    >>> relative_gap(2.0, 1.5)
-    0.25
-    >>> relative_gap(0.0, 0.0)
-    0.0
-    >>> relative_gap(float("inf"), 1.0)
-    inf
-    """
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        return math.inf
-    difference = objective - bound
-    if difference <= 1e-9 * max(1.0, abs(objective)):
-        return 0.0
-    return difference / max(abs(objective), 1e-10)

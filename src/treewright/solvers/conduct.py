@@ -17,7 +17,8 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.exceptions import SolverError
 from treewright.program import Program, check
-from treewright.solvers.base import Capability, ProgressCallback, Result, Status, StopFlag, needs_of, relative_gap
+from treewright.progress import relative_gap
+from treewright.solvers.base import Capability, ProgressCallback, Result, Status, StopFlag, needs_of
 from treewright.solvers.conic import fixed_conic
 from treewright.solvers.registry import require
 from treewright.solvers.session import (

@@ -26,7 +26,8 @@ from scipy import sparse
 
 from treewright.arrays import FloatArray
 from treewright.program import Program, check
-from treewright.solvers.base import Status, relative_gap
+from treewright.progress import relative_gap
+from treewright.solvers.base import Status
 from treewright.solvers.conic import fixed_conic, relaxed, solve_convex
 from treewright.solvers.session import ABSOLUTE_GAP, FEASIBILITY, Outcome, Session, objective_of, tidied
 

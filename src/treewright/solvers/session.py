@@ -19,7 +19,8 @@ import numpy as np
 from treewright.arrays import FloatArray
 from treewright.exceptions import InvalidInputError
 from treewright.program import Program, check
-from treewright.solvers.base import Progress, ProgressCallback, Result, Status, StopFlag, relative_gap
+from treewright.progress import relative_gap
+from treewright.solvers.base import Progress, ProgressCallback, Result, Status, StopFlag
 
 __all__ = [
     "ABSOLUTE_GAP",

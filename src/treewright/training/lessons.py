@@ -10,9 +10,9 @@ import numpy as np
 from treewright.arrays import BoolArray, FloatArray
 from treewright.budget import Budget
 from treewright.data import Reduction, Sample
+from treewright.data.teacher_record import TeacherRecord
 from treewright.search.laptao.rounds import GraphTask
 from treewright.search.laptao.soft import DEFAULT_WEIGHT, best_weight, softened
-from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.taught import Classroom, imagined_points
 from treewright.training.teaching import Teaching

@@ -8,16 +8,14 @@ import numpy as np
 
 from treewright.budget import Budget
 from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
+from treewright.data.scaling import LEAST_MARGIN
 from treewright.exceptions import InvalidInputError
 from treewright.formulations import OCTH
 from treewright.search.oct_h.attempts import search_oct_h, start_oct_h
 from treewright.training.optimize import SolvedTree, Solving, optimize, solved_tree
 from treewright.tree import Tree
 
-__all__ = ["LEAST_MARGIN", "OCTHSettings", "least_rows", "train_oct_h"]
-
-LEAST_MARGIN = 1e-4
-"""Solvers miss rows by up to 1e-6, times a few: a gap must be much wider than that."""
+__all__ = ["OCTHSettings", "least_rows", "train_oct_h"]
 
 
 def least_rows(min_samples_leaf: float, n_rows: int) -> float:

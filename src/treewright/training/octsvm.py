@@ -33,13 +33,12 @@ from treewright.training.prices import folds_of
 from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
 from treewright.tree import Tree, leaf_counts, route
+from treewright.tree.against import against_others, last_splits
 
 __all__ = [
     "OCTSVMFit",
     "OCTSVMSettings",
-    "against_others",
     "chosen_length",
-    "last_splits",
     "octsvm_model",
     "train_octsvm",
 ]
@@ -355,39 +354,6 @@ def _optimized(model: OCTSVM, starts: list[Tree], solving: Solving, budget: Budg
         search_octsvm(best, model, starts, time, solving.seed, _PATIENCE)
 
     return optimize(model, search, solving, budget, _SEARCH_SHARE)
-
-
-def against_others(tree: Tree, label: int) -> Tree:
-    """The tree of a class with label 1 for it and 0 for all others."""
-    assert tree.labels is not None
-    return tree.with_leaves(np.zeros((tree.n_nodes, 2)), (tree.labels == label).astype(np.int64))
-
-
-def last_splits(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
-    """Value of each row at the last split on its way; -1 or 1 if it ends in a leaf that says the other side's class.
-
-    Parameters
-    ----------
-    tree : Tree
-        A maximum-margin tree of two classes in the units of X; labels above 0 are the right side's.
-    X : ndarray of shape (n_rows, n_features)
-        Rows.
-    depth : int
-        Level of the last splits.
-
-    Examples
-    --------
-    >>> tree = Tree.stump([2.0], 1.0, [[1.0, 0.0], [0.0, 1.0]])
-    >>> last_splits(tree, np.array([[0.25], [2.0]]), depth=0).tolist()
-    [-0.5, 3.0]
-    """
-    assert tree.labels is not None
-    leaf = route(tree, X)
-    parent = tree.parent[leaf]
-    value = np.einsum("ij,ij->i", X, tree.weights[parent]) - tree.threshold[parent]
-    said = np.where(tree.labels[leaf] > 0, 1.0, -1.0)
-    against = (value * said < 0) | (tree.level[leaf] == 0)
-    return np.asarray(np.where((tree.level[leaf] <= depth) & against, said, value))
 
 
 def _cheaper(model: OCTSVM, tree: Tree) -> FloatArray:

@@ -14,9 +14,9 @@ from treewright.budget import Budget
 from treewright.data import Problem, Reduction, weight_unit
 from treewright.exceptions import SolverError
 from treewright.formulations import Formulation
-from treewright.progress import stage
+from treewright.progress import relative_gap, stage
 from treewright.search import Incumbent
-from treewright.solvers import Progress, Solver, Status, relative_gap, require
+from treewright.solvers import Progress, Solver, Status, require
 from treewright.training.record import LOST_IN_ROUNDING, PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, leaf_counts, predict_labels
 

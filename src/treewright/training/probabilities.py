@@ -24,10 +24,11 @@ from scipy.special import gammaln, logsumexp
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, Sample, weight_unit
 from treewright.tree import Tree, leaf_counts, route
+from treewright.tree.against import agreeing
 from treewright.tree.routing import heaviest
 from treewright.tree.structure import Shape
 
-__all__ = ["agreeing", "chance_factors", "smoothed", "smoothed_tree", "taught_tree"]
+__all__ = ["chance_factors", "smoothed", "smoothed_tree", "taught_tree"]
 
 _ONE, _SEVERAL = 0.6, 0.2
 """c of splits by one feature, and by several: it would be 1 if the M ways had nothing in common, and if all were tried.
@@ -46,9 +47,6 @@ _LEAST = 1e-3
 
 _DIGITS = 9
 """Decimals of probabilities."""
-
-_NUDGE = 1e-6
-"""By how much the class that a node predicts is more likely than others that would be as likely."""
 
 
 def smoothed_tree(tree: Tree, rows: Problem | Sample) -> Tree:
@@ -163,25 +161,6 @@ def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int]) -> Fl
             ways = (_ONE if n_used == 1 else _SEVERAL) * _log_planes(n_rows, n_used, tree.n_features)
         by_chance = 2.0 * ways + tree.n_outputs - 2
         found[node] = max(0.0, 1.0 - by_chance / gained) if gained > 0 else 0.0
-    return found
-
-
-def agreeing(probabilities: FloatArray, labels: IntArray) -> FloatArray:
-    """Probabilities of which the given class has the largest: it and those above it get their mean.
-
-    Examples
-    --------
-    >>> agreeing(np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1]]), np.array([0, 0])).round(5).tolist()
-    [[0.45, 0.45, 0.1], [0.6, 0.3, 0.1]]
-    """
-    rows = np.arange(len(labels))
-    own = probabilities[rows, labels][:, None]
-    joined = probabilities >= own
-    mean = np.where(joined, probabilities, 0.0).sum(axis=1, keepdims=True) / joined.sum(axis=1, keepdims=True)
-    found = np.where(joined, mean, probabilities)
-    tied = joined.sum(axis=1) > 1
-    found[tied] *= 1.0 - _NUDGE
-    found[tied, labels[tied]] += _NUDGE
     return found
 
 

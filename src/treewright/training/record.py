@@ -11,7 +11,7 @@ import numpy as np
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
-from treewright.solvers import relative_gap
+from treewright.progress import relative_gap
 
 __all__ = ["PROVEN", "FitRecord", "FitStatus", "cut_short", "named_trace"]
 

@@ -23,11 +23,12 @@ from treewright.data import (
     weight_unit,
 )
 from treewright.data._checks import listing
+from treewright.data.teacher_record import TeacherRecord
 from treewright.formulations import S2OCT
 from treewright.formulations.s2oct.distances import largest_distance
 from treewright.formulations.s2oct.model import default_depth, default_max_coefficient
 from treewright.names import counted
-from treewright.progress import stage
+from treewright.progress import relative_gap, stage
 from treewright.search import Incumbent
 from treewright.search.s2oct.attempts import Teach, search_s2oct
 from treewright.search.s2oct.choice import LEEWAY, Pool, committee, members
@@ -36,8 +37,8 @@ from treewright.search.s2oct.survey import Survey
 from treewright.search.s2oct.taught import Manner, taught_planes
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
-from treewright.search.teachers.teacher import Teacher, TeacherRecord
-from treewright.solvers import Progress, relative_gap, require
+from treewright.search.teachers.teacher import Teacher
+from treewright.solvers import Progress, require
 from treewright.training.likely import likely_tree
 from treewright.training.optimize import Outcome, Solving, optimize, solved_tree
 from treewright.training.probabilities import smoothed_tree

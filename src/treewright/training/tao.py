@@ -23,6 +23,7 @@ from treewright.data import (
     weight_unit,
 )
 from treewright.data._checks import show
+from treewright.data.teacher_record import TeacherRecord
 from treewright.exceptions import InvalidInputError
 from treewright.names import counted
 from treewright.progress import stage
@@ -30,7 +31,6 @@ from treewright.search.grow.starts import StartTask, several_starts, starting_tr
 from treewright.search.improve.stretch import Stretch, improve_stretched
 from treewright.search.improve.tao import TAOResult, alternate_nodes, automatic_alpha, split_price
 from treewright.search.improve.turning import turned_tree
-from treewright.search.teachers.teacher import TeacherRecord
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.threads import one_thread

@@ -14,11 +14,11 @@ from treewright.arrays import FloatArray, IntArray
 from treewright.budget import Budget
 from treewright.data import Reduction, Sample, of_unit_spread
 from treewright.data.design import design_of
+from treewright.data.teacher_record import TeacherRecord
 from treewright.exceptions import InvalidInputError
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
 from treewright.search.teachers.pool import pooled
-from treewright.search.teachers.teacher import TeacherRecord
 from treewright.training.conduct import Conduct
 from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from treewright.budget import Budget
 
-__all__ = ["GRAPHS", "MACHINES", "MARGINS", "SELECTION", "TEACHERS", "TOTALS", "TREES", "have_compiled"]
+__all__ = [
+    "GRAPHS",
+    "MACHINES",
+    "MARGINS",
+    "SELECTION",
+    "TOTALS",
+    "TREES",
+    "have_compiled",
+    "load_training",
+]
 
 TREES = ("splits.kernels", "splits.newton_kernels")
 """Alternating optimization, from which many searches start."""
 TOTALS = ("data.kernels", "search.totals.mending", "search.totals.shift")
 """Labels within totals."""
-TEACHERS = TOTALS
 GRAPHS = ("graph.kernels",)
 MACHINES = ("search.octsvm.kernels", "search.octsvm.machines")
 MARGINS = ("splits.margin_kernels", "splits.plane_kernels", "search.svm1odt.kernels", "search.svm1odt.crossing_kernels")
@@ -24,3 +34,9 @@ def have_compiled(loops: tuple[str, ...], budget: Budget) -> None:
 
         with budget.stop_on_interrupt():
             prepare(loops, lambda: budget.interrupted)
+
+
+def load_training(training: str, loops: tuple[str, ...]) -> None:
+    """Import what trains a model, and its loops: that takes a second, which is no part of a time limit."""
+    for name in (f"training.{training}", *loops) if training else loops:
+        import_module(f"treewright.{name}")

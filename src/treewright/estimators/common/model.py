@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,15 +23,17 @@ from treewright.budget import Budget
 from treewright.data import TotalsRules, held_weights
 from treewright.data._checks import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
-from treewright.estimators.common.numbers import note_numbers, tell_numbers
 from treewright.estimators.common.loops import have_compiled
+from treewright.estimators.common.numbers import note_numbers, tell_numbers
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
-from treewright.solvers import Progress, get_solver
-from treewright.training.conduct import Conduct
-from treewright.training.optimize import Solving
 from treewright.training.record import FitRecord, FitStatus
+
+if TYPE_CHECKING:
+    from treewright.solvers import Progress
+    from treewright.training.conduct import Conduct
+    from treewright.training.optimize import Solving
 
 __all__ = [
     "NOTED",
@@ -276,6 +278,8 @@ class Model:
     """Whether a fit has a bound."""
     _local: ClassVar[bool] = False
     """Whether such a fit may also end without a claim to be optimal."""
+    _training: ClassVar[str] = ""
+    """Module of ``training`` that the first fit imports, before its time begins: predictions do without."""
     _loops: ClassVar[tuple[str, ...]] = ()
     """Modules with compiled loops that fits may need."""
     _sometimes: ClassVar[tuple[str, ...]] = ()
@@ -373,6 +377,8 @@ class Model:
 
     def _conduct(self, told: Callable[..., Any] | None = None) -> Conduct:
         """Threads, seed, and who is told of each step, if anybody listens."""
+        from treewright.training.conduct import Conduct
+
         return Conduct(self._threads, self._seed(), told if progress.noting() else None)
 
     def _seed(self) -> int:
@@ -433,6 +439,9 @@ class SolvedModel(TimedModel):
 
     def _prepared(self, weighted: bool) -> Solving:
         """The solver, which is refused if it is not there, and what it is asked for."""
+        from treewright.solvers import get_solver
+        from treewright.training.optimize import Solving
+
         return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), _told_of_objectives())
 
 

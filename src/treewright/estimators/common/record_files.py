@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treewright.exceptions import ModelFileError
-from treewright.solvers import relative_gap
+from treewright.progress import relative_gap
 from treewright.training.record import FitRecord, FitStatus, named_trace
 
 __all__ = ["is_number", "record_from_dict", "record_to_dict", "whole_number"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -12,9 +12,10 @@ from treewright.data import Problem
 from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.search.teachers.teacher import TeacherMember, TeacherRecord
-from treewright.search.totals.scores import response_of
-from treewright.training.teaching import EstimatorTeaching, GivenTeaching, Teaching
+
+if TYPE_CHECKING:
+    from treewright.data.teacher_record import TeacherRecord
+    from treewright.training.teaching import GivenTeaching, Teaching
 
 __all__ = ["TaughtModel", "read_teacher", "teacher_state", "teaching_of"]
 
@@ -71,6 +72,9 @@ def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
     seed : int
         Seed of an estimator that has none.
     """
+    from treewright.search.totals.scores import response_of
+    from treewright.training.teaching import EstimatorTeaching
+
     if isinstance(teacher, str) and teacher == "auto":
         return None
     if hasattr(teacher, "fit"):
@@ -84,6 +88,8 @@ def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
 
 
 def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
+    from treewright.training.teaching import GivenTeaching
+
     n, n_classes = len(problem.X), problem.n_classes
     if told.ndim == 2:
         if told.shape != (n, n_classes):
@@ -131,6 +137,8 @@ def _number(value: Any) -> float:
 
 def read_teacher(state: Any) -> TeacherRecord | None:
     """The record of plain data."""
+    from treewright.data.teacher_record import TeacherMember, TeacherRecord
+
     if state is None:
         return None
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,10 @@ from treewright.data.rows import row_numbers
 from treewright.estimators.common.model import Given, Model, derived_seed, new_rows
 from treewright.estimators.common.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
-from treewright.search.totals.shift import shifted
 from treewright.training.record import FitRecord
-from treewright.training.totals import Divided, divide_rows
+
+if TYPE_CHECKING:
+    from treewright.training.totals import Divided
 
 __all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced"]
 
@@ -147,6 +148,8 @@ class TotalsModel(Model):
         ndarray of shape (n_samples,), or a tuple of it and what else is asked for
             Labels from ``classes_``; probabilities, an ndarray of shape (n_samples, n_classes); totals, a list of dict.
         """
+        from treewright.search.totals.shift import shifted
+
         scores = self._class_scores(X)  # says so if there is no fit
         if not np.isfinite(scores).all():
             raise InvalidInputError("the model has scores that are not finite; they cannot be divided among classes")
@@ -205,6 +208,8 @@ class TotalsModel(Model):
 
     def _cut(self, X: ArrayLike, hidden: BoolArray, scores: FloatArray, margins: tuple[ClassTotals, ...]) -> Divided:
         """Rows without a label divided among the classes."""
+        from treewright.training.totals import divide_rows
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
             content = row_numbers(self._given_rows(X))[hidden]
@@ -325,6 +330,8 @@ class PricedModel(TotalsModel):
         return self._probabilities(X, groups)
 
     def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
+        from treewright.search.totals.shift import shifted
+
         scores = self._class_scores(X)
         return shifted(scores, self._shifts_of(groups, len(scores)))
 

@@ -27,10 +27,7 @@ from treewright.splits.points import Points, SplitRule, Splits
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 
-__all__ = ["STARTS", "StartTask", "balanced_tree", "random_tree", "several_starts", "starting_tree"]
-
-STARTS = ("balanced", "cart", "random")
-"""Kinds of starts by name."""
+__all__ = ["StartTask", "balanced_tree", "random_tree", "several_starts", "starting_tree"]
 
 _BALANCED_ROWS = 200_000
 """Points that a split of a balanced tree looks at, at most: a start need not be the best tree."""
@@ -95,7 +92,9 @@ class StartTask:
 
 
 def starting_tree(task: StartTask, kind: str, budget: Budget) -> Tree:
-    """Make a start by its name, one of ``STARTS``; "auto" is balanced, or CART where a split has one feature only.
+    """Make a start by its name: "balanced", "cart" or "random".
+
+    "auto" is balanced, or CART where a split has one feature only.
 
     Once the budget is over, it is CART on a few rows, unless a random tree is asked for. With categories or gaps a
     balanced tree takes subsets, hyperplanes and sides of missing values as the later passes do, CART has its categories

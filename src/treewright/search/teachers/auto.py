@@ -25,6 +25,7 @@ from sklearn import config_context
 
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
+from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.progress import stage
 from treewright.search.teachers.left_out import Asked, LeftOut, left_out
 from treewright.search.teachers.lesson import Lesson
@@ -38,7 +39,7 @@ from treewright.search.teachers.members import (
     out_of_bag,
     principal_axes,
 )
-from treewright.search.teachers.teacher import Exam, Teacher, TeacherMember, TeacherRecord, Voter
+from treewright.search.teachers.teacher import Exam, Teacher, Voter
 from treewright.search.totals.scores import Novelty
 
 __all__ = ["auto_teacher"]

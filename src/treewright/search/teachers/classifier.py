@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.arrays import FloatArray
 from treewright.budget import Budget
 from treewright.data import of_unit_spread
+from treewright.data.teacher_record import TeacherRecord
 from treewright.search.teachers.auto import auto_teacher
 from treewright.search.teachers.lesson import Lesson
-from treewright.search.teachers.teacher import TeacherRecord
 from treewright.search.totals.scores import ClassScores
 
 __all__ = ["TaughtScores", "TeacherClassifier"]
