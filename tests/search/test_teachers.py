@@ -264,7 +264,7 @@ def test_members_are_the_same_with_totals_and_without_them():
     forests = ["extra trees", "random forest", "boosting", "extra trees with principal components"]
     for told in (lesson, replace(lesson, totals=None)):
         assert sorted(names_of(told)) == sorted([*cheap, "kernel machine", *forests])
-    assert sorted(names_of(lesson, gaussians=True)) == sorted(
+    assert sorted(names_of(lesson, for_tree=True)) == sorted(
         [*cheap, "discriminant analysis", "naive Bayes", "kernel machine", *forests]
     )
     narrow = replace(lesson, X=lesson.X[:, :1], hidden=lesson.hidden[:, :1])
@@ -277,7 +277,7 @@ def names_of(lesson, **options):
 
 def test_scores_of_the_lesson_are_those_that_it_is_asked_for():
     lesson, _ = blobs([30, 20], [6, 6])
-    free = auto_teacher(replace(lesson, totals=None), 0, Budget(), gaussians=True)
+    free = auto_teacher(replace(lesson, totals=None), 0, Budget(), for_tree=True)
     assert np.allclose(free.asked(free.lesson.hidden), free.scores)
 
 
@@ -355,3 +355,18 @@ def test_with_many_points_to_ask_for_and_no_time_there_is_a_member(monkeypatch):
     assert [member.name for member in teacher.record.members] == ["logistic regression"]
     assert np.isnan(teacher.record.members[0].score) and len(teacher.voters) == 1
     assert np.bincount(teacher.labels()).tolist() == lesson.totals.low[0].tolist()
+
+
+def test_one_alone_finds_more_than_several_only_beyond_chance():
+    """Ten labels that one finds and the others do not are more than chance, two of them are not."""
+    y = np.tile([0, 1], 100)
+    right, lesson = (
+        np.log(np.where(np.eye(2)[y] == 1, 0.9, 0.1)),
+        Lesson(np.zeros((200, 1)), y, np.ones(200), np.zeros((0, 1)), 2),
+    )
+    for missed, expected in ((2, False), (10, True)):
+        some = right.copy()
+        some[:missed] = some[:missed, ::-1]
+        told = left_out.LeftOut(lesson, ["tree", "a"], np.arange(200), np.arange(200) % 5, np.ones(200), [right, some])
+        assert told.finds_more("tree", ["a"]) is expected and not told.finds_more("a", ["tree"])
+    assert not told.finds_more("tree", ["tree"]) and not told.finds_more("b", ["a"])

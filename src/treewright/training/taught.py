@@ -187,7 +187,7 @@ class Classroom:
         conduct, n_points = self.conduct, len(y) - self.n_imagined
         labelled, hidden = np.flatnonzero(y >= 0), np.flatnonzero(y[:n_points] < 0)
         lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
-        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, gaussians=True, likely=True)
+        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, for_tree=True, likely=True)
         exams = tuple(
             (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden]), True))
             for exam in teacher.exams

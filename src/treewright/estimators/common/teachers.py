@@ -33,7 +33,7 @@ class TaughtModel(_Taught, TreeModel):
     teacher : None, "auto", classifier, regressor or array-like
         Whom the tree learns from. "auto" pools logistic regression, a tree, forests, some trees that see principal
         components too, boosting, a kernel machine, discriminant analysis and naive Bayes by how likely they find labels
-        left out; ``teacher_`` says how each did. An estimator of
+        left out, or CART alone where that finds more of them; ``teacher_`` says how each did. An estimator of
         scikit-learn is fitted on the labelled rows, features scaled to [0, 1]; it gets a sparse X or missing values
         where its tags say that it takes them, else numbers with means in the place of gaps and a column for each level
         of a category. An array has a label for each row, or a row of probabilities in the order of ``classes_``; what

@@ -50,6 +50,8 @@ _ASKED_VOTES = 1e7
 """Votes of trees for points that are asked for: fewer trees where there are many points."""
 _ASKING = 0.6
 """Share of the time in which labels are left out."""
+_PLAIN = "tree"
+"""What a tree that learns from a teacher would be without one."""
 _MOST_FEATURES = 500
 """Features up to which classes are seen as normal distributions with one covariance."""
 _ROUNDS = 3
@@ -76,7 +78,7 @@ def auto_teacher(
     n_jobs: int = 1,
     examined: bool = False,
     chosen: Sequence[str] | None = None,
-    gaussians: bool = False,
+    for_tree: bool = False,
     likely: bool = False,
 ) -> Teacher:
     """Make a teacher of the classifiers that there is time for.
@@ -95,8 +97,10 @@ def auto_teacher(
         Whether what it says without some of the labels is kept, for whoever wants to know how far to follow it.
     chosen : sequence of str or None
         Names of the classifiers, where they are chosen already.
-    gaussians : bool
-        Whether normal distributions are among them; files have no place for them.
+    for_tree : bool
+        Whether a tree is to learn from it. Then normal distributions are among the classifiers, for which model files
+        have no place; and where CART alone finds more labels left out than all together, by more than
+        chance, it is the teacher.
     likely : bool
         Whether it is to say how likely labels are that it did not see, of all labelled points: `Teacher.likely`.
 
@@ -111,7 +115,7 @@ def auto_teacher(
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        work = _Work(lesson.standardized(), seed, n_jobs, gaussians)
+        work = _Work(lesson.standardized(), seed, n_jobs, for_tree)
         cells = len(lesson.hidden) * lesson.n_classes * 5
         asked = Asked(work.fitted, work.weight, seed, n_jobs, likely, examined and cells <= _EXAM_CELLS)
         return _made(work, asked, budget, chosen)
@@ -124,7 +128,10 @@ def _made(work: _Work, asked: Asked, budget: Budget, chosen: Sequence[str] | Non
         return _blind(lesson, work.seed)
     names = list(chosen or work.names())
     told = left_out(lesson, names, asked, budget.share(_ASKING))
-    voices = work.first_voices(names if chosen else told.needed(COST, work.many), budget)
+    best = names if chosen else told.needed(COST, work.many)
+    if work.for_tree and told.finds_more(_PLAIN, best):
+        best = [_PLAIN]
+    voices = work.first_voices(best, budget)
     kept = [voice.name for voice in voices]
     pool = told.pool(kept)
     scores = _with_new_classes(lesson, pool.scores([voice.table for voice in voices]), work.seed)
@@ -209,8 +216,8 @@ class _Voice:
 class _Work:
     """The classifiers of a lesson; features have unit spread."""
 
-    def __init__(self, lesson: Lesson, seed: int, n_jobs: int, gaussians: bool = False) -> None:
-        self.lesson, self.seed, self.n_jobs, self.gaussians = lesson, seed, n_jobs, gaussians
+    def __init__(self, lesson: Lesson, seed: int, n_jobs: int, for_tree: bool = False) -> None:
+        self.lesson, self.seed, self.n_jobs, self.for_tree = lesson, seed, n_jobs, for_tree
         self.weight: FloatArray = lesson.weight / lesson.weight.mean() if len(lesson.weight) else lesson.weight
         self.many = lesson.n_asked > MANY_ASKED
 
@@ -238,7 +245,7 @@ class _Work:
         """Classifiers for these points, those first that take the least time."""
         lesson, n_features = self.lesson, self.lesson.X.shape[1]
         names = ["logistic regression", "tree"]
-        if self.gaussians:
+        if self.for_tree:
             names += ["discriminant analysis"] if n_features <= _MOST_FEATURES else []
             names.append("naive Bayes")
         if kernel_fits(len(lesson.X), lesson.n_asked, n_features, len(lesson.present)):

@@ -31,6 +31,10 @@ that labels do not need costs half of it on average."""
 _MANY_CHANCE = 0.005
 """The same for each label where more than `MANY_ASKED` points are asked for: each classifier takes its time then."""
 
+_SURE = 1.645
+"""Standard errors by which one alone has to be better than several. On 30 tables with 5 % labels as many labels of the
+others are right with this as without ever taking a tree alone; with 0 it is 0.6 points fewer."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -98,6 +102,20 @@ class LeftOut:
     def right_pooled(self, names: list[str]) -> float:
         """Share of the labels that some classifiers find together."""
         return self._found(self._by_others(self._of(names))[0]) if self.knows(names) else float("nan")
+
+    def finds_more(self, name: str, names: list[str]) -> bool:
+        """Whether a classifier finds more of the labels than some do together, by more than chance.
+
+        What counts are labels that one finds and the other does not; were that by lot, the difference would be as large
+        in one case of twenty.
+        """
+        if name not in self.told or not self.knows(names):
+            return False
+        alone, together = (
+            self.weight * (self._by_others(self._of(some))[0].argmax(axis=1) == self.y) for some in ([name], names)
+        )
+        more = alone - together
+        return bool(more.sum() > _SURE * np.sqrt(np.sum(more**2)))
 
     def _found(self, scores: FloatArray) -> float:
         return float(np.average(scores.argmax(axis=1) == self.y, weights=self.weight))
