@@ -34,6 +34,7 @@ from treewright.training.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.training.wrong_labels import FEWEST, find_suspects, short_committee
 from treewright.tree import Tree, leaf_counts, route
 from treewright.tree.against import against_others, last_splits
+from treewright.tree.trimming import without_idle_terms
 
 __all__ = [
     "OCTSVMFit",
@@ -41,6 +42,7 @@ __all__ = [
     "chosen_length",
     "octsvm_model",
     "train_octsvm",
+    "without_residue",
 ]
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -61,6 +63,10 @@ _COMMITTEE_SHARE, _CHOICE_SHARE, _SEARCH_SHARE = 0.4, 0.3, 0.5
 
 _PATIENCE = 30
 """Restarts without a better tree after which a whole fit turns to branch and bound."""
+
+
+_RESIDUE = 1e-4
+"""Share of the term that moves a split most up to which another one may be what a solver leaves of 0."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ def train_octsvm(
     for k, label in enumerate(classes):
         model = octsvm_model(X, (labels.y == label).astype(np.int64), weight, settings, max_norm)
         start = given[k : k + 1] if len(given) == len(classes) else []
-        outcome = _optimized(model, start, solving, budget.share(1 / (len(classes) - k)))
+        outcome = without_residue(model, _optimized(model, start, solving, budget.share(1 / (len(classes) - k))), X)
         outcomes.append(outcome)
         found.append(_in_rows(problem, reduction, outcome.solution, label))
         losses.append(_cheaper(model, outcome.solution))
@@ -183,6 +189,17 @@ def train_octsvm(
         ),
         labels.by_committee,
     )
+
+
+def without_residue(model: OCTSVM, outcome: Outcome[Tree], X: FloatArray) -> Outcome[Tree]:
+    """The tree without what interior points leave of weights that are 0, where it stays as good."""
+    most = outcome.record.objective
+    assert most is not None
+    limit = most + (1e-9 if outcome.record.status == FitStatus.OPTIMAL else 1e-6) * max(1.0, abs(most))
+    tree = without_idle_terms(outcome.solution, X, _RESIDUE, lambda found: model.objective(found) <= limit)
+    if tree is outcome.solution:
+        return outcome
+    return Outcome(tree, outcome.record.with_objective(model.objective(tree)))
 
 
 def _note(settings: OCTSVMSettings, labels: _Labels, problem: Problem, points: Sample, trees: list[Tree]) -> str:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from treewright.arrays import BoolArray, FloatArray, IntArray
 from treewright.budget import Budget
-from treewright.tree.routing import passing
+from treewright.tree.routing import passing, route
 from treewright.tree.structure import Tree
 
-__all__ = ["trimmed_tree"]
+__all__ = ["trimmed_tree", "without_idle_terms"]
 
 _MOVED = 0.03
 """Share of the spread of a split's values that all terms that go may make up together."""
+
+_IDLE = 1e-7
+"""Share of the term that moves a split most up to which another one is rounding, and no part of the rule."""
 
 _SLACK, _CHANCE = 0.002, 0.1
 """By which share of its cost, or of the root of it, a tree may get worse for it, whichever is more: far less than what
@@ -70,6 +75,61 @@ def trimmed_tree(
                 tree = found
                 break
     return tree
+
+
+def without_idle_terms(
+    tree: Tree, X: Any, share: float = _IDLE, accept: Callable[[Tree], bool] = lambda tree: True
+) -> Tree:
+    """The tree without terms of splits that are nothing beside the others for any row; rows stay in their leaves.
+
+    Solvers and searches leave weights such as 2e-10 behind, which a reader takes for a part of the rule. In the place
+    of a term comes its value in the middle of what the rows have; a feature that some rows lack stays where it is.
+
+    Parameters
+    ----------
+    tree : Tree
+        Any tree, in the units of the rows.
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Rows.
+    share : float
+        How much a term that goes may move the rows, of the term that moves them most.
+    accept : callable
+        Told the tree with one more split without such terms; if it says no, that stays as it is.
+
+    Examples
+    --------
+    >>> tree = Tree.stump([1.0, 2e-10], 2.5, np.eye(2))
+    >>> without_idle_terms(tree, np.array([[1.0, 4.0], [4.0, 9.0]])).weights[0].tolist()
+    [1.0, 0.0]
+    """
+    several = np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1)
+    if not len(several):
+        return tree
+    low, high = _ends(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.abs(tree.weights[several]) * (high - low)
+        most = np.nanmax(np.where(np.isfinite(moved), moved, np.nan), axis=1, initial=0.0)
+        idle = (tree.weights[several] != 0) & (moved <= share * most[:, None])
+    leaves = None
+    for node, gone in zip(several.tolist(), idle, strict=True):
+        if not gone.any():
+            continue
+        leaves = route(tree, X) if leaves is None else leaves
+        weights, threshold = tree.weights.copy(), tree.threshold.copy()
+        threshold[node] -= weights[node, gone] @ (low[gone] + (high[gone] - low[gone]) / 2)
+        weights[node, gone] = 0.0
+        found = replace(tree, weights=weights, threshold=threshold)
+        if np.array_equal(route(found, X), leaves) and accept(found):
+            tree = found
+    return tree
+
+
+def _ends(X: Any) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of each feature; not a number where one is missing."""
+    if sparse.issparse(X):
+        low, high = (np.asarray(end.toarray(), dtype=np.float64).ravel() for end in (X.min(axis=0), X.max(axis=0)))
+        return low, high
+    return np.asarray(X.min(axis=0), dtype=np.float64), np.asarray(X.max(axis=0), dtype=np.float64)
 
 
 def _shorter(tree: Tree, branch: int, X: FloatArray) -> Iterator[Tree]:

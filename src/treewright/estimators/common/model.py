@@ -29,6 +29,8 @@ from treewright.estimators.common.parameters import parameter, parameters
 from treewright.estimators.common.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.training.record import FitRecord, FitStatus
+from treewright.tree import Tree
+from treewright.tree.trimming import without_idle_terms
 
 if TYPE_CHECKING:
     from treewright.solvers import Progress
@@ -322,6 +324,7 @@ class Model:
             with progress.stage(f"ended: {record.status}"):
                 progress.note(objective=record.objective, bound=record.bound, step=True)
         record = replace(record, seed=seed, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
+        fitted |= _readable(fitted, given.X, getattr(self, "complexity", 0.0))
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
         self._publish(record.closed(budget), given.noted | note_numbers(given.X, given.noted) | fitted)
@@ -443,6 +446,18 @@ class SolvedModel(TimedModel):
         from treewright.training.optimize import Solving
 
         return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), _told_of_objectives())
+
+
+def _readable(fitted: dict[str, Any], X: Any, complexity: float) -> dict[str, Any]:
+    """The trees of a fit without terms that are rounding; where each has its price the search has left them out."""
+    found: dict[str, Any] = {}
+    if complexity:
+        return found
+    if "tree_" in fitted:
+        found["tree_"] = without_idle_terms(fitted["tree_"], X)
+    if all(isinstance(tree, Tree) for tree in fitted.get("trees_") or [None]):
+        found["trees_"] = [without_idle_terms(tree, X) for tree in fitted["trees_"]]
+    return found
 
 
 class NewRows:
