@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
+from tests.seen_trees import seen
 
 import treewright as tw
 from treewright.budget import Budget
@@ -53,13 +54,13 @@ def problem(y=FEW, **more):
 def test_oct():
     found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), solving(), Budget(20))
     model = tw.OCTClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
-    assert found.tree == model.tree_ and found.record.objective == model.objective_
+    assert found.tree == seen(model) and found.record.objective == model.objective_
 
 
 def test_oct_h():
     found = train_oct_h(problem(TRUTH), OCTHSettings(max_depth=1), solving(), Budget(20))
     model = tw.OCTHClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
-    assert found.tree == model.tree_ and found.record.objective == model.objective_
+    assert found.tree == seen(model) and found.record.objective == model.objective_
     assert found.record.status == "optimal" and found.record.trace.dtype.names == ("seconds", "objective", "bound")
 
 
@@ -101,7 +102,7 @@ def test_tao(leaves):
     assert found.record.trace.dtype.names == ("seconds", "objective", "loss") and found.record.bound is None
     if leaves == "constant":
         found = train_tao(Sample.of(X, TRUTH), 2, settings, conduct, Budget())
-        assert found.tree == tw.TAOClassifier(max_depth=3, random_state=0).fit(X, TRUTH).tree_
+        assert found.tree == seen(tw.TAOClassifier(max_depth=3, random_state=0).fit(X, TRUTH))
 
 
 def test_tao_tells_of_its_passes():
@@ -134,7 +135,7 @@ def test_lap_svm():
 def test_ssct():
     found = train_ssct(problem(), SSCTSettings(max_depth=3), Conduct(seed=drawn()), Budget())
     model = tw.SSCTClassifier(max_depth=3, random_state=0).fit(X, FEW)
-    assert found.tree == model.tree_ and np.array_equal(found.numbers, model.transduction_)
+    assert found.tree == seen(model) and np.array_equal(found.numbers, model.transduction_)
 
 
 SETTINGS = {
