@@ -19,16 +19,16 @@ from treewright.tree.serialize import dumps, loads
 pytestmark = pytest.mark.usefixtures("shortest_searches")
 
 SETTINGS = {
-    "binoct": {"time_limit": 2.0},
-    "fair-oct": {"time_limit": 2.0},
+    "binoct": {"time_limit": 0.7},
+    "fair-oct": {"time_limit": 0.7},
     "laptao": {"max_depth": 4, "max_iter": 2},
     "oct": {"max_depth": 3},
-    "oct-h": {"time_limit": 2.0},
-    "octsvm": {"max_norm": 2.0, "relabel": "tree", "time_limit": 2.0},
-    "resvm": {"time_limit": 2.0},
+    "oct-h": {"time_limit": 0.7},
+    "octsvm": {"max_norm": 2.0, "relabel": "tree", "time_limit": 0.7},
+    "resvm": {"time_limit": 0.7},
     "s2oct": {"time_limit": 20.0},
     "ssct": {},
-    "svm1odt": {"time_limit": 2.0},
+    "svm1odt": {"time_limit": 0.7},
     "tao": {"max_depth": 4},
 }
 TAUGHT = ("laptao", "s2oct", "tao")
@@ -59,12 +59,15 @@ def fitted(name, more, n_classes=2, draw=5):
 
 @pytest.mark.parametrize(("name", "more"), FEW_LABELS, ids=lambda value: value if isinstance(value, str) else None)
 def test_probabilities_of_new_rows_are_as_often_right_as_they_say(name, more):
-    model, X, y, known = fitted(name, more)
-    shares = model.predict_proba(X)
-    constant = -np.log(known[y]).mean()
-    assert log_loss(y, shares) < constant + 0.04
-    assert abs(shares.max(axis=1).mean() - model.score(X, y)) < 0.1
-    assert np.array_equal(model.classes_[shares.argmax(axis=1)], model.predict(X))
+    away, lost = [], []
+    for draw in (5, 6, 7):
+        model, X, y, known = fitted(name, more, draw=draw)
+        shares = model.predict_proba(X)
+        assert np.array_equal(model.classes_[shares.argmax(axis=1)], model.predict(X))
+        away.append(shares.max(axis=1).mean() - model.score(X, y))
+        lost.append(log_loss(y, shares) + np.log(known[y]).mean())
+    assert np.mean(lost) < 0.02 and max(lost) < 0.06  # beside a constant
+    assert abs(np.mean(away)) < 0.1
 
 
 @pytest.mark.parametrize("name", ["oct", "ssct", "tao"])

@@ -498,7 +498,7 @@ def _likely_tree(
     """The tree with probabilities, by teacher or graph; by the labels alone where neither says any."""
     likely = by_graph if taught is None else taught.likely
     if likely is None:
-        return smoothed_tree(tree, rows)
+        return smoothed_tree(tree, rows, agree=True)
     return taught_tree(tree, rows, reduction.invert(likely), judged=taught is None or taught.judged)
 
 

@@ -49,7 +49,7 @@ _DIGITS = 9
 """Decimals of probabilities."""
 
 
-def smoothed_tree(tree: Tree, rows: Problem | Sample) -> Tree:
+def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False) -> Tree:
     """The tree with `probabilities`, from the labels of its rows.
 
     Parameters
@@ -58,6 +58,8 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample) -> Tree:
         A tree of classes in the units of the data.
     rows : Problem or Sample
         Rows, class numbers and weights; rows without a label (-1) do not count.
+    agree : bool
+        Whether the class of a node is to be its most likely one even if it is not that of most of its rows.
 
     Returns
     -------
@@ -72,10 +74,10 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample) -> Tree:
     ([1.0, 0.0], [0.68, 0.32])
     """
     assert rows.y is not None
-    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight))
+    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight, agree))
 
 
-def smoothed(tree: Tree, X: Any, y: IntArray, weight: FloatArray) -> FloatArray:
+def smoothed(tree: Tree, X: Any, y: IntArray, weight: FloatArray, agree: bool = False) -> FloatArray:
     """How likely the classes are at each node; see :func:`smoothed_tree`."""
     assert tree.labels is not None
     used = (y >= 0) & (weight > 0)
@@ -88,7 +90,7 @@ def smoothed(tree: Tree, X: Any, y: IntArray, weight: FloatArray) -> FloatArray:
         for child in (int(tree.left[node]), int(tree.right[node])):
             own = (counts[child] + _PRIOR * found[node]) / (counts[child].sum() + _PRIOR)
             found[child] = found[node] + factors[node] * (own - found[node])
-    meant = (counts.sum(axis=1) <= 0) | (heaviest(counts) == tree.labels)
+    meant = agree | (counts.sum(axis=1) <= 0) | (heaviest(counts) == tree.labels)
     return _rounded(np.where(meant[:, None], agreeing(found, tree.labels), found))
 
 
