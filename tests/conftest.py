@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -39,6 +41,28 @@ def pytest_configure(config):
     os.environ["TREEWRIGHT_TEST_OPTIMA"] = folder.name
     if subprocess.run([sys.executable, "-m", "treewright", "warm-up"]).returncode:
         pytest.exit("treewright warm-up failed", returncode=2)
+
+
+@pytest.fixture
+def processor_clock(monkeypatch):
+    """Limits are of processor time, so that a fit gets as far as it does, whatever else runs on the machine.
+
+    For tests of what is reached within a limit; tests that wait on purpose need the clock on the wall.
+    """
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+
+
+@pytest.fixture
+def own_clock(monkeypatch):
+    """A clock that stands still but where a test makes seconds pass, or sleeps."""
+    clock = SimpleNamespace(now=0.0)
+
+    def sleep(seconds):
+        clock.now += seconds
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(time, "sleep", sleep)
+    return clock
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ def test_interrupt_keeps_the_best_model(tmp_path, seconds):
         assert process.poll() is None
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 130
     assert json.loads(out)["status"] == "interrupted"
     estimator = treewright.load_model(tmp_path / "m.json")
-    assert estimator.status_ == "interrupted" and estimator.solve_time_ < 30
+    assert estimator.status_ == "interrupted" and estimator.solve_time_ < 60
 
 
 def test_interrupt_without_a_model(survey, tmp_path, monkeypatch, capsys):
@@ -47,6 +47,10 @@ def test_interrupt_while_modules_are_loaded(fitted, monkeypatch, capsys):
             if name == "treewright.cli.commands":
                 os.kill(os.getpid(), signal.SIGINT)
 
+    from treewright import cli
+    from treewright.cli import commands
+
+    monkeypatch.setattr(cli, "commands", commands)  # what is imported below takes its place, for this test alone
     monkeypatch.delitem(sys.modules, "treewright.cli.commands")
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     assert main(["show", str(fitted)]) == 130
@@ -64,7 +68,7 @@ def test_a_reader_that_goes_away_is_no_error(fitted):
     )
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=120) == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -75,6 +79,6 @@ def test_interrupt_while_the_process_starts(fitted, seconds):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert "Traceback" not in err
     assert process.returncode in (0, 130)

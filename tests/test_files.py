@@ -118,7 +118,7 @@ def test_pipes_are_written_to(tmp_path, model):
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
     model.save(pipe)
-    reader.join(timeout=20)
+    reader.join(timeout=120)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     (tmp_path / "copy.json").write_bytes(read[0])
     assert OCTHClassifier.load(tmp_path / "copy.json").predict([[1.0]]).tolist() == ["b"]

@@ -115,7 +115,7 @@ class Budget:
     """
 
     seconds: float | None = None
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _late: threading.Event = field(default_factory=threading.Event, repr=False)
     _compiled: float = field(default_factory=lambda: _compiling_seconds(), repr=False)

@@ -127,7 +127,7 @@ class TestStart:
     def test_is_handed_to_the_solver(self, solver: Solver) -> None:
         program, solution = market_split()
         # no solver finds this by itself, so its own solution must come from the start
-        outcome = run_engine(solver, program, start=solution, time_limit=2.0)
+        outcome = run_engine(solver, program, start=solution, time_limit=60.0)
         assert outcome.x is not None
         assert program.cost @ outcome.x == pytest.approx(0.0, abs=1e-6)
 
@@ -185,9 +185,14 @@ class TestLimits:
 class TestStop:
     def test_flag(self, solver: Solver) -> None:
         program, _ = market_split()
-        began = time.perf_counter()
+        seen: list[Progress] = []
         with within(5):
-            result = solver.solve(program, time_limit=30, stop=lambda: time.perf_counter() - began > 0.4)
+            result = solver.solve(
+                program,
+                time_limit=60,
+                on_progress=seen.append,
+                stop=lambda: any(math.isfinite(event.objective) for event in seen),
+            )
         assert result.status is Status.INTERRUPTED
         assert result.x is not None
         assert check(program, result.x).feasible(1e-5)
@@ -211,10 +216,10 @@ class TestStop:
         start = np.zeros(program.n_columns)
         began = time.perf_counter()
         result = get_solver(name).solve(
-            program, start=start, time_limit=4, stop=lambda: time.perf_counter() - began > 0.7
+            program, start=start, time_limit=30, stop=lambda: time.perf_counter() - began > 0.7
         )
         assert result.status is Status.INTERRUPTED
-        assert result.seconds < 4
+        assert result.seconds < 30
         assert result.objective <= 0.0
         assert check(program, result.x).feasible(1e-5)
 
@@ -244,9 +249,9 @@ class TestProgress:
     def test_monotone(self, solver: Solver) -> None:
         program, _ = market_split(seed=4)
         seen: list[Progress] = []
-        result = solver.solve(program, time_limit=1.0, on_progress=seen.append)
+        result = solver.solve(program, time_limit=60.0, on_progress=seen.append, stop=lambda: len(seen) >= 5)
         assert tuple(seen) == result.trace
-        assert len(seen) >= 3
+        assert len(seen) >= 5
         assert len(seen) < 300
         for name, sign in (("seconds", 1), ("objective", -1), ("bound", 1), ("nodes", 1)):
             values = [sign * getattr(event, name) for event in seen]
@@ -379,6 +384,6 @@ def test_a_large_program_is_passed_quickly(name: str) -> None:
     x = builder.add_variables("x", n, upper=1.0, cost=1.0)
     builder.add_rows("r", [(x[rng.integers(0, n, (m, each))], rng.random((m, each)))], lower=0.1)
     program = builder.build()
-    result = get_solver(name).solve(program, start=np.ones(n), time_limit=0.5)
+    with within(20):
+        result = get_solver(name).solve(program, start=np.ones(n), time_limit=0.5)
     assert result.objective <= n
-    assert result.seconds < 20

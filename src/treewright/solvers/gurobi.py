@@ -234,7 +234,7 @@ def _outcome(gurobi: Any, model: Any, x: Any, session: Session) -> Outcome:
     }
     status = known.get(model.Status, Status.UNPROVEN)
     point = np.asarray(x.X, dtype=np.float64) if model.SolCount > 0 else None
-    if status is Status.UNPROVEN and point is None:
+    if status is Status.UNPROVEN and point is None and session.incumbent is None:
         raise SolverError(f"Gurobi ended with status {model.Status} and no solution")
     if model.IsMIP:
         bound, nodes = float(model.ObjBound), int(model.NodeCount)

@@ -143,7 +143,7 @@ def _outcome(highspy: Any, highs: Any, session: Session, ended: Any) -> Outcome:
     if info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible):
         x = np.array(highs.getSolution().col_value, dtype=np.float64)
     status = known.get(kind, Status.UNPROVEN)
-    if status is Status.UNPROVEN and x is None:
+    if status is Status.UNPROVEN and x is None and session.incumbent is None:
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(kind)!r} ({ended}) and no solution")
     if session.program.n_integers:
         bound, nodes = info.mip_dual_bound, max(0, int(info.mip_node_count))

@@ -208,7 +208,7 @@ def _outcome(model: Any, variables: list[Any], session: Session) -> Outcome:
     if model.getNSols() > 0:
         x = _values(model, variables, model.getBestSol())
     status = _STATUSES.get(ended, Status.UNPROVEN)
-    if status is Status.UNPROVEN and x is None:
+    if status is Status.UNPROVEN and x is None and session.incumbent is None:
         raise SolverError(f"SCIP ended with {ended!r} and no solution")
     bound = model.getDualbound() if status is not Status.INFEASIBLE else -math.inf
     return Outcome(status, x, bound, int(model.getNTotalNodes()), f"SCIP {model.version()}")

@@ -95,7 +95,7 @@ class Session:
     stop: StopFlag | None = None
     suggest: Callable[[], FloatArray | None] | None = None
 
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())
     tolerance: float = FEASIBILITY
     floor: float = -math.inf
     incumbent: FloatArray | None = None
