@@ -21,7 +21,7 @@ def options():
 @pytest.mark.parametrize(("command", "option", "value"), list(options()))
 def test_an_option_given_twice_is_refused_unless_it_adds_up(command, option, value, capsys):
     """The last one took the place of the others in silence: totals of a margin that nobody met."""
-    rest = {"fit": ["d.csv"], "predict": ["m.zip", "d.csv"], "show": ["m.zip"], "solvers": []}[command]
+    rest = {"fit": ["d.csv"], "predict": ["m.zip", "d.csv"], "show": ["m.zip"]}.get(command, [])
     rest += [] if command != "fit" or option == "--target" else ["--target", "y"]
     rest += [] if command != "predict" or option == "--out" else ["--out", "p.csv"]
     if option in ADDING_UP:

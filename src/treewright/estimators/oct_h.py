@@ -92,4 +92,4 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
             found = train_oct_h(problem, settings_of(self, OCTHSettings), prepared, budget, start)
-        return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}
+        return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem, thorough=True)}

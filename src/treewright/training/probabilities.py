@@ -49,7 +49,7 @@ _DIGITS = 9
 """Decimals of probabilities."""
 
 
-def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False) -> Tree:
+def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False, thorough: bool = False) -> Tree:
     """The tree with `probabilities`, from the labels of its rows.
 
     Parameters
@@ -60,6 +60,8 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False) -> Tr
         Rows, class numbers and weights; rows without a label (-1) do not count.
     agree : bool
         Whether the class of a node is to be its most likely one even if it is not that of most of its rows.
+    thorough : bool
+        Whether hyperplanes were searched for the fewest errors for long, so that more of their gain is chance.
 
     Returns
     -------
@@ -74,16 +76,18 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False) -> Tr
     ([1.0, 0.0], [0.68, 0.32])
     """
     assert rows.y is not None
-    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight, agree))
+    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight, agree, thorough))
 
 
-def smoothed(tree: Tree, X: Any, y: IntArray, weight: FloatArray, agree: bool = False) -> FloatArray:
+def smoothed(
+    tree: Tree, X: Any, y: IntArray, weight: FloatArray, agree: bool = False, thorough: bool = False
+) -> FloatArray:
     """How likely the classes are at each node; see :func:`smoothed_tree`."""
     assert tree.labels is not None
     used = (y >= 0) & (weight > 0)
     unit = weight_unit(weight[used])
     counts = leaf_counts(tree, X, np.where(used, y, -1), weight / unit, tree.n_outputs)
-    factors = chance_factors(tree, counts, _levels(tree, X, used))
+    factors = chance_factors(tree, counts, _levels(tree, X, used), thorough)
     found = np.empty(counts.shape)
     found[0] = (counts[0] + _PRIOR / tree.n_outputs) / (counts[0].sum() + _PRIOR)
     for node in tree.branches.tolist():  # children are numbered after their parent
@@ -139,7 +143,7 @@ def taught_tree(
     return replace(tree, probabilities=_rounded(agreeing(found, tree.labels) if agree else found))
 
 
-def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int]) -> FloatArray:
+def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int], thorough: bool = False) -> FloatArray:
     """What part of the difference that each split makes is more than chance, from 0 to 1; 1 at leaves.
 
     Parameters
@@ -150,6 +154,8 @@ def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int]) -> Fl
         Labelled rows of each class at each node.
     levels : dict of int to int
         How many levels the features of categorical splits have.
+    thorough : bool
+        See :func:`smoothed_tree`.
     """
     entropy = _deviance(counts)
     found = np.ones(tree.n_nodes)
@@ -160,7 +166,7 @@ def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int]) -> Fl
             ways = _ONE * _log_subsets(min(levels[feature], n_rows), tree.n_features)
         else:
             n_used = max(1, int(np.count_nonzero(tree.weights[node])))
-            ways = (_ONE if n_used == 1 else _SEVERAL) * _log_planes(n_rows, n_used, tree.n_features)
+            ways = (_ONE if n_used == 1 or thorough else _SEVERAL) * _log_planes(n_rows, n_used, tree.n_features)
         by_chance = 2.0 * ways + tree.n_outputs - 2
         found[node] = max(0.0, 1.0 - by_chance / gained) if gained > 0 else 0.0
     return found
