@@ -25,9 +25,9 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from treewright import TotalsClassifier, estimated_accuracy
-from treewright.cli.reading import ESTIMATORS
+from treewright.app.reading import ESTIMATORS
 from treewright.data.table import Table, TableEncoder, read_table
-from treewright.search.teachers.classifier import TeacherClassifier
+from treewright.teachers.classifier import TeacherClassifier
 
 LABELLED, N_GROUPS = 0.02, 6
 

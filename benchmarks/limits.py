@@ -106,7 +106,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 def measure(name: str, profile: bool) -> None:
     """Fit one case in this process and print its line."""
-    from treewright.compiled import compiling_seconds
+    from treewright.core.compiled import compiling_seconds
 
     warnings.simplefilter("ignore")
     model, given, more = CASES[name]()

@@ -32,16 +32,16 @@ import treewright.bench as bench
 from treewright import OCTHClassifier, OCTSVMClassifier, RESVMClassifier, find_wrong_labels
 from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, PivotTable, Row, Sample, SkipRow
 from treewright.bench import Specification as Spec
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.data import unit_scaling
-from treewright.formulations import OCTSVM
-from treewright.search import Incumbent
-from treewright.search.octsvm.attempts import search_octsvm
+from treewright.models.octsvm.committee import find_suspects
+from treewright.models.octsvm.fit import OCTSVMSettings, octsvm_model
+from treewright.models.octsvm.objective import OCTSVM
+from treewright.models.octsvm.search import search_octsvm
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import Solving, optimize
+from treewright.optimize.incumbent import Incumbent
 from treewright.solvers import get_solver
-from treewright.training.conduct import Conduct
-from treewright.training.octsvm import OCTSVMSettings, octsvm_model
-from treewright.training.optimize import Solving, optimize
-from treewright.training.wrong_labels import find_suspects
 from treewright.tree import Tree, predict_labels
 
 # Table 2 of the paper: CART, OCT, OCT-H, OCTSVM, per cent, by share of flipped labels.

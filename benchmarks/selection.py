@@ -17,7 +17,7 @@ from svm1odt import LARGE, no_answer, sets
 import treewright.bench as bench
 from treewright import Tree, select
 from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
-from treewright.search.grow.cart import cart_tree
+from treewright.engine.cart import cart_tree
 
 
 @dataclass

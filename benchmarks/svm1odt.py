@@ -39,15 +39,15 @@ from treewright.bench import (
     Sample,
     Specification,
 )
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.data import Merge, Scale, make_problem, reduced, unit_scaling
 from treewright.data import Sample as Rows
-from treewright.search import Incumbent
-from treewright.search.grow.cart import cart_tree
-from treewright.search.svm1odt.attempts import search_svm1odt
+from treewright.engine.cart import cart_tree
+from treewright.models.svm1odt.fit import SVM1ODTSettings, svm1odt_model
+from treewright.models.svm1odt.search import search_svm1odt
+from treewright.optimize.course import Solving, optimize
+from treewright.optimize.incumbent import Incumbent
 from treewright.solvers import get_solver
-from treewright.training.optimize import Solving, optimize
-from treewright.training.svm1odt import SVM1ODTSettings, svm1odt_model
 from treewright.tree import Tree
 
 # Tables 2 to 5 of the paper: test accuracy, per cent, of SVM1-ODT, CART and OCT-H (the paper's own runs), depth 2.

@@ -19,10 +19,10 @@ from sklearn.linear_model import LogisticRegression
 import treewright.bench as bench
 from treewright import Tree
 from treewright.bench import Data, DataSet, Instance, Method
-from treewright.budget import Budget
-from treewright.search.grow.cart import cart_start
-from treewright.search.improve.leaves import ClassLeaves
-from treewright.search.improve.tao import alternate_nodes, logistic_node
+from treewright.core.budget import Budget
+from treewright.engine.cart import cart_start
+from treewright.engine.leaves import ClassLeaves
+from treewright.engine.sparse_nodes import alternate_nodes, logistic_node
 from treewright.tree import predict_labels
 
 CLASSES, DEPTH, PASSES, ALPHA, TOLERANCE = 10, 8, 5, 1.0, 1e-2

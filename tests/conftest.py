@@ -14,13 +14,15 @@ import pytest
 from hypothesis import settings
 
 from tests.cli_survey import fit_arguments, write_survey
-from treewright.cli import main
-from treewright.search import axis
-from treewright.search.oct_h import attempts as oct_h
-from treewright.search.s2oct import attempts, sparse, taught
-from treewright.search.svm1odt import attempts as svm1odt
-from treewright.search.teachers import auto, left_out, members
-from treewright.training import ensemble, octsvm, optimize, s2oct
+from treewright.app import main
+from treewright.models.binoct import search as axis
+from treewright.models.oct_h import search as oct_h
+from treewright.models.octsvm import fit as octsvm
+from treewright.models.s2oct import fit as s2oct
+from treewright.models.s2oct.search import attempts, sparse, taught
+from treewright.models.svm1odt import search as svm1odt
+from treewright.optimize import course as optimize
+from treewright.teachers import auto, ensemble, left_out, members
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.

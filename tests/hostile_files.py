@@ -8,8 +8,8 @@ import zipfile
 
 import numpy as np
 
-from treewright.estimators.labeller_files import read_labeller
 from treewright.exceptions import TreewrightError
+from treewright.models.labeller_files import read_labeller
 
 EXTREMES = (-1, 0, 1, 2, 7, 2**31 - 1, -(2**63), 1e300, np.nan)
 

@@ -6,33 +6,27 @@ from treewright._version import __version__
 
 TYPE_CHECKING = False  # that of typing would be imported, and a Ctrl-C meanwhile has nobody to answer it
 if TYPE_CHECKING:
-    from treewright.estimators import (
-        BinOCTClassifier,
-        C2RFClassifier,
-        FairOCTClassifier,
-        LabeledKFold,
-        LapSVMClassifier,
-        LapTAOClassifier,
-        LapTAORegressor,
-        OCTClassifier,
-        OCTHClassifier,
-        OCTSVMClassifier,
-        RESVMClassifier,
-        S2OCTClassifier,
-        SelfTrainingRegressor,
-        SSCTClassifier,
-        SVM1ODTClassifier,
-        TAOClassifier,
-        TAORegressor,
-        TotalsClassifier,
-        estimated_accuracy,
-        find_wrong_labels,
-        labeled_scorer,
-        load_model,
-        paper_forest,
-        select,
-        warm_up,
-    )
+    from treewright.estimation.accuracy import estimated_accuracy
+    from treewright.estimation.data_selection import select
+    from treewright.estimation.validation import LabeledKFold, labeled_scorer
+    from treewright.estimation.wrong_labels import find_wrong_labels
+    from treewright.models.baselines.lap_svm import LapSVMClassifier
+    from treewright.models.baselines.self_training import SelfTrainingRegressor
+    from treewright.models.baselines.ssct import SSCTClassifier
+    from treewright.models.binoct.estimator import BinOCTClassifier
+    from treewright.models.c2rf.estimator import C2RFClassifier
+    from treewright.models.fair.estimator import FairOCTClassifier
+    from treewright.models.laptao.estimator import LapTAOClassifier, LapTAORegressor
+    from treewright.models.oct.estimator import OCTClassifier
+    from treewright.models.oct_h.estimator import OCTHClassifier
+    from treewright.models.octsvm.estimator import OCTSVMClassifier, RESVMClassifier
+    from treewright.models.registry import load_model
+    from treewright.models.s2oct.estimator import S2OCTClassifier
+    from treewright.models.svm1odt.estimator import SVM1ODTClassifier
+    from treewright.models.tao.estimator import TAOClassifier, TAORegressor
+    from treewright.models.totals.estimator import TotalsClassifier
+    from treewright.models.warming import warm_up
+    from treewright.teachers.ensemble import paper_forest
     from treewright.tree import Tree
 
 __all__ = [
@@ -65,14 +59,43 @@ __all__ = [
     "warm_up",
 ]
 
+_PLACES = {
+    "BinOCTClassifier": "models.binoct.estimator",
+    "C2RFClassifier": "models.c2rf.estimator",
+    "FairOCTClassifier": "models.fair.estimator",
+    "LabeledKFold": "estimation.validation",
+    "LapSVMClassifier": "models.baselines.lap_svm",
+    "LapTAOClassifier": "models.laptao.estimator",
+    "LapTAORegressor": "models.laptao.estimator",
+    "OCTClassifier": "models.oct.estimator",
+    "OCTHClassifier": "models.oct_h.estimator",
+    "OCTSVMClassifier": "models.octsvm.estimator",
+    "RESVMClassifier": "models.octsvm.estimator",
+    "S2OCTClassifier": "models.s2oct.estimator",
+    "SSCTClassifier": "models.baselines.ssct",
+    "SVM1ODTClassifier": "models.svm1odt.estimator",
+    "SelfTrainingRegressor": "models.baselines.self_training",
+    "TAOClassifier": "models.tao.estimator",
+    "TAORegressor": "models.tao.estimator",
+    "TotalsClassifier": "models.totals.estimator",
+    "Tree": "tree",
+    "estimated_accuracy": "estimation.accuracy",
+    "find_wrong_labels": "estimation.wrong_labels",
+    "labeled_scorer": "estimation.validation",
+    "load_model": "models.registry",
+    "paper_forest": "teachers.ensemble",
+    "select": "estimation.data_selection",
+    "warm_up": "models.warming",
+}
+"""Where each of them is defined: all together take a second to import, of which most needs a part."""
+
 
 def __getattr__(name: str) -> object:
-    # Estimators take a second or two to import: only when asked for, so that the command line can guard it.
-    if name not in __all__:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from treewright import estimators, tree
+    from importlib import import_module
 
-    value = getattr(tree if name == "Tree" else estimators, name)
+    value = getattr(import_module(f"treewright.{_PLACES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from treewright.cli import main
+from treewright.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

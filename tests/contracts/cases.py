@@ -16,7 +16,13 @@ from tests.contracts.oct import oct_model, random_oct_tree
 from tests.contracts.octsvm import octsvm, random_svm_tree, svm_leaves_agree
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
 from treewright.data import PointTotals
-from treewright.formulations import C2RF, OCTH, RESVM, S2OCT, BinOCT, FairOCT, Formulation
+from treewright.models.binoct.objective import BinOCT
+from treewright.models.c2rf.objective import C2RF
+from treewright.models.fair.objective import FairOCT
+from treewright.models.oct_h.objective import OCTH
+from treewright.models.octsvm.objective import RESVM
+from treewright.models.s2oct.objective import S2OCT
+from treewright.optimize.formulation import Formulation
 from treewright.tree import Tree, route
 
 SOLVERS = ["highs", "scip", "gurobi"]

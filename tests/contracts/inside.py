@@ -1,13 +1,13 @@
 """The names from inside the package that contracts need, in one place: where one moves, only this file changes."""
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.data import PointTotals
-from treewright.search import Incumbent
-from treewright.search.grow.oblique import GapPoints, grow
-from treewright.search.s2oct import structure
-from treewright.search.s2oct.attempts import search_s2oct
-from treewright.search.teachers.teacher import Teacher
-from treewright.training.optimize import optimize
+from treewright.engine.oblique import GapPoints, grow
+from treewright.models.s2oct.search import structure
+from treewright.models.s2oct.search.attempts import search_s2oct
+from treewright.optimize.course import optimize
+from treewright.optimize.incumbent import Incumbent
+from treewright.teachers.teacher import Teacher
 
 __all__ = [
     "Budget",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.contracts.svm1odt import random_mixed_tree
-from treewright.formulations import OCT
+from treewright.models.oct.objective import OCT
 from treewright.tree import Tree
 
 

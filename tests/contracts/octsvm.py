@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.formulations import OCTSVM
+from treewright.models.octsvm.objective import OCTSVM
 from treewright.tree import Tree, route
 
 

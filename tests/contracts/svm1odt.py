@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.formulations import SVM1ODT
+from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.tree import Tree
 
 

@@ -146,7 +146,7 @@ EXACT_UNITS = [fit for fit in fits_of(8) if fit.name not in ("c2rf-paper", "tota
 def test_8_units_of_features_do_not_matter(fit, monkeypatch):
     # Numbers are made short in the units of the data, in tens: which digits that leaves is the only thing that units
     # decide, and where nothing is claimed of an objective it may differ by them. No row changes sides by it.
-    monkeypatch.setattr("treewright.training.s2oct.rounded_tree", lambda tree, *rest: tree)
+    monkeypatch.setattr("treewright.models.s2oct.fit.rounded_tree", lambda tree, *rest: tree)
     data = fit.data()
     before = plain(fit)
     if fit.kind == "S2OCTClassifier":  # it scales features beyond [-100, 100] only: these are beyond it in both units

@@ -60,7 +60,7 @@ from treewright import (
     SVM1ODTClassifier,
     Tree,
 )
-from treewright.formulations.octsvm import OCTSVM, RESVM
+from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.solvers import get_solver
 
 pytestmark = pytest.mark.usefixtures("shortest_searches")

@@ -25,7 +25,8 @@ from tests.contracts.inside import (
 from tests.contracts.test_matrix import check_labels_and_totals, check_proof
 from treewright import LapTAOClassifier, OCTHClassifier, S2OCTClassifier, Tree
 from treewright.exceptions import TreewrightError
-from treewright.formulations import OCTH, S2OCT
+from treewright.models.oct_h.objective import OCTH
+from treewright.models.s2oct.objective import S2OCT
 
 
 def fitted(data: dict[str, Any], **parameters: Any) -> S2OCTClassifier:

@@ -11,11 +11,11 @@ import pytest
 from tests.contracts.brute_force import best_on_a_grid
 from tests.contracts.cases import CASES, SOLVERS, Case, random_tree
 from tests.contracts.inside import Budget, Incumbent, optimize
-from treewright.formulations import Formulation
-from treewright.program import check
+from treewright.optimize.course import Solving
+from treewright.optimize.formulation import Formulation
+from treewright.optimize.record import FitStatus
 from treewright.solvers import Result, Status, get_solver
-from treewright.training.optimize import Solving
-from treewright.training.record import FitStatus
+from treewright.solvers.program_check import check
 
 every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 every_solver = pytest.mark.parametrize("solver", SOLVERS)

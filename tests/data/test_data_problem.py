@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from treewright.data import Problem, TotalsRules, make_problem
-from treewright.data._checks import missing_mask
+from treewright.data.columns_checked import missing_mask
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 NEW = TotalsRules(allow_new_classes=True)

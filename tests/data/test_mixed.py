@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
 
 from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, unit_scaling
-from treewright.data._checks import refuse_dates
+from treewright.data.columns_checked import refuse_dates
 from treewright.data.mixed import Features, check_finite
 from treewright.data.problem import make_problem
 from treewright.data.reduction import distinct_rows, labelled_sample, sorted_distinct_rows

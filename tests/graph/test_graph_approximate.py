@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.graph import approximate, nearest_neighbors
 from treewright.graph.approximate import ApproximateSearch
 

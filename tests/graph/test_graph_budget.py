@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.graph import (
     GraphSettings,
     affinity_graph,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph import LabelSmoother, check_graph, components, laplacian, neighbor_graph
 

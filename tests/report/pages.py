@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from treewright import OCTHClassifier, TotalsClassifier
-from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimation.accuracy import AccuracyEstimate
+from treewright.optimize.record import FitRecord, named_trace
 from treewright.report import About, Explanation, labels_facts
-from treewright.training.record import FitRecord, named_trace
 from treewright.tree import Tree
 
 SCRIPT = "<script>document.title='obeyed'</script>"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pages import complete_tree, job, record, tree_model
 
-from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.report import fit_facts
 from treewright.report.advice import advice
 from treewright.report.facts import GroupFacts

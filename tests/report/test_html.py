@@ -11,7 +11,7 @@ from pages import HOSTILE, LONG, QUOTES, SCRIPT, TURNED, complete_tree, job, rec
 from sklearn.linear_model import LogisticRegression
 
 from treewright import OCTHClassifier, TotalsClassifier
-from treewright.names import printable
+from treewright.core.names import printable
 from treewright.report import facts_html, facts_text, fit_facts, fit_report, labels_report
 from treewright.report.svg import _ENDS, _LINES, _wrapped, tree_svg
 from treewright.report.trees import LeafFacts

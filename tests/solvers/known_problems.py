@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewright.program import Program, ProgramBuilder
 from treewright.solvers import Status
+from treewright.solvers.program import Program
+from treewright.solvers.program_builder import ProgramBuilder
 
 INF = np.inf
 

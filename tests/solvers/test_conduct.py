@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from treewright.exceptions import SolverError
-from treewright.program import Program, ProgramBuilder, check
 from treewright.solvers import Status
-from treewright.solvers.conduct import STRICT, Solver
+from treewright.solvers.course import STRICT, Solver
 from treewright.solvers.highs import HighsSolver
+from treewright.solvers.program import Program
+from treewright.solvers.program_builder import ProgramBuilder
+from treewright.solvers.program_check import check
 from treewright.solvers.registry import CAPABILITIES
 from treewright.solvers.session import Outcome, Session
 
@@ -80,7 +82,7 @@ def test_a_process_waits_for_work_that_was_given_up():
     """Native code that comes back to an interpreter that has ended aborts the process."""
     script = """
 import time
-from treewright.solvers import conduct
+from treewright.solvers import course as conduct
 conduct.EXIT_SECONDS = 0.05, 30.0
 try:
     conduct.run_in_thread(lambda: (time.sleep(0.5), print("came back")), overdue=lambda: True)

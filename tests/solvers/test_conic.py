@@ -9,10 +9,12 @@ import pytest
 from tests.clock import within
 
 from treewright.exceptions import PackageNotInstalledError
-from treewright.program import Program, ProgramBuilder, check
 from treewright.solvers import Progress, Status, get_solver
 from treewright.solvers.conic import fixed_conic, relaxed, solve_convex
 from treewright.solvers.outer import Tangents
+from treewright.solvers.program import Program
+from treewright.solvers.program_builder import ProgramBuilder
+from treewright.solvers.program_check import check
 
 
 def assortment(seed: int, n: int = 6, whole: bool = True) -> Program:

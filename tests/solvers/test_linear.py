@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 from tests.clock import within
 
 from treewright.exceptions import InvalidInputError
-from treewright.program import ProgramBuilder
 from treewright.solvers import Status, get_solver
 from treewright.solvers.linear import LinearProgram
+from treewright.solvers.program_builder import ProgramBuilder
 
 
 class Plain:

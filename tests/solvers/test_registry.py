@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 
 from treewright.exceptions import InvalidInputError, MissingLicenseError, SolverNotInstalledError
-from treewright.program import Program, ProgramBuilder
-from treewright.solvers import (
-    SOLVER_NAMES,
-    Capability,
-    Solver,
-    Status,
-    describe,
-    get_solver,
-    registry,
-    solvers_with,
-)
+from treewright.solvers import SOLVER_NAMES, Capability, Solver, Status, describe, get_solver, registry, solvers_with
+from treewright.solvers.program import Program
+from treewright.solvers.program_builder import ProgramBuilder
 
 
 def wide(n: int, cone: bool = False) -> Program:

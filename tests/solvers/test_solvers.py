@@ -15,9 +15,11 @@ from scipy import sparse
 from tests.clock import within
 
 from treewright.exceptions import InvalidInputError, UnsupportedProgramError
-from treewright.program import Program, ProgramBuilder, check
 from treewright.solvers import Capability, Progress, Solver, Status, get_solver
 from treewright.solvers.highs import HighsSolver
+from treewright.solvers.program import Program
+from treewright.solvers.program_builder import ProgramBuilder
+from treewright.solvers.program_check import check
 from treewright.solvers.session import Session
 
 SOLVERS = ["highs", "scip", "gurobi"]

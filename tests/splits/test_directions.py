@@ -6,8 +6,8 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
 
-from treewright.budget import Budget
-from treewright.search.grow.oblique import candidate_directions
+from treewright.core.budget import Budget
+from treewright.engine.oblique import candidate_directions
 from treewright.splits.directions import hinge_directions, logistic_direction, widest_gap
 from treewright.splits.thresholds import best_threshold
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.solvers.linear import LinearProgram
 from treewright.splits.joining import solve_joining
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from treewright.budget import Budget
-from treewright.splits.margin_kernels import line_minimum, pass_over
-from treewright.splits.margins import MarginNode, MarginPoints, Plane, polished
+from treewright.core.budget import Budget
+from treewright.splits.hinge_loops import line_minimum, pass_over
+from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished
 
 
 def line_cost(v, f, rate, stake, toll, epsilon, kink, force):

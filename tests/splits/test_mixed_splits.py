@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from treewright.budget import Budget
-from treewright.search.improve.driver import Alternation, Node
-from treewright.search.improve.leaves import ClassLeaves, MeanLeaves
-from treewright.search.improve.tao import SparseNodes
+from treewright.core.budget import Budget
+from treewright.engine.alternate import Alternation, Node
+from treewright.engine.leaves import ClassLeaves, MeanLeaves
+from treewright.engine.sparse_nodes import SparseNodes
 from treewright.splits.mixed import best_category, best_single, cut_along
 from treewright.splits.points import Points, SplitRule, Splits
 from treewright.tree import Tree, route

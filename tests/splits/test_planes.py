@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from treewright.splits import plane_kernels
-from treewright.splits.plane_kernels import PERTURBED, best_plane
+from treewright.splits import plane_programs as plane_kernels
+from treewright.splits.plane_programs import PERTURBED, best_plane
 
 
 def task(seed):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.splits import thresholds
 from treewright.splits.points import Points
 from treewright.splits.thresholds import Cuts, best_feature, best_labels_threshold, best_threshold, halving_threshold

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tree_strategies import random_points, random_tree, slow_path
 
-from treewright.budget import Budget
+from treewright.core.budget import Budget
 from treewright.tree import Tree, route
 from treewright.tree.rounding import rounded_tree, shortest_between
 

@@ -7,7 +7,7 @@ import pytest
 from rule_reader import leaves_by_rules
 
 from treewright import OCTHClassifier, Tree
-from treewright.estimators.common.tables import rule_cases
+from treewright.estimators.tables import rule_cases
 from treewright.exceptions import ModelFileError
 from treewright.tree import export_text, route, sure_cases
 from treewright.tree.words import FlagWords

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from treewright import OCTHClassifier, SSCTClassifier, TAOClassifier
-from treewright.budget import Budget
-from treewright.training.octsvm import OCTSVMSettings, octsvm_model, without_residue
-from treewright.training.optimize import Outcome
-from treewright.training.record import FitRecord, FitStatus
+from treewright.core.budget import Budget
+from treewright.models.octsvm.fit import OCTSVMSettings, octsvm_model, without_residue
+from treewright.optimize.course import Outcome
+from treewright.optimize.record import FitRecord, FitStatus
 from treewright.tree import Tree, predict_labels, route
 from treewright.tree.trimming import trimmed_tree, without_idle_terms
 

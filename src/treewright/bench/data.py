@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray
 from treewright.bench.instance import Data
 from treewright.bench.specification import DataSet
+from treewright.core.arrays import FloatArray
 from treewright.data import drop_duplicate_rows
-from treewright.data._checks import AnyArray, listing
+from treewright.data.columns_checked import AnyArray, listing
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.core.arrays import BoolArray, FloatArray
 from treewright.data import biased_sample, simple_random_sample
-from treewright.data._checks import AnyArray
+from treewright.data.columns_checked import AnyArray
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

@@ -10,7 +10,7 @@ from sklearn.metrics import matthews_corrcoef
 
 from treewright.bench.instance import Instance
 from treewright.bench.specification import Outcome
-from treewright.data._checks import AnyArray
+from treewright.data.columns_checked import AnyArray
 
 __all__ = ["accuracy", "accuracy_of", "error_percent", "fit_record", "squared_error"]
 

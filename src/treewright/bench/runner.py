@@ -22,8 +22,8 @@ from treewright.bench.metrics import fit_record
 from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
 from treewright.bench.specification import DataSet, Outcome, Row, Task, parameters_hash
 from treewright.bench.store import Store, latest
+from treewright.core.files import replacing
 from treewright.exceptions import InvalidInputError
-from treewright.files import replacing
 
 __all__ = ["RowMade", "Run", "make_row", "run"]
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treewright.bench.instance import Data, Instance, everything, predictions
-from treewright.data._checks import AnyArray, listing
+from treewright.data.columns_checked import AnyArray, listing
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

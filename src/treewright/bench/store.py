@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treewright.bench.specification import Row
-from treewright.data._checks import listing
+from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
 
 try:

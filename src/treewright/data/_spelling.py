@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from treewright.names import counted
+from treewright.core.names import counted
 
 __all__ = ["alike", "alike_words", "spelling_key", "standing_for"]
 

@@ -8,11 +8,11 @@ import re
 import numpy as np
 import polars as pl
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.names import counted
 from treewright.data._table_cells import are_codes, as_numbers, number_mask, number_texts
 from treewright.data._table_files import Table
 from treewright.exceptions import InvalidInputError
-from treewright.names import counted
 
 __all__ = [
     "BOOLEAN",

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._table_codes import ColumnCode
 from treewright.data._table_columns import level_codes
 from treewright.data.seen_numbers import NewNumbers

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from treewright.arrays import BoolArray, IntArray
-from treewright.data._checks import AnyArray, Coded, listing
+from treewright.core.arrays import BoolArray, IntArray
 from treewright.data._table_cells import (
     are_plain_numbers,
     as_series,
@@ -28,6 +27,7 @@ from treewright.data._table_cells import (
     read_column,
 )
 from treewright.data._text_files import STRIDE, TextFile, check_names, reading, text_file
+from treewright.data.columns_checked import AnyArray, Coded, listing
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from treewright.arrays import IntArray
+from treewright.core.arrays import IntArray
+from treewright.core.files import passing_folder
 from treewright.data._table_cells import known_kinds, number_texts, read_column
 from treewright.data._table_files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
 from treewright.data._text_files import TextFile
-from treewright.files import passing_folder
 
 __all__ = ["FileTable", "open_table"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from treewright.data._checks import listing
+from treewright.core.names import counted, printable
 from treewright.data._table_cells import are_codes
 from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode
 from treewright.data._table_columns import BOOLEAN, date_format, days, joined, level_counts, why_text
 from treewright.data._table_files import Table
+from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
-from treewright.names import counted, printable
 
 __all__ = ["Look", "drop_option", "look_at", "refuse_columns", "them", "too_many", "with_gaps"]
 

@@ -12,11 +12,11 @@ from typing import IO, Any
 import polars as pl
 from numpy.typing import ArrayLike
 
-from treewright.data._checks import listing
+from treewright.core.files import passing_folder, replacing
 from treewright.data._table_cells import as_numbers, as_series, number_texts
 from treewright.data._table_files import table_kind
+from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
-from treewright.files import passing_folder, replacing
 
 __all__ = ["write_batches", "write_table"]
 

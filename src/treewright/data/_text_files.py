@@ -24,10 +24,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from treewright.arrays import IntArray
-from treewright.data._checks import listing
+from treewright.core.arrays import IntArray
+from treewright.core.files import PassingFolder, passing_folder
+from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
-from treewright.files import PassingFolder, passing_folder
 
 __all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
 

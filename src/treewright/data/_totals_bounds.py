@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.data._checks import AnyArray, show
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.names import counted
 from treewright.data._totals_input import Asked
+from treewright.data.columns_checked import AnyArray, show
 from treewright.data.point_totals import tight_intervals
 from treewright.exceptions import InfeasibleTotalsError
-from treewright.names import counted
 
 __all__ = ["GroupRows", "group_bounds"]
 

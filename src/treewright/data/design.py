@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 from treewright.data.reduction import Sample
 
 __all__ = ["Design", "design_of"]

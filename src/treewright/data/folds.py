@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Folds", "Twins", "label_folds"]
+__all__ = ["Folds", "Twins", "folds_of", "label_folds"]
 
 
 @dataclass(frozen=True)
@@ -154,3 +154,20 @@ def _can_be_learned(y: IntArray, fold: IntArray, n_splits: int) -> bool:
     table = np.zeros((n_splits, int(y.max()) + 1), dtype=np.int64)
     np.add.at(table, (fold, y), 1)
     return bool(np.all(np.count_nonzero(table.sum(axis=0) - table, axis=1) >= 2))
+
+
+def folds_of(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Fold of each point, drawn so that each class is spread evenly.
+
+    Examples
+    --------
+    >>> fold = folds_of(np.array([0] * 6 + [1] * 3), 3, np.random.default_rng(0))
+    >>> np.sort(fold[:6]).tolist(), np.sort(fold[6:]).tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 1, 2])
+    """
+    fold, first = np.zeros(len(y), dtype=np.int64), 0
+    for label in np.unique(y):
+        inside = rng.permutation(np.flatnonzero(y == label))
+        fold[inside] = (first + np.arange(len(inside))) % n_folds
+        first += len(inside)
+    return fold

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from sklearn.cluster import KMeans
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 from treewright.data._table_codes import ColumnCode
 from treewright.tree.structure import Tree
 

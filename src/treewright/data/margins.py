@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treewright.arrays import BoolArray, IntArray
-from treewright.data._checks import Coded, as_column, show
+from treewright.core.arrays import BoolArray, IntArray
+from treewright.data.columns_checked import Coded, as_column, show
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 

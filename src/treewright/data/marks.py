@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray
-from treewright.data._checks import listing, show
+from treewright.core.arrays import BoolArray
+from treewright.data.columns_checked import listing, show
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["likely_marks", "mark_words", "refuse_missing"]

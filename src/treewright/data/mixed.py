@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import AnyArray, freeze, listing, missing_mask, plain, show
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.data._table_columns import flag_numbers
+from treewright.data.columns_checked import AnyArray, freeze, listing, missing_mask, plain, show
 from treewright.data.rows import is_frame
 from treewright.exceptions import InvalidInputError, ModelFileError
 

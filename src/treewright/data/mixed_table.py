@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from treewright.data._checks import AnyArray, listing
+from treewright.core.names import printable
 from treewright.data._table_cells import number_text, number_texts
 from treewright.data._table_columns import (
     BOOLEAN,
@@ -26,9 +26,9 @@ from treewright.data._table_columns import (
 )
 from treewright.data._table_encoding import Unseen
 from treewright.data._table_files import Table
+from treewright.data.columns_checked import AnyArray, listing
 from treewright.data.mixed import Level
 from treewright.exceptions import InvalidInputError, ModelFileError
-from treewright.names import printable
 
 __all__ = ["MixedEncoder"]
 

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import (
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.data._totals_input import named_classes
+from treewright.data.columns_checked import (
     AnyArray,
     Coded,
     as_column,
@@ -28,7 +29,6 @@ from treewright.data._checks import (
     show,
     uniform,
 )
-from treewright.data._totals_input import named_classes
 from treewright.data.margins import chosen_rows, split_margins
 from treewright.data.marks import refuse_missing
 from treewright.data.scaling import held_weights

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from treewright.arrays import IntArray
+from treewright.core.arrays import IntArray
 from treewright.data.problem import Problem
 from treewright.data.reduction import Merge, Sample, labelled_sample, reduced
 from treewright.exceptions import InvalidInputError, TreewrightError

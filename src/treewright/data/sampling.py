@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import AnyArray, as_column, listing, missing_mask, plain, show, uniform
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.data.columns_checked import AnyArray, as_column, listing, missing_mask, plain, show, uniform
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["biased_sample", "drop_duplicate_rows", "flip_labels", "simple_random_sample"]

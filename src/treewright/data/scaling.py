@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import freeze
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.data.columns_checked import freeze
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 

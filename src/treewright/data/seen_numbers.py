@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import betabinom
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.data._checks import AnyArray
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.data.columns_checked import AnyArray
 from treewright.exceptions import ModelFileError
 
 __all__ = ["NewNumbers", "NumbersChange", "SeenNumbers", "changes_in_words"]

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import polars as pl
 
-from treewright.arrays import FloatArray
-from treewright.data._checks import listing
+from treewright.core.arrays import FloatArray
+from treewright.core.names import counted
 from treewright.data._table_cells import is_missing, is_number, number_text, number_texts
 from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode, checked_code, old_code
 from treewright.data._table_columns import (
@@ -30,8 +30,8 @@ from treewright.data._table_files import Table, read_cells, read_table, table_ba
 from treewright.data._table_large import FileTable, open_table
 from treewright.data._table_look import Look, drop_option, look_at, refuse_columns, them, too_many, with_gaps
 from treewright.data._table_writing import write_batches, write_table
+from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
-from treewright.names import counted
 
 __all__ = [
     "LEAST_ROWS",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from treewright.core.names import quoted
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import ColumnCode, TableEncoder
-from treewright.names import quoted
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
 __all__ = ["feature_words"]

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treewright.arrays import BoolArray, IntArray
-from treewright.data._checks import AnyArray, as_column, freeze, listing, meant, missing_mask, numbered_groups, show
+from treewright.core.arrays import BoolArray, IntArray
+from treewright.core.names import counted
 from treewright.data._totals_bounds import GroupRows, group_bounds
 from treewright.data._totals_input import Asked, alike_groups, plain_totals, read_group
+from treewright.data.columns_checked import (
+    AnyArray,
+    as_column,
+    freeze,
+    listing,
+    meant,
+    missing_mask,
+    numbered_groups,
+    show,
+)
 from treewright.data.point_totals import PointTotals, class_deviations
 from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError, InvalidInputError, warn_user
-from treewright.names import counted
 
 __all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]
 

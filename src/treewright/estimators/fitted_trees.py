@@ -13,7 +13,7 @@ from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree._tree import Tree
 
-from treewright.arrays import BoolArray
+from treewright.core.arrays import BoolArray
 from treewright.exceptions import ModelFileError
 
 __all__ = ["check_trees", "fitted_parts", "is_tree"]

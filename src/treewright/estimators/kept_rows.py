@@ -7,8 +7,8 @@ from typing import Any
 from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 
+from treewright.core.names import counted
 from treewright.estimators.fitted_trees import fitted_parts
-from treewright.names import counted
 
 __all__ = ["kept_rows", "kept_rows_words"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from treewright.arrays import FloatArray
-from treewright.budget import Budget
+from treewright.core.arrays import FloatArray
+from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.graph.neighbors import Neighbors, nearest_neighbors
@@ -64,7 +64,7 @@ def perplexity_affinities(distance: FloatArray, perplexity: float) -> FloatArray
         raise InvalidInputError("distances must be finite and not negative")
     affinity = np.empty_like(distance)
     if affinity.size:
-        from treewright.graph.kernels import affinities  # numba takes a while to import
+        from treewright.graph.edge_loops import affinities  # numba takes a while to import
 
         affinities(distance, float(np.log(perplexity)), _TOLERANCE, affinity)
     return affinity

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.budget import Budget
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.budget import Budget
 from treewright.exceptions import PackageNotInstalledError
 from treewright.graph.exact import closest
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from treewright.files import replacing
+from treewright.core.files import replacing
 from treewright.graph.laplacian import check_graph
 
 __all__ = ["FoundGraph", "cached_graph"]

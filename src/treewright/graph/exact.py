@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 
 __all__ = ["ExactSearch", "closest"]
 
@@ -83,7 +83,7 @@ class ExactSearch:
         return lambda rows: model.kneighbors(X[rows], return_distance=False)
 
     def _by_features(self) -> Any:
-        from treewright.graph.kernels import near_sparse  # numba takes a while to import
+        from treewright.graph.edge_loops import near_sparse  # numba takes a while to import
 
         by_row = self.X
         by_column = by_row.tocsc()
@@ -129,7 +129,7 @@ def closest(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray, Float
     index, distance : ndarray of shape (n_rows, k)
         Nearest first, of equally near ones the smaller row first; -1 and infinity where there are too few.
     """
-    from treewright.graph.kernels import closest_dense, closest_sparse  # numba takes a while to import
+    from treewright.graph.edge_loops import closest_dense, closest_sparse  # numba takes a while to import
 
     rows, found = np.ascontiguousarray(rows), np.ascontiguousarray(found, dtype=np.int64)
     index, distance = np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k))

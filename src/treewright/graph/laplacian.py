@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["check_graph", "components", "degrees", "laplacian"]

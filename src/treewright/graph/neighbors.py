@@ -14,8 +14,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.budget import Budget
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.budget import Budget
+from treewright.core.threads import one_thread
 from treewright.exceptions import InvalidInputError
 from treewright.graph.approximate import (
     INSTALL,
@@ -27,7 +28,6 @@ from treewright.graph.approximate import (
     setup_seconds,
 )
 from treewright.graph.exact import ExactSearch
-from treewright.threads import one_thread
 
 __all__ = ["METHODS", "Neighbors", "affordable_points", "nearest_neighbors"]
 

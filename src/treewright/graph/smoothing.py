@@ -22,8 +22,8 @@ from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
-from treewright.arrays import BoolArray, FloatArray
-from treewright.budget import Budget
+from treewright.core.arrays import BoolArray, FloatArray
+from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph.affinity import perplexity_affinities
 from treewright.graph.laplacian import components, degrees, laplacian
@@ -172,7 +172,7 @@ class LabelSmoother:
         Products of the graph are scipy's, which are as fast as compiled loops of our own for two columns and twice as
         fast for ten. What else there is to a step reads each table once.
         """
-        from treewright.graph.kernels import advance, finish, turn  # numba takes a while to import
+        from treewright.graph.edge_loops import advance, finish, turn  # numba takes a while to import
 
         regular = self._determined(mu)
         diagonal = self.labelled_weight + mu * self.point_weight + self.gamma * self._degree

@@ -6,9 +6,16 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from treewright.names import counted, printable, shortened
+from treewright.core.names import counted, printable, shortened
 from treewright.report.facts import Facts, GroupFacts
-from treewright.report.words import INTERRUPTED, asked_words, difference_words, group_sizes, margin_words, seconds_words
+from treewright.report.words import (
+    INTERRUPTED,
+    asked_words,
+    difference_words,
+    group_sizes,
+    margin_words,
+    seconds_words,
+)
 
 __all__ = ["Advice", "advice"]
 

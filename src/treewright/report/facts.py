@@ -11,15 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.data import parse_totals
-from treewright.data._checks import AnyArray, Coded, as_column, missing_mask
+from treewright.data.columns_checked import AnyArray, Coded, as_column, missing_mask
 from treewright.data.margins import group_columns
-from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.estimators.kept_rows import kept_rows, kept_rows_words
 from treewright.exceptions import InvalidInputError
+from treewright.optimize.record import FitRecord
 from treewright.report.making import made_today
 from treewright.report.trees import Explanation, TreeFacts, absent_notes, fitted_trees
-from treewright.report.words import STATUS_WORDS, parameter_pairs, proof_words, seconds_words, seed_words, teacher_words
-from treewright.training.record import FitRecord
+from treewright.report.words import (
+    STATUS_WORDS,
+    parameter_pairs,
+    proof_words,
+    seconds_words,
+    seed_words,
+    teacher_words,
+)
 from treewright.tree.words import FeatureWords
 
 __all__ = ["About", "Changes", "Facts", "GroupFacts", "class_numbers", "fit_facts", "labels_facts", "office_totals"]

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from treewright._version import __version__
-from treewright.names import counted, printable, shortened
+from treewright.core.names import counted, printable, shortened
 from treewright.report.advice import advice
 from treewright.report.facts import Facts
 from treewright.report.svg import class_color, interval_svg, share_bar, total_bar, tree_svg

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from treewright.estimators.accuracy import AccuracyEstimate
+from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.report.facts import About, labels_facts
 from treewright.report.text import rendered
 from treewright.report.trees import Explanation

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
 from treewright._version import __version__
+from treewright.core.names import printable, shortened
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import LEAST_ROWS, MOST_LEVELS, Table, TableEncoder
-from treewright.names import printable, shortened
 from treewright.report.words import count_words
 
 __all__ = ["made_today", "table_making"]

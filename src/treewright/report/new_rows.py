@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import listing
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.names import counted, printable
+from treewright.data.columns_checked import listing
 from treewright.data.table import HEAVIER, Surprises, TableEncoder, pooled_words
-from treewright.names import counted, printable
 from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
 from treewright.report.trees import LeafFacts, counted_tree

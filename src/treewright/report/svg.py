@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
-from treewright.names import counted, shortened
+from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.names import counted, shortened
 from treewright.report.trees import TreeFacts
 from treewright.report.words import page_text, spaced
 from treewright.tree.structure import LEAF

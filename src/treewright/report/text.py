@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from treewright.names import printable
+from treewright.core.names import printable
 from treewright.report.advice import advice
 from treewright.report.facts import About, Facts, fit_facts
 from treewright.report.html import facts_html

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._checks import AnyArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.names import counted, printable, quoted
 from treewright.data._table_cells import number_text
-from treewright.names import counted, printable, quoted
+from treewright.data.columns_checked import AnyArray
 from treewright.report.words import WEIGHED, count_words
 from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split

@@ -6,13 +6,13 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from treewright.core.names import counted, printable
 from treewright.data.teacher_record import TeacherRecord
-from treewright.estimators.accuracy import AccuracyEstimate
-from treewright.estimators.common.files import plain_parameters
-from treewright.estimators.common.graph import GraphModel
-from treewright.estimators.common.teachers import TaughtModel
-from treewright.names import counted, printable
-from treewright.training.record import FitRecord, FitStatus
+from treewright.estimation.accuracy import AccuracyEstimate
+from treewright.estimators.files import plain_parameters
+from treewright.estimators.graph import GraphModel
+from treewright.estimators.teachers import TaughtModel
+from treewright.optimize.record import FitRecord, FitStatus
 from treewright.tree.text import format_number
 
 __all__ = [
@@ -417,7 +417,7 @@ def seconds_words(record: FitRecord) -> str:
 
     Examples
     --------
-    >>> from treewright.training.record import named_trace
+    >>> from treewright.optimize.record import named_trace
     >>> record = FitRecord("local", "", 156.5, None, None, named_trace([], "seconds"), compiling=96.2)
     >>> seconds_words(record)
     '156.5 seconds (of which 96 s were compiling, once on this machine)'
@@ -436,7 +436,7 @@ def seed_words(record: FitRecord, option: str = "--random-state", short: bool = 
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from treewright.training.record import named_trace
+    >>> from treewright.optimize.record import named_trace
     >>> record = FitRecord("local", "", 1.5, None, None, named_trace([], "seconds"), seed=42)
     >>> seed_words(record)
     '42; --random-state 42 gives the same again'

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.core.arrays import BoolArray, FloatArray
 from treewright.exceptions import PackageNotInstalledError
-from treewright.program import Program, check
-from treewright.solvers.base import Status
+from treewright.solvers.program import Program
+from treewright.solvers.program_check import check
 from treewright.solvers.session import FEASIBILITY, contradictory, tidied
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["Convex", "fixed_conic", "relaxed", "solve_convex"]
 
@@ -60,7 +61,7 @@ def fixed_conic(program: Program, x: FloatArray, time_limit: float = math.inf) -
     --------
     The largest a + b in a disc of radius 5 with a = 3, so that b = 4:
 
-    >>> from treewright.program import ProgramBuilder
+    >>> from treewright.solvers.program_builder import ProgramBuilder
     >>> builder = ProgramBuilder()
     >>> a = builder.add_variables("a", 1, upper=9, integer=True, cost=-1.0)
     >>> b = builder.add_variables("b", 1, upper=9, cost=-1.0)

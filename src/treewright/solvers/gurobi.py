@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from treewright.exceptions import MissingLicenseError, SolverError
-from treewright.program import Program
-from treewright.solvers.base import Status
-from treewright.solvers.conduct import Solver
+from treewright.solvers.course import Solver
+from treewright.solvers.program import Program
 from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["GurobiSolver", "licence_status"]
 
@@ -36,7 +36,7 @@ _POOL_LOCK = threading.Lock()
 
 
 class GurobiSolver(Solver):
-    """Gurobi, as a :class:`treewright.solvers.conduct.Solver`."""
+    """Gurobi, as a :class:`treewright.solvers.course.Solver`."""
 
     name = "gurobi"
     capabilities = CAPABILITIES["gurobi"]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from treewright.exceptions import SolverError
-from treewright.program import Program
-from treewright.solvers.base import Status
-from treewright.solvers.conduct import Solver
+from treewright.solvers.course import Solver
 from treewright.solvers.linear import own_scheduler
 from treewright.solvers.outer import run_with_cones
+from treewright.solvers.program import Program
 from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["HighsSolver"]
 
@@ -23,7 +23,7 @@ _SEEDS = 2**31 - 1
 
 
 class HighsSolver(Solver):
-    """HiGHS, as a :class:`treewright.solvers.conduct.Solver`."""
+    """HiGHS, as a :class:`treewright.solvers.course.Solver`."""
 
     name = "highs"
     capabilities = CAPABILITIES["highs"]

@@ -3,7 +3,7 @@
 Searches solve thousands of programs of some hundred rows, most of which differ from the last one by a cost, a side or
 some rows. What such a program takes is hardly the simplex method but the way to it, so this talks to HiGHS in arrays,
 without presolve, and keeps model and basis. Large programs, integers and cones are the affair of
-:mod:`treewright.solvers.conduct`.
+:mod:`treewright.solvers.course`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from treewright.arrays import FloatArray
+from treewright.core.arrays import FloatArray
 from treewright.exceptions import InvalidInputError, SolverError
-from treewright.solvers.base import Status
 from treewright.solvers.registry import import_package
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["LinearProgram", "LinearSolution", "own_scheduler"]
 

@@ -24,12 +24,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import FloatArray
-from treewright.program import Program, check
-from treewright.progress import relative_gap
-from treewright.solvers.base import Status
+from treewright.core.arrays import FloatArray
+from treewright.core.progress import relative_gap
 from treewright.solvers.conic import fixed_conic, relaxed, solve_convex
+from treewright.solvers.program import Program
+from treewright.solvers.program_check import check
 from treewright.solvers.session import ABSOLUTE_GAP, FEASIBILITY, Outcome, Session, objective_of, tidied
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["Tangents", "run_with_cones"]
 
@@ -56,7 +57,7 @@ class Tangents:
 
     Examples
     --------
-    >>> from treewright.program import ProgramBuilder
+    >>> from treewright.solvers.program_builder import ProgramBuilder
     >>> builder = ProgramBuilder()
     >>> x, r = builder.add_variables("x", 2, lower=-9), builder.add_variables("r", 1, upper=5)
     >>> builder.add_cone(int(r[0]), x)

@@ -11,16 +11,11 @@ import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from treewright.exceptions import (
-    InvalidInputError,
-    SolverNotInstalledError,
-    TreewrightError,
-    UnsupportedProgramError,
-)
-from treewright.solvers.base import Capability
+from treewright.exceptions import InvalidInputError, SolverNotInstalledError, TreewrightError, UnsupportedProgramError
+from treewright.solvers.vocabulary import Capability
 
 if TYPE_CHECKING:
-    from treewright.solvers.conduct import Solver
+    from treewright.solvers.course import Solver
 
 __all__ = [
     "CAPABILITIES",

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray
+from treewright.core.arrays import FloatArray
 from treewright.exceptions import SolverError
-from treewright.program import Cone, Program
-from treewright.solvers.base import Status
-from treewright.solvers.conduct import Solver
+from treewright.solvers.course import Solver
+from treewright.solvers.program import Cone, Program
 from treewright.solvers.registry import CAPABILITIES, import_package
 from treewright.solvers.session import ABSOLUTE_GAP, Outcome, Session
+from treewright.solvers.vocabulary import Status
 
 __all__ = ["ScipSolver"]
 
@@ -34,7 +34,7 @@ _STATUSES: dict[str, Status | None] = {
 
 
 class ScipSolver(Solver):
-    """SCIP, as a :class:`treewright.solvers.conduct.Solver`; it has one thread, whatever `threads` says."""
+    """SCIP, as a :class:`treewright.solvers.course.Solver`; it has one thread, whatever `threads` says."""
 
     name = "scip"
     capabilities = CAPABILITIES["scip"]

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import FloatArray
+from treewright.core.arrays import FloatArray
+from treewright.core.progress import relative_gap
 from treewright.exceptions import InvalidInputError
-from treewright.program import Program, check
-from treewright.progress import relative_gap
-from treewright.solvers.base import Progress, ProgressCallback, Result, Status, StopFlag
+from treewright.solvers.program import Program
+from treewright.solvers.program_check import check
+from treewright.solvers.vocabulary import Progress, ProgressCallback, Result, Status, StopFlag
 
 __all__ = [
     "ABSOLUTE_GAP",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["Subset", "best_subset"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.budget import Budget
-from treewright.solvers.base import Status
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.budget import Budget
 from treewright.solvers.linear import LinearProgram
+from treewright.solvers.vocabulary import Status
 from treewright.splits.thresholds import best_threshold
 
 __all__ = ["Separation", "hinge_directions", "logistic_direction", "separate", "widest_gap"]

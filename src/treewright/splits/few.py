@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["Direction", "few_features", "keep_largest", "restricted_to", "steepest_features"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 
 __all__ = ["inseparable_groups"]
 

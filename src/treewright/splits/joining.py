@@ -7,8 +7,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.budget import Budget
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.budget import Budget
 
 __all__ = ["Joined", "solve_joining"]
 

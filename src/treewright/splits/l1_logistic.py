@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treewright.arrays import BoolArray, FloatArray
+from treewright.core.arrays import BoolArray, FloatArray
 
 __all__ = ["L1Logistic", "l1_logistic"]
 
@@ -86,7 +86,7 @@ def l1_logistic(
     small = isinstance(X, np.ndarray) and X.dtype == np.float64 and X.shape[1] <= _FEW and X.size <= _SMALL
     if not small:
         return _Newton(X, goes_right, weight, alpha).solve(start, max_steps, tol)
-    from treewright.splits.newton_kernels import newton_dense  # numba takes a while to import
+    from treewright.splits.newton_loops import newton_dense  # numba takes a while to import
 
     given, intercept = (np.zeros(X.shape[1]), 0.0) if start is None else start
     # numba compiles once more for arrays that are read-only
@@ -148,7 +148,7 @@ class _Newton:
         self, weights: FloatArray, level: NDArray[Any], objective: float
     ) -> tuple[FloatArray, float, NDArray[Any], float] | None:
         """New weights, change of the intercept, new levels and objective; None where no step lowers it."""
-        from treewright.splits.kernels import descend  # numba takes a while to import
+        from treewright.splits.descent_loops import descend  # numba takes a while to import
 
         residual, bend = self._derivatives(level)
         gradient = np.asarray(self.X.T @ residual, dtype=np.float64)

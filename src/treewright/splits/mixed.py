@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 from treewright.splits.categories import best_subset
 from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import Cuts, best_threshold

@@ -26,7 +26,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.splits.points import SplitRule
 from treewright.splits.thresholds import Cuts
 from treewright.tree.structure import BEYOND

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.structure import Shape, Tree
 
 __all__ = ["LEAST_GAP", "Points", "SplitRule", "Splits"]
@@ -261,7 +261,7 @@ class Points:
 
     def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
         """Positions of some points along a normal; NaN where a value that it uses is missing."""
-        from treewright.splits.kernels import levels_dense, levels_sparse  # numba takes a while to import
+        from treewright.splits.descent_loops import levels_dense, levels_sparse  # numba takes a while to import
 
         if self.sparse:
             return np.asarray(levels_sparse(self.X.data, self.X.indices, self.X.indptr, rows, normal))
@@ -270,7 +270,7 @@ class Points:
 
     def walk(self, shape: Shape, splits: Splits, rows: IntArray, start: IntArray) -> IntArray:
         """Leaf that each of some points reaches from where it starts."""
-        from treewright.splits.kernels import walk_dense, walk_mixed, walk_sparse  # numba takes a while to import
+        from treewright.splits.descent_loops import walk_dense, walk_mixed, walk_sparse  # numba takes a while to import
 
         at, left, right, threshold = start.copy(), shape.left, shape.right, splits.threshold
         if self.sparse:

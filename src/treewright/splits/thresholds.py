@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.budget import Budget
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.budget import Budget
 from treewright.splits.points import Points
 
 __all__ = [

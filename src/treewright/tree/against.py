@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewright.arrays import FloatArray, IntArray
+from treewright.core.arrays import FloatArray, IntArray
 from treewright.tree.routing import route
 from treewright.tree.structure import Tree
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.number_text import MAX_PRECISION, format_number
 from treewright.tree.routing import side
 from treewright.tree.structure import LEAF, Tree

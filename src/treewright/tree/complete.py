@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.structure import Tree
 
 __all__ = [

@@ -9,8 +9,8 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray, IntArray
-from treewright.names import printable, quoted
+from treewright.core.arrays import BoolArray, IntArray
+from treewright.core.names import printable, quoted
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
 from treewright.tree.level_groups import folded
 from treewright.tree.number_text import format_number, threshold_digits

@@ -9,8 +9,8 @@ import stat
 from collections import Counter
 from typing import Any, NoReturn
 
+from treewright.core.files import replacing
 from treewright.exceptions import ModelFileError
-from treewright.files import replacing
 
 __all__ = ["MAX_BYTES", "parse_json", "read_json", "shown", "write_json"]
 
@@ -129,7 +129,7 @@ def read_json(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
 def write_json(path: str | os.PathLike[str], data: object, max_bytes: int = MAX_BYTES) -> None:
     """Write a JSON file in UTF-8, entirely or not at all.
 
-    A crash leaves the old file or the new one and never a part, see :func:`treewright.files.replacing`.
+    A crash leaves the old file or the new one and never a part, see :func:`treewright.core.files.replacing`.
 
     Parameters
     ----------

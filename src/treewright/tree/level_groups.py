@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewright.arrays import FloatArray
-from treewright.names import printable
+from treewright.core.arrays import FloatArray
+from treewright.core.names import printable
 from treewright.tree.structure import Tree
 from treewright.tree.words import FeatureWords, FlagWords
 

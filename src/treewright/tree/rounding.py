@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewright.arrays import FloatArray
-from treewright.budget import Budget
+from treewright.core.arrays import FloatArray
+from treewright.core.budget import Budget
 from treewright.tree.routing import passing
 from treewright.tree.structure import Tree
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.arrays import BoolArray, IntArray
+from treewright.core.arrays import BoolArray, IntArray
 from treewright.tree.structure import Tree
 
 __all__ = ["sparse_sides"]

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["Shape", "Tree"]

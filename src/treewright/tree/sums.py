@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.number_text import format_number
 from treewright.tree.structure import Tree
 from treewright.tree.words import DateWords, FeatureWords, FlagWords

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
 from treewright.tree.level_groups import folded
 from treewright.tree.number_text import MAX_PRECISION, threshold_digits

@@ -7,8 +7,8 @@ from operator import index
 
 import numpy as np
 
-from treewright.arrays import BoolArray, FloatArray
-from treewright.names import printable, quoted
+from treewright.core.arrays import BoolArray, FloatArray
+from treewright.core.names import printable, quoted
 from treewright.tree.conditions import ConditionWriter, constant_side, names_in_lines
 from treewright.tree.level_groups import folded
 from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number

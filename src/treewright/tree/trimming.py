@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from treewright.arrays import BoolArray, FloatArray, IntArray
-from treewright.budget import Budget
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.budget import Budget
 from treewright.tree.routing import passing, route
 from treewright.tree.structure import Tree
 

@@ -1,0 +1,76 @@
+"""Labels of a fit, from the target column of its table."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from treewright.app.spelling import Spelling
+from treewright.core.names import counted
+from treewright.data.columns_checked import AnyArray, missing_mask
+from treewright.data.marks import likely_marks
+from treewright.data.table import MAX_LEVELS, Table, number_texts, why_text
+from treewright.exceptions import InvalidInputError
+
+__all__ = ["read_labels", "warn_of_marks", "without_mark"]
+
+
+def read_labels(table: Table, target: str, spelling: Spelling) -> AnyArray:
+    """Labels as whole numbers or text, None where there is none."""
+    column, missing = table[target], table.missing(target)
+    if missing.all():
+        raise InvalidInputError(f"the target {target!r} is empty in all {table.n_rows} rows; some must have a class")
+    if table.is_numeric(target):
+        values = column[~missing]
+        whole = np.isfinite(values) & (values == np.round(values))
+        if whole.all():
+            labels = np.full(len(column), None, dtype=object)
+            labels[~missing] = values.astype(np.int64).tolist()
+            return labels
+        if len(np.unique(values)) > MAX_LEVELS:
+            raise InvalidInputError(
+                f"the target {target!r} has {len(np.unique(values))} different numbers such as "
+                f"{values[~whole][0]:g}; a classifier needs a column of classes"
+            )
+    text = spelling.column(number_texts(table.series(target)), f"the target {target!r}")
+    return np.asarray(text.to_numpy(), dtype=object)
+
+
+def warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> None:
+    """Warn of classes that are hardly meant as such."""
+    times = Counter(y[~missing_mask(y)].tolist())
+    marks = likely_marks(times, estimator.get_params(deep=False).get("unlabeled", -1))
+    if marks:
+        rows = ", ".join(f"{mark!r} ({counted(times[mark], 'row')})" for mark in marks)
+        remedy = " ".join(f"--na {str(mark)!r}" if isinstance(mark, str) else f"--na {mark}" for mark in marks)
+        warnings.warn(
+            f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
+        )
+    elif not table.is_numeric(target) and (reason := why_text(table, target)):
+        warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
+
+
+def without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
+    """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
+    mark = estimator.get_params(deep=False)["unlabeled"]
+    known = np.flatnonzero(~missing_mask(y))
+    marked = np.zeros(len(y), dtype=bool)
+    marked[known] = [str(label) == str(mark) for label in y[known].tolist()]
+    if not marked.any():
+        return y
+    if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
+        without = y.copy()
+        without[marked] = None
+        return without
+    estimator.set_params(unlabeled="")  # which no label is
+    warnings.warn(
+        f"the target {args.target!r} has {mark!r} in {counted(int(marked.sum()), 'row')} as a class; if that means "
+        f"missing: --set unlabeled={mark}",
+        UserWarning,
+        stacklevel=2,
+    )
+    return y

@@ -1,0 +1,78 @@
+"""Frames with text, dates or gaps as numbers, by the default preprocessing of the command line."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.utils.validation import validate_data
+
+from treewright.core.arrays import FloatArray
+from treewright.data.columns_checked import listing, missing_mask, refuse_durations
+from treewright.data.mixed import has_other_than_numbers
+from treewright.data.rows import is_frame
+from treewright.data.table import Surprises, TableEncoder
+from treewright.estimators.model import NOTED, Given
+from treewright.estimators.numbers import tell_numbers
+from treewright.estimators.tables import frame_columns, frame_table
+from treewright.exceptions import InvalidInputError
+
+__all__ = ["blank_rows", "encoded_rows", "needs_encoding", "new_encoded_rows"]
+
+
+def needs_encoding(X: Any) -> bool:
+    """Whether rows are a frame that has something else than numbers, or gaps.
+
+    Examples
+    --------
+    >>> needs_encoding(pl.DataFrame({"age": [31, 45]})), needs_encoding(pl.DataFrame({"age": [31, None]}))
+    (False, True)
+    """
+    if not is_frame(X):
+        return False
+    return has_other_than_numbers(X) or any(
+        missing_mask(np.asarray(column)).any() for column in frame_columns(X).values()
+    )
+
+
+def encoded_rows(model: Any, given: Given) -> Given:
+    """Make numbers of the rows of a fit, and note how: the model keeps that as plain data, which files can have."""
+    if given.y is None:
+        raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
+    refuse_durations(given.X, "X")
+    other, table = copy(model), frame_table(frame_columns(given.X))
+    validate_data(other, given.X, reset=True, skip_check_array=True)
+    encoder = TableEncoder.fit(table, table.columns, fill_gaps=True)
+    rows = encoder.transform(table, Surprises())[0]
+    if len(rows) < 2:
+        raise InvalidInputError(f"Found array with {len(rows)} sample(s) while a minimum of 2 is required")
+    noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
+    return replace(given, X=rows, noted=noted | {"_encoder": encoder.to_dict()})
+
+
+def new_encoded_rows(model: Any, X: Any) -> FloatArray:
+    """Rows of a fitted model as numbers, as those of its fit."""
+    encoder = TableEncoder.from_dict(model._encoder)
+    if not is_frame(X):
+        raise InvalidInputError(
+            f"the model was fitted to a frame with text, dates or gaps; give a frame with its columns: "
+            f"{listing(encoder.columns)}"
+        )
+    refuse_durations(X, "X")
+    table = frame_table(frame_columns(X))
+    validate_data(model, X, reset=False, skip_check_array=True)
+    rows = encoder.transform(table)[0]
+    tell_numbers(model, rows, encoder.feature_names)
+    return rows
+
+
+def blank_rows(model: Any, n_rows: int) -> Any:
+    """Rows that a fitted model can score, whatever it was fitted to: of zeros, or of gaps."""
+    if not hasattr(model, "_encoder"):
+        return np.zeros((n_rows, model.n_features_in_))
+    names = getattr(model, "feature_names_in_", None)
+    columns = TableEncoder.from_dict(model._encoder).columns if names is None else names
+    return pl.DataFrame({str(name): [None] * n_rows for name in columns})

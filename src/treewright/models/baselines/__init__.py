@@ -1,0 +1,1 @@
+"""Models for comparison: Laplacian support vector machine, semi-supervised trees, self-training."""

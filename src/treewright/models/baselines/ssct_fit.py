@@ -1,0 +1,80 @@
+"""Semi-supervised classification trees: rows to points, and growing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from treewright.core.arrays import IntArray
+from treewright.core.budget import Budget
+from treewright.core.names import counted
+from treewright.data import Merge, Problem, Sample, Weighted, reduced
+from treewright.models.baselines.ssct_growing import Rows, grow_ssct
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_trace
+from treewright.tree import Tree, predict_labels
+
+__all__ = ["SSCTFit", "SSCTSettings", "train_ssct"]
+
+
+@dataclass(frozen=True)
+class SSCTSettings:
+    """How the tree grows; see :class:`treewright.SSCTClassifier`."""
+
+    max_depth: int | None = 8
+    supervision: float = 0.5
+    label_shares: str = "labelled"
+    min_samples_leaf: int = 1
+    min_samples_split: int = 2
+    max_features: int | float | str | None = None
+
+    def n_candidates(self, n_features: int) -> int | None:
+        """Features that are drawn for each node, None for all."""
+        given: Any = self.max_features
+        if given is None:
+            return None
+        if given == "sqrt":
+            given = np.sqrt(n_features)
+        elif not isinstance(given, Integral):
+            given = given * n_features
+        return max(1, int(given))
+
+
+@dataclass(frozen=True)
+class SSCTFit:
+    """A tree in the units of the data, class numbers of all rows, and the record of the fit."""
+
+    tree: Tree
+    numbers: IntArray
+    record: FitRecord
+
+
+def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budget: Budget) -> SSCTFit:
+    """Grow a tree on labelled and unlabelled rows; told seconds, objective and leaves of each level."""
+    rows = Sample.of(problem.X, problem.y, problem.weight)
+    points = reduced(rows, Weighted(), Merge(large=False)).points
+    assert points.y is not None
+    result = grow_ssct(
+        Rows(points.X, points.y, points.weight, points.size, problem.n_classes),
+        float(settings.supervision),
+        max_depth=settings.max_depth,
+        min_samples_leaf=settings.min_samples_leaf,
+        min_samples_split=settings.min_samples_split,
+        n_candidates=settings.n_candidates(problem.n_features),
+        label_shares=settings.label_shares,
+        rng=np.random.default_rng(conduct.seed),
+        budget=budget,
+        n_jobs=conduct.threads,
+        on_level=conduct.told,
+    )
+    numbers = np.where(problem.labelled, problem.y, predict_labels(result.tree, problem.X))
+    status, reason = FitStatus.LOCAL, "the tree is grown to its limits"
+    if not result.complete:
+        status, reason = cut_short(budget)
+        reason += f", and the tree of {counted(result.tree.n_leaves, 'leaf', 'leaves')} could have grown further"
+    trace = named_trace(result.trace, "seconds", "objective", "n_leaves")
+    record = FitRecord(status, reason, budget.elapsed, result.objective, None, trace)
+    return SSCTFit(result.tree, numbers, record)

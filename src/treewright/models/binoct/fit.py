@@ -1,0 +1,54 @@
+"""BinOCT: rows to points, search, branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewright.core.arrays import FloatArray
+from treewright.core.budget import Budget
+from treewright.data import Merge, Problem, Sample, Weighted, reduced, weight_unit
+from treewright.models.binoct.objective import BinOCT
+from treewright.models.binoct.search import search_axis
+from treewright.optimize.course import SolvedTree, Solving, optimize, solved_tree
+from treewright.tree import Tree
+
+__all__ = ["BinOCTSettings", "in_rows", "train_binoct"]
+
+
+@dataclass(frozen=True)
+class BinOCTSettings:
+    """What is optimized; see :class:`treewright.BinOCTClassifier`."""
+
+    max_depth: int = 2
+
+
+def in_rows(weight: FloatArray) -> tuple[FloatArray, float]:
+    """Weights in units of one row (:func:`~treewright.data.weight_unit`), and the unit; numbers of rows are whole.
+
+    Examples
+    --------
+    >>> in_rows(np.array([0.1, 0.3, 0.2]))[0].tolist()
+    [1.0, 3.0, 2.0]
+    """
+    unit = weight_unit(weight)
+    rows = weight / unit
+    whole = np.round(rows)
+    return np.where(np.all(np.abs(rows - whole) <= 1e-9 * whole), whole, rows), unit
+
+
+def train_binoct(
+    problem: Problem, settings: BinOCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+) -> SolvedTree:
+    """Find the tree with the fewest errors for labelled rows within a budget."""
+    weight, unit = in_rows(problem.weight)
+    solving = solving.told_in_units(unit)
+    reduction = reduced(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
+    points = reduction.points
+    assert points.y is not None
+    model = BinOCT(points.X, points.y, points.weight, problem.n_classes, settings.max_depth)
+    starts = [] if start is None else [start]
+    outcome = optimize(model, lambda best, time: search_axis(best, model, starts, time, solving.seed), solving, budget)
+    found = solved_tree(problem, reduction, outcome)
+    return SolvedTree(found.tree, found.record.outweighed(model.weight, 1.0).times(unit))

@@ -1,0 +1,1 @@
+"""Fair optimal trees (Aghaei, Azizi and Vayanos 2019)."""

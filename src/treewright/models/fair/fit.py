@@ -1,0 +1,76 @@
+"""Fair optimal trees: rows to points and their protected groups, search, branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from treewright.core.arrays import IntArray
+from treewright.core.budget import Budget
+from treewright.data import Merge, Problem, Sample, Weighted, reduced
+from treewright.models.binoct.fit import in_rows
+from treewright.models.binoct.search import search_axis
+from treewright.models.fair.objective import FairOCT
+from treewright.optimize.course import Solving, optimize, solved_tree
+from treewright.optimize.record import FitRecord
+from treewright.tree import Tree
+
+__all__ = ["FairFit", "FairOCTSettings", "train_fair"]
+
+
+@dataclass(frozen=True)
+class FairOCTSettings:
+    """What is optimized; see :class:`treewright.FairOCTClassifier`."""
+
+    max_depth: int = 2
+    complexity: float = 0.0
+    fairness_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class FairFit:
+    """What training ended with."""
+
+    tree: Tree
+    record: FitRecord
+    discrimination: float
+    """The index of disparate impact of what the tree predicts for the rows."""
+
+
+def train_fair(
+    problem: Problem,
+    protected: IntArray | None,
+    settings: FairOCTSettings,
+    solving: Solving,
+    budget: Budget,
+    start: Tree | None = None,
+) -> FairFit:
+    """Find the best tree for labelled rows within a budget; `protected` has the number of the group of each row."""
+    weight, _ = in_rows(problem.weight)
+    reduction = reduced(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
+    points = reduction.points
+    assert points.y is not None
+    groups = np.zeros(len(weight), dtype=np.int64) if protected is None else protected
+    # Of many groups a point has few: as a table of all of them it would not fit into memory.
+    own = sparse.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
+    table = sparse.csr_array(reduction.members(weight) @ own)
+    there = np.flatnonzero(table.sum(axis=0))
+    model = FairOCT(
+        points.X,
+        points.y,
+        points.weight,
+        problem.n_classes,
+        settings.max_depth,
+        complexity=float(settings.complexity),
+        fairness_weight=float(settings.fairness_weight),
+        protected=table[:, there],
+    )
+    starts, price = [] if start is None else [start], model.complexity * model.total
+    outcome = optimize(
+        model, lambda best, time: search_axis(best, model, starts, time, solving.seed, price), solving, budget
+    )
+    found = solved_tree(problem, reduction, outcome)
+    record = found.record.outweighed(model.weight, model.total)
+    return FairFit(found.tree, record, model.discrimination(outcome.solution))

@@ -1,0 +1,1 @@
+"""LapTAO: a tree and a graph that agree on the labels."""

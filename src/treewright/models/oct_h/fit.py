@@ -1,0 +1,59 @@
+"""Optimal trees with hyperplane splits: rows to points, search, branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treewright.core.budget import Budget
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
+from treewright.data.scaling import LEAST_MARGIN
+from treewright.models.oct_h.objective import OCTH
+from treewright.models.oct_h.search import search_oct_h, start_oct_h
+from treewright.optimize.course import SolvedTree, Solving, optimize, solved_tree
+from treewright.optimize.formulation import least_rows
+from treewright.tree import Tree
+
+__all__ = ["OCTHSettings", "train_oct_h"]
+
+
+@dataclass(frozen=True)
+class OCTHSettings:
+    """What is optimized; see :class:`treewright.OCTHClassifier`."""
+
+    max_depth: int = 2
+    complexity: float = 0.0
+    min_samples_leaf: float = 1
+    margin: float | None = None
+    formulation: str = "tight"
+
+    def margin_of(self, n_points: int) -> float:
+        """Gap between the sides of a split: what so many points leave room for, unless it is set."""
+        return max(LEAST_MARGIN, min(0.005, 0.5 / n_points)) if self.margin is None else float(self.margin)
+
+
+def train_oct_h(
+    problem: Problem, settings: OCTHSettings, solving: Solving, budget: Budget, start: Tree | None = None
+) -> SolvedTree:
+    """Find the best tree for labelled rows within a budget."""
+    # Only the ratios of weights matter; the largest is 1.
+    rows = Sample.of(problem.X, problem.y, problem.weight / problem.weight.max())
+    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    points = reduction.points
+    assert points.y is not None
+    model = OCTH(
+        X=points.X,
+        y=points.y,
+        weight=points.weight,
+        n_classes=problem.n_classes,
+        depth=settings.max_depth,
+        complexity=float(settings.complexity),
+        min_leaf=least_rows(settings.min_samples_leaf, int(points.size.sum())),
+        margin=settings.margin_of(len(points)),
+        size=points.size,
+        formulation=settings.formulation,  # type: ignore[arg-type]
+    )
+    starts = [] if start is None else [reduction.apply_tree(start)]
+    search = start_oct_h if model.printed else search_oct_h
+    outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
+    found = solved_tree(problem, reduction, outcome)
+    return SolvedTree(found.tree, found.record.outweighed(model.weight, model.baseline))

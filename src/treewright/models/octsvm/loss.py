@@ -1,0 +1,65 @@
+r"""What a point pays at a split, and how long a normal is.
+
+With the margin :math:`m = y f(x)`, y being -1 or +1, a point is relabelled where that is cheaper:
+
+.. math:: \varphi(m) = \min(c_1 [1 - m]^+,\ c_2 + c_1 [1 + m]^+) ,
+
+which is the case for :math:`m < -c_2 / (2 c_1)` if :math:`c_2 < 2 c_1`, and for :math:`m < 1 - c_2 / c_1` otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from treewright.core.arrays import BoolArray, FloatArray
+
+__all__ = ["DUAL", "Norm", "flip_below", "flips", "lengths", "node_loss"]
+
+Norm = Literal["l2", "l1", "linf"]
+
+DUAL: dict[Norm, Norm] = {"l2": "l2", "l1": "linf", "linf": "l1"}
+"""The norm with which ``|omega @ x| <= norm(omega) * dual(x)``."""
+
+_ORDER = {"l2": 2, "l1": 1, "linf": np.inf}
+
+
+def lengths(rows: FloatArray, norm: Norm) -> FloatArray:
+    """Norm of each row.
+
+    Examples
+    --------
+    >>> [lengths(np.array([[3.0, -4.0]]), norm).tolist() for norm in ("l2", "l1", "linf")]
+    [[5.0], [7.0], [4.0]]
+    """
+    return np.asarray(np.linalg.norm(rows, _ORDER[norm], axis=1))
+
+
+def flip_below(c1: float, c2: float) -> float:
+    """Margin below which relabelling is cheaper, 0 or less; ``-inf`` where it is not allowed.
+
+    Examples
+    --------
+    >>> flip_below(1.0, 1.0), flip_below(1.0, 2.5), flip_below(1.0, np.inf)
+    (-0.5, -1.5, -inf)
+    """
+    ratio = c2 / c1
+    return -ratio / 2 if ratio < 2 else 1 - ratio
+
+
+def flips(margin: FloatArray, c1: float, c2: float) -> BoolArray:
+    """Whether points with these margins are relabelled."""
+    return np.asarray(margin < flip_below(c1, c2))
+
+
+def node_loss(margin: FloatArray, c1: float, c2: float) -> FloatArray:
+    """What points with these margins pay at a split.
+
+    Examples
+    --------
+    >>> node_loss(np.array([1.5, 0.5, 0.0, -0.75, -3.0]), c1=2.0, c2=2.0).tolist()
+    [0.0, 1.0, 2.0, 2.5, 2.0]
+    """
+    kept, flipped = c1 * np.maximum(0.0, 1.0 - margin), c2 + c1 * np.maximum(0.0, 1.0 + margin)
+    return np.asarray(np.minimum(kept, flipped))

@@ -1,0 +1,1 @@
+"""TAO: sparse oblique trees by alternating optimization, for classes and for numbers."""

@@ -1,0 +1,1 @@
+"""How a model is optimized: formulations, rows that programs share, search, bounds, branch and bound, record."""

@@ -1,1 +1,0 @@
-"""Weights of an ensemble's members under which its votes meet totals."""

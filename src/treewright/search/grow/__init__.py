@@ -1,1 +1,0 @@
-"""Trees grown from the root: CART, oblique greedy, balanced, semi-supervised."""

@@ -1,1 +1,0 @@
-"""Trees improved node by node, never worse."""

@@ -1,1 +1,0 @@
-"""The Laplacian support vector machine."""

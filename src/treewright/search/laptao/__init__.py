@@ -1,1 +1,0 @@
-"""A tree and a graph that agree on the labels."""

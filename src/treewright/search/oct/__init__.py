@@ -1,1 +1,0 @@
-"""Exact OCT: branch and bound over cuts, compiled below its last two levels."""

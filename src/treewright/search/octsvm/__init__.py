@@ -1,1 +1,0 @@
-"""Trees of support vector machines with relabelling, without branch and bound."""

@@ -1,1 +1,0 @@
-"""The search for good SVM1-ODTs."""

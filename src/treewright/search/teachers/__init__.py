@@ -1,1 +1,0 @@
-"""Teachers: what good classifiers say of the unlabelled points, for trees to learn from."""

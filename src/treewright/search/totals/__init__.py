@@ -1,1 +1,0 @@
-"""Labels from scores within class totals."""

@@ -1,0 +1,44 @@
+"""What a tree costs in SVM1-ODT, from the tree and the data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.tree import Tree, side
+
+__all__ = ["hinge_errors", "members", "split_norm", "split_values"]
+
+
+def split_values(tree: Tree, X: FloatArray, node: int) -> FloatArray:
+    """Value ``g - h @ x`` of each point at a numerical split, NaN where a value that the split uses is missing."""
+    used = np.flatnonzero(tree.weights[node])
+    return np.asarray(tree.threshold[node] - X[:, used] @ tree.weights[node, used])
+
+
+def hinge_errors(values: FloatArray, epsilon: float) -> FloatArray:
+    """Hinge error ``max(0, epsilon - |value|)`` of each value; none where it is missing.
+
+    Examples
+    --------
+    >>> hinge_errors(np.array([-1.0, 0.0, 0.25, np.nan]), 0.5).tolist()
+    [0.0, 0.5, 0.25, 0.0]
+    """
+    return np.asarray(np.nan_to_num(np.maximum(0.0, epsilon - np.abs(values)), nan=0.0))
+
+
+def split_norm(tree: Tree) -> float:
+    """Sum over the splits of the 1-norm of their normal; a categorical split counts 1."""
+    return float(np.abs(tree.weights).sum() + np.count_nonzero(tree.category >= 0))
+
+
+def members(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    """Branch nodes in turn, with the numbers of the points that reach them and whether these go left."""
+    inside = {0: np.arange(len(X))}
+    for node in tree.branches.tolist():  # children are numbered after their parent
+        here = inside.pop(node)
+        goes_left = side(tree, X[here], node)
+        inside[int(tree.left[node])], inside[int(tree.right[node])] = here[goes_left], here[~goes_left]
+        yield node, here, goes_left

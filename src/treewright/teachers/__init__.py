@@ -1,0 +1,1 @@
+"""Whom trees learn from: classifiers pooled by labels left out, estimators that users give, ensembles."""

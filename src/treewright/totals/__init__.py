@@ -1,0 +1,1 @@
+"""Labels from scores within class totals: transport, cells of margins, mending, shifts of probabilities."""
