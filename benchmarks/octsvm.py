@@ -39,7 +39,7 @@ from treewright.models.octsvm.fit import OCTSVMSettings, octsvm_model
 from treewright.models.octsvm.objective import OCTSVM
 from treewright.models.octsvm.search import search_octsvm
 from treewright.optimize.conduct import Conduct
-from treewright.optimize.course import Solving, optimize
+from treewright.optimize.course import optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers import get_solver
 from treewright.tree import Tree, predict_labels
@@ -446,7 +446,7 @@ class Proof:
             def search(best: Incumbent[Tree], time: Budget) -> None:
                 search_octsvm(best, model, [], search_time)
 
-            found = optimize(model, search, Solving(get_solver(self.solver)), Budget(self.time_limit))
+            found = optimize(model, search, Conduct(solver=get_solver(self.solver)), Budget(self.time_limit))
         record = found.record
         self.objective_, self.bound_, self.status_, self.gap_ = (
             record.objective,

@@ -45,7 +45,8 @@ from treewright.data import Sample as Rows
 from treewright.engine.cart import cart_tree
 from treewright.models.svm1odt.fit import SVM1ODTSettings, svm1odt_model
 from treewright.models.svm1odt.search import search_svm1odt
-from treewright.optimize.course import Solving, optimize
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers import get_solver
 from treewright.tree import Tree
@@ -355,7 +356,7 @@ class SameStart:
         """Go that way."""
         problem = make_problem(X, y)
         points = reduced(Rows.of(problem.X, problem.y, problem.weight), Scale(unit_scaling), Merge()).points
-        model, solving = svm1odt_model(points, problem.n_classes, SETTINGS), Solving(get_solver("highs"))
+        model, conduct = svm1odt_model(points, problem.n_classes, SETTINGS), Conduct(solver=get_solver("highs"))
         cart = cart_tree(model.X, model.y, model.weight, problem.n_classes, 2)
         start = model.repair(cart)
         budget = Budget(self.time_limit)
@@ -366,7 +367,7 @@ class SameStart:
                 search_svm1odt(best, model, [start], time, 0, 1)
 
         if self.way == "fit" or self.way == "HiGHS":
-            found = optimize(model, search, solving, budget)
+            found = optimize(model, search, conduct, budget)
             self.tree, self.objective_, self.status_ = found.solution, found.record.objective, str(found.record.status)
         else:
             best = Incumbent(model)

@@ -11,7 +11,7 @@ import pytest
 from tests.contracts.brute_force import best_on_a_grid
 from tests.contracts.cases import CASES, SOLVERS, Case, random_tree
 from tests.contracts.inside import Budget, Incumbent, optimize
-from treewright.optimize.course import Solving
+from treewright.optimize.conduct import Conduct
 from treewright.optimize.formulation import Formulation
 from treewright.optimize.record import FitStatus
 from treewright.solvers import Result, Status, get_solver
@@ -138,7 +138,7 @@ def test_a_stopped_budget_returns_a_solution(case):
         budget.stop()
         assert time.over
 
-    outcome = optimize(model, search, Solving(get_solver("highs")), budget)
+    outcome = optimize(model, search, Conduct(solver=get_solver("highs")), budget)
     record = outcome.record
     assert record.status == FitStatus.INTERRUPTED
     assert record.bound <= record.objective == model.objective(outcome.solution)

@@ -26,7 +26,6 @@ from treewright.models.oct_h.fit import OCTHSettings, train_oct_h
 from treewright.models.s2oct.fit import S2OCTSettings, train_s2oct
 from treewright.models.tao.fit import TAOSettings, train_tao
 from treewright.optimize.conduct import Conduct
-from treewright.optimize.course import Solving
 from treewright.solvers import get_solver
 from treewright.teachers.cut import train_totals
 
@@ -43,8 +42,8 @@ def drawn(seed=0):
     return int(np.random.RandomState(seed).randint(2**31 - 1))
 
 
-def solving():
-    return Solving(get_solver("highs"), seed=drawn())
+def proving():
+    return Conduct(solver=get_solver("highs"), seed=drawn())
 
 
 def problem(y=FEW, **more):
@@ -52,13 +51,13 @@ def problem(y=FEW, **more):
 
 
 def test_oct():
-    found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), solving(), Budget(20))
+    found = train_oct(problem(TRUTH), OCTSettings(max_depth=1), proving(), Budget(20))
     model = tw.OCTClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
     assert found.tree == seen(model) and found.record.objective == model.objective_
 
 
 def test_oct_h():
-    found = train_oct_h(problem(TRUTH), OCTHSettings(max_depth=1), solving(), Budget(20))
+    found = train_oct_h(problem(TRUTH), OCTHSettings(max_depth=1), proving(), Budget(20))
     model = tw.OCTHClassifier(max_depth=1, random_state=0, time_limit=20).fit(X, TRUTH)
     assert found.tree == seen(model) and found.record.objective == model.objective_
     assert found.record.status == "optimal" and found.record.trace.dtype.names == ("seconds", "objective", "bound")
@@ -68,7 +67,7 @@ def test_oct_h():
 @pytest.mark.parametrize("size", [None, "auto"])
 def test_s2oct_and_its_committee(size):
     settings = S2OCTSettings(max_depth=2, max_split_features=size, n_estimators=3)
-    found = train_s2oct(problem(totals={1: TOTAL}), settings, solving(), Budget())
+    found = train_s2oct(problem(totals={1: TOTAL}), settings, proving(), Budget())
     model = tw.S2OCTClassifier(2, max_split_features=size, random_state=0, time_limit=None, n_estimators=3)
     model.fit(X, FEW, totals={1: TOTAL})
     assert [found.tree, *found.others] == model.trees_ and np.array_equal(found.numbers, model.transduction_)
@@ -79,7 +78,7 @@ def test_s2oct_and_its_committee(size):
 
 
 def test_c2rf():
-    found = train_c2rf(problem(totals={1: TOTAL}), None, False, C2RFSettings(), solving(), Budget(20))
+    found = train_c2rf(problem(totals={1: TOTAL}), None, False, C2RFSettings(), proving(), Budget(20))
     model = tw.C2RFClassifier(random_state=0, time_limit=20).fit(X, FEW, totals={1: TOTAL})
     assert np.array_equal(found.weights, model.weights_) and np.array_equal(found.numbers, model.transduction_)
     assert np.sum(found.numbers[20:] == 1) == TOTAL and found.record.bound == 0.0

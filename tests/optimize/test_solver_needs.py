@@ -9,7 +9,8 @@ from treewright.data.point_totals import PointTotals
 from treewright.exceptions import UnsupportedProgramError
 from treewright.models.c2rf.objective import C2RF
 from treewright.models.oct_h.objective import OCTH
-from treewright.optimize.course import Solving, optimize
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import optimize
 from treewright.solvers import Capability, get_solver
 from treewright.solvers.vocabulary import needs_of
 
@@ -44,7 +45,7 @@ def train(model, solver):
     def search(_best, _time):
         raise AssertionError("the search was started")
 
-    return optimize(model, search, Solving(solver), Budget(5.0))
+    return optimize(model, search, Conduct(solver=solver), Budget(5.0))
 
 
 @pytest.mark.parametrize("model", [CASES[0].tiny(0), CASES[-1].tiny(0)], ids=["oct-h", "s2oct"])

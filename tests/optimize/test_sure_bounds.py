@@ -13,7 +13,8 @@ from treewright.models.c2rf.objective import C2RF
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.s2oct.distances import crowding
 from treewright.models.s2oct.objective import S2OCT
-from treewright.optimize.course import Solving, optimize
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import optimize
 from treewright.solvers import get_solver
 from treewright.tree import Tree
 
@@ -76,8 +77,8 @@ def test_the_bound_of_a_fit_is_the_sure_one():
     model = crowded(4)
     constant = model.repair(Tree.leaf([1.0, 0.0], n_features=3))
     heard = []
-    solving = Solving(get_solver("highs"), GAP, on_progress=heard.append)
-    outcome = optimize(model, lambda best, budget: best.offer(constant) and None, solving, Budget(30.0))
+    conduct = Conduct(solver=get_solver("highs"), gap=GAP, told=heard.append)
+    outcome = optimize(model, lambda best, budget: best.offer(constant) and None, conduct, Budget(30.0))
     assert 0.9 * cost_of_some_tree(model) < outcome.record.bound <= cost_of_some_tree(model)
     assert max(event.bound for event in heard) <= cost_of_some_tree(model)
 

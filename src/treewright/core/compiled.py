@@ -246,7 +246,7 @@ def where_kept() -> str | None:
     if own is None:
         return None
     beside = isinstance(own._impl.locator, _BESIDE)
-    return os.path.dirname(os.path.abspath(__file__) if beside else own.cache_path)
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) if beside else os.path.dirname(own.cache_path)
 
 
 def prepare(modules: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> int:

@@ -34,7 +34,6 @@ from treewright.tree.trimming import without_idle_terms
 
 if TYPE_CHECKING:
     from treewright.optimize.conduct import Conduct
-    from treewright.optimize.course import Solving
     from treewright.solvers import Progress
 
 __all__ = [
@@ -440,12 +439,12 @@ class SolvedModel(TimedModel):
 
     _bounded: ClassVar[bool] = True
 
-    def _prepared(self, weighted: bool) -> Solving:
+    def _prepared(self, weighted: bool) -> Conduct:
         """The solver, which is refused if it is not there, and what it is asked for."""
-        from treewright.optimize.course import Solving
+        from treewright.optimize.conduct import Conduct
         from treewright.solvers import get_solver
 
-        return Solving(get_solver(self.solver), self.gap, self._threads, self._seed(), _told_of_objectives())
+        return Conduct(self._threads, self._seed(), _told_of_objectives(), get_solver(self.solver), self.gap)
 
 
 def _readable(fitted: dict[str, Any], X: Any, complexity: float) -> dict[str, Any]:

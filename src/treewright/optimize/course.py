@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -14,13 +14,14 @@ from treewright.core.budget import Budget
 from treewright.core.progress import relative_gap, stage
 from treewright.data import Problem, Reduction, weight_unit
 from treewright.exceptions import SolverError
+from treewright.optimize.conduct import Conduct
 from treewright.optimize.formulation import Formulation
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import LOST_IN_ROUNDING, PROVEN, FitRecord, FitStatus, cut_short, named_trace
-from treewright.solvers import Progress, Solver, Status, require
+from treewright.solvers import Progress, Status, require
 from treewright.tree import Tree, leaf_counts, predict_labels
 
-__all__ = ["Outcome", "Relaxation", "Solving", "optimize", "SolvedTree", "solved_tree"]
+__all__ = ["Outcome", "Relaxation", "optimize", "SolvedTree", "solved_tree"]
 
 S = TypeVar("S")
 Search = Callable[[Incumbent[S], Budget], None]
@@ -30,32 +31,6 @@ _MOST_CELLS = 30_000_000
 
 _CELL_SECONDS = 3e-7
 """What it takes to write a non-zero and hand it to a solver."""
-
-
-@dataclass(frozen=True)
-class Solving:
-    """Who is to prove optimality, and how far."""
-
-    solver: Solver
-    """Takes over where a search ends without proof; refused before the search if it cannot take the model."""
-    gap: float = 1e-4
-    """Relative gap that counts as optimal."""
-    threads: int = 1
-    seed: int = 0
-    """Of the solver; the seed is that of searches too."""
-    on_progress: Callable[[Progress], None] | None = None
-    """Told of every improvement."""
-
-    def told_in_units(self, unit: float) -> Solving:
-        """The same, with an objective of 1 told as one of `unit`."""
-        told = self.on_progress
-        if told is None:
-            return self
-
-        def heard(event: Progress) -> None:
-            told(replace(event, objective=event.objective * unit, bound=event.bound * unit))
-
-        return replace(self, on_progress=heard)
 
 
 @dataclass(frozen=True)
@@ -112,7 +87,7 @@ class _Trace:
 def optimize(
     model: Formulation[S],
     search: Search[S],
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     search_share: float = 0.5,
     relaxed: Callable[[Incumbent[S]], Relaxation[S] | None] | None = None,
@@ -126,7 +101,7 @@ def optimize(
         What to optimize.
     search : callable
         Offers solutions to an Incumbent within a budget; must offer at least one whatever the budget.
-    solving : Solving
+    conduct : Conduct
         Solver and gap.
     budget : Budget
         Time for all of it, and the stop flag.
@@ -138,13 +113,13 @@ def optimize(
     exact_search : bool
         Whether the search proves what it finds: it has all the time, and no branch and bound follows.
     """
-    require(solving.solver.name, solving.solver.capabilities, model.needs)
-    trace = _Trace(budget, solving.on_progress)
+    require(conduct.prover.name, conduct.prover.capabilities, model.needs)
+    trace = _Trace(budget, conduct.told)
     best = Incumbent(model, on_better=trace.improved, on_bound=trace.bounded)
     if exact_search:
         with stage("search"):
             search(best, budget)
-        run = _Run(best, solving, budget, trace)
+        run = _Run(best, conduct, budget, trace)
         if not run.closed:
             run.ended, run.reason = cut_short(budget) if budget.over else (FitStatus.UNPROVEN, LOST_IN_ROUNDING)
         return run.outcome()
@@ -154,7 +129,7 @@ def optimize(
         search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
         raise RuntimeError("the search offered nothing")
-    run = _Run(best, solving, budget, trace)
+    run = _Run(best, conduct, budget, trace)
     easier = None if relaxed is None or run.closed else relaxed(best)
     if easier is not None:
         with stage("branch and bound of an easier model"):
@@ -173,7 +148,7 @@ class _Run(Generic[S]):
     """Branch and bound within a fit, once or twice, and how the fit ended."""
 
     best: Incumbent[S]
-    solving: Solving
+    conduct: Conduct
     budget: Budget
     trace: _Trace
     ended: FitStatus = FitStatus.UNPROVEN
@@ -182,7 +157,7 @@ class _Run(Generic[S]):
     @property
     def closed(self) -> bool:
         """Whether nothing is left to do."""
-        return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.solving.gap
+        return self.best.proven or relative_gap(self.best.objective, self.best.floor) <= self.conduct.gap
 
     def branch_and_bound(
         self,
@@ -211,19 +186,19 @@ class _Run(Generic[S]):
                 self.ended, self.reason = FitStatus.UNPROVEN, what
 
     def _solve(self, model: Formulation[S], as_bound: Callable[[float], float] | None, budget: Budget) -> None:
-        best, solving = self.best, self.solving
+        best, conduct = self.best, self.conduct
         assert best.solution is not None
-        said = as_bound or partial(model.sure_bound, gap=solving.gap)
+        said = as_bound or partial(model.sure_bound, gap=conduct.gap)
         program, start = model.build(), model.encode(best.solution)
         # Solvers look at the clock now and then only, later the larger the program is.
         rest = max(0.0, budget.remaining - min(0.5, 0.1 * budget.remaining))
-        result = solving.solver.solve(
+        result = conduct.prover.solve(
             program,
             start=start,
             time_limit=None if budget.seconds is None else rest,
-            gap=solving.gap,
-            threads=solving.threads,
-            seed=solving.seed,
+            gap=conduct.gap,
+            threads=conduct.threads,
+            seed=conduct.seed,
             on_progress=self.trace.solver_progress(said, own=as_bound is None),
             stop=lambda: budget.interrupted,
         )
@@ -231,7 +206,7 @@ class _Run(Generic[S]):
             # A feasible solution and an objective of 0 or more are at hand: numerical trouble, which proves nothing.
             self.ended, self.reason = (
                 FitStatus.UNPROVEN,
-                f"{solving.solver.name} calls the program {result.status}, which it is not",
+                f"{conduct.prover.name} calls the program {result.status}, which it is not",
             )
             return
         if result.x is not None:
@@ -244,7 +219,7 @@ class _Run(Generic[S]):
         elif result.status is Status.OPTIMAL:
             self.ended, self.reason = FitStatus.UNPROVEN, "the tolerances of the solver leave a gap"
         else:
-            self.ended, self.reason = FitStatus.UNPROVEN, f"{solving.solver.name} ended without a proof"
+            self.ended, self.reason = FitStatus.UNPROVEN, f"{conduct.prover.name} ended without a proof"
         best.raise_floor(said(result.bound))
 
     def outcome(self) -> Outcome[S]:
@@ -256,12 +231,12 @@ class _Run(Generic[S]):
             reason = f"a bound of {bound:.5g} was claimed, but the solution is below it"
             bound, ended = 0.0, FitStatus.UNPROVEN
         bound = min(bound, best.objective)
-        if relative_gap(best.objective, bound) <= self.solving.gap:
+        if relative_gap(best.objective, bound) <= self.conduct.gap:
             ended, reason = FitStatus.OPTIMAL, PROVEN
         self.trace.record(Progress(self.budget.elapsed, best.objective, bound))
         trace = named_trace(self.trace.rows, "seconds", "objective", "bound")
         record = FitRecord(
-            ended, reason, self.budget.elapsed, float(best.objective), float(bound), trace, float(self.solving.gap)
+            ended, reason, self.budget.elapsed, float(best.objective), float(bound), trace, float(self.conduct.gap)
         )
         return Outcome(best.solution, record)
 

@@ -65,7 +65,7 @@ class Formulation(Protocol[S]):
         ...
 
     def lower_bound(self) -> float:
-        """A bound of the optimum that the structure of the data gives without solving."""
+        """A bound of the optimum that the structure of the data gives without conduct."""
         ...
 
     def sure_bound(self, bound: float, gap: float) -> float:
@@ -207,7 +207,7 @@ class RelativeErrors(LabelledPoints):
         return self.baseline / float(self.weight[self.weight > 0].min())
 
     def lower_bound(self) -> float:
-        """A bound without solving: points that cannot be parted, and classes for which no leaf is left."""
+        """A bound without conduct: points that cannot be parted, and classes for which no leaf is left."""
         table = self.group_weight
         inseparable = (table.sum(axis=1) - table.max(axis=1)).sum()
         by_class = np.sort(table.sum(axis=0))

@@ -8,7 +8,7 @@ from treewright.core.budget import Budget
 from treewright.data import make_problem
 from treewright.models.octsvm import committee as wrong_labels
 from treewright.models.octsvm.fit import OCTSVMSettings, train_octsvm
-from treewright.optimize.course import Solving
+from treewright.optimize.conduct import Conduct
 from treewright.solvers import get_solver
 
 
@@ -32,5 +32,5 @@ def test_rounds_without_time_are_told(short):
     with pytest.warns(UserWarning, match=r"had time for 6 of 9 rounds \(n_estimators\); a longer time_limit"):
         find_wrong_labels(X, y, n_estimators=9, random_state=0)
     settings = OCTSVMSettings(max_depth=0, n_estimators=9)
-    found = train_octsvm(make_problem(X, y), settings, Solving(get_solver("highs")), Budget(5))
+    found = train_octsvm(make_problem(X, y), settings, Conduct(solver=get_solver("highs")), Budget(5))
     assert "had time for 6 of 9 rounds" in found.record.note

@@ -8,7 +8,8 @@ from treewright.data import PointTotals
 from treewright.models.s2oct.fit import S2OCTSettings, _chosen, _Search
 from treewright.models.s2oct.objective import S2OCT
 from treewright.models.s2oct.search.choice import LEEWAY, Pool
-from treewright.optimize.course import Outcome, Solving
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import Outcome
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
 from treewright.solvers import get_solver
 from treewright.tree import Tree, predict_labels
@@ -32,7 +33,7 @@ def ended(status: FitStatus, starts: list[Tree], prefer: str = "taught"):
     pool = Pool(taught=predict_labels(worse, X[4:]))
     for tree in (better, worse):
         pool.add(model, tree, model.objective(tree))
-    search = _Search(model, starts, 1, None, Solving(get_solver("highs")), pool)
+    search = _Search(model, starts, 1, None, Conduct(solver=get_solver("highs")), pool)
     record = FitRecord(status, "ended", 0.0, least, 0.0, named_trace([], "seconds"), 1e-4)
     outcome, _, labels = _chosen(model, Outcome(better, record), search, S2OCTSettings(prefer=prefer))
     assert labels.tolist() == predict_labels(outcome.solution, X[4:]).tolist()

@@ -10,7 +10,7 @@ from treewright.core.budget import Budget
 from treewright.models.svm1odt.completed import completed
 from treewright.models.svm1odt.layers import _cut, _grafted, _nodes_of, _trained, train_layers
 from treewright.models.svm1odt.objective import SVM1ODT
-from treewright.optimize.course import Solving
+from treewright.optimize.conduct import Conduct
 from treewright.solvers import get_solver
 from treewright.tree import Tree, predict_labels, route
 
@@ -50,7 +50,7 @@ def test_layers_never_make_a_start_worse_and_keep_the_depth():
     X, y = table()
     model = SVM1ODT(X, y, np.ones(len(X)), 2, 2, 0.05, 20.0, 1.0)
     start = model.repair(Tree.stump([1.0, 0.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]))
-    tree, selected = train_layers(model, [start], Solving(get_solver("highs")), Budget(0.8))
+    tree, selected = train_layers(model, [start], Conduct(solver=get_solver("highs")), Budget(0.8))
     assert tree.depth <= 2 and model.objective(tree) <= model.objective(start)
     assert selected.shape == (len(X),)
 
@@ -60,7 +60,7 @@ def test_a_subtree_is_trained_on_rows_selected_at_its_node():
     model = SVM1ODT(X, y, np.ones(len(X)), 2, 2, 0.05, 20.0, 1.0)
     tree = completed(model.repair(Tree.stump([1.0, 0.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])), 2, 2)
     for node, inside in _nodes_of(model, tree, 1):
-        rows, below = _trained(model, tree, node, inside, Solving(get_solver("highs")), Budget(1.0))
+        rows, below = _trained(model, tree, node, inside, Conduct(solver=get_solver("highs")), Budget(1.0))
         assert 0 < len(rows) < len(inside) and np.all(np.isin(rows, inside))
         assert below.depth == 1 and below.n_leaves == 2
 

@@ -19,7 +19,7 @@ from treewright.models.svm1odt.fit import SVM1ODTSettings, chosen_settings, marg
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.prices import beats_leaf, in_the_race, leaf_errors, strongest_of_the_best
 from treewright.models.svm1odt.search import search_svm1odt
-from treewright.optimize.course import Solving
+from treewright.optimize.conduct import Conduct
 from treewright.solvers import get_solver
 from treewright.tree import Tree, predict_labels
 
@@ -75,7 +75,7 @@ def test_the_strongest_price_is_chosen_where_none_is_clearly_better_than_a_leaf(
 
     monkeypatch.setattr(training, "fold_errors", errors)
     monkeypatch.setattr(training, "in_the_race", lambda found, n_folds: np.ones(len(found), dtype=bool))
-    chosen = chosen_settings(points, 2, SVM1ODTSettings(), Solving(get_solver("highs")), Budget(5.0))
+    chosen = chosen_settings(points, 2, SVM1ODTSettings(), Conduct(solver=get_solver("highs")), Budget(5.0))
     assert chosen == path[choice]
 
 
@@ -89,8 +89,8 @@ def test_a_choice_that_time_cut_short_is_none(monkeypatch):
         return found
 
     monkeypatch.setattr(training, "fold_errors", errors)
-    solving = Solving(get_solver("highs"))
-    chosen = chosen_settings(Sample.of(X, y, np.ones(80)), 2, SVM1ODTSettings(), solving, Budget(5.0))
+    conduct = Conduct(solver=get_solver("highs"))
+    chosen = chosen_settings(Sample.of(X, y, np.ones(80)), 2, SVM1ODTSettings(), conduct, Budget(5.0))
     assert chosen == SVM1ODTSettings(epsilon=0.05).path()[3]
 
 
@@ -199,10 +199,10 @@ def test_points_are_parted_anew_while_there_is_time(monkeypatch):
     monkeypatch.setattr("treewright.models.svm1odt.fit.fold_errors", slow)
     X, y = load_iris(return_X_y=True)
     points, settings = Sample.of(X, y, np.ones(150)), SVM1ODTSettings(epsilon=0.1)
-    solving = Solving(get_solver("highs"))
+    conduct = Conduct(solver=get_solver("highs"))
     for seconds, partitions in ((100.0, 1), (550.0, 3), (1e4, 4), (None, 4)):
         seen.clear()
-        found = chosen_settings(points, 3, settings, solving, Budget(seconds))
+        found = chosen_settings(points, 3, settings, conduct, Budget(seconds))
         assert len(seen) == partitions and found.alpha_2 == 20.0  # all are as good, so it is the strongest
     assert not np.array_equal(seen[0], seen[1])
 
@@ -262,7 +262,7 @@ def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
 
 def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
     """Proposition 2: with ``alpha_1 = alpha_2 = 0`` and optimal solves."""
-    solving = Solving(get_solver("highs"), gap=0.0)
+    conduct = Conduct(solver=get_solver("highs"), gap=0.0)
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.integers(0, 9, (24, 2)) / 8.0
@@ -270,7 +270,7 @@ def test_rounds_of_selection_never_lose_accuracy_with_hard_margins():
         X, first = np.unique(X, axis=0, return_index=True)
         y = y[first]
         model = SVM1ODT(X, y, np.ones(len(y)), 2, 1, 0.02, 0.0, 0.0)
-        leaf = [tree for tree in train_rounds(model, [], solving, Budget(60.0), 3)]
+        leaf = [tree for tree in train_rounds(model, [], conduct, Budget(60.0), 3)]
         right = [int(np.sum(predict_labels(tree, X) == y)) for tree in leaf]
         assert len(right) > 1 or right[0] == len(y)
         assert right == sorted(right)
@@ -283,7 +283,7 @@ def test_rounds_of_selection_never_lose_accuracy_where_a_class_has_two_leaves(mo
     model = SVM1ODT(X, y, np.ones(7), 2, 2, 0.01, 0.0, 0.0)
     one_leaf = Tree.leaf([6.0, 1.0], 1)
     monkeypatch.setattr("treewright.models.svm1odt.fit.search_svm1odt", lambda best, *a: best.offer(one_leaf))
-    trees = list(train_rounds(model, [one_leaf], Solving(get_solver("highs"), gap=0.0), Budget(30.0), 3))
+    trees = list(train_rounds(model, [one_leaf], Conduct(solver=get_solver("highs"), gap=0.0), Budget(30.0), 3))
     right = [int(np.sum(predict_labels(tree, X) == y)) for tree in trees]
     assert right[0] == 6 and right == sorted(right) and right[-1] == 7
 

@@ -17,7 +17,8 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["BinOCTClassifier"]
 
@@ -73,7 +74,7 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.binoct.fit import BinOCTSettings, train_binoct
 

@@ -11,7 +11,8 @@ from treewright.core.budget import Budget
 from treewright.data import Merge, Problem, Sample, Weighted, reduced, weight_unit
 from treewright.models.binoct.objective import BinOCT
 from treewright.models.binoct.search import search_axis
-from treewright.optimize.course import SolvedTree, Solving, optimize, solved_tree
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.tree import Tree
 
 __all__ = ["BinOCTSettings", "in_rows", "train_binoct"]
@@ -39,16 +40,16 @@ def in_rows(weight: FloatArray) -> tuple[FloatArray, float]:
 
 
 def train_binoct(
-    problem: Problem, settings: BinOCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: BinOCTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the tree with the fewest errors for labelled rows within a budget."""
     weight, unit = in_rows(problem.weight)
-    solving = solving.told_in_units(unit)
+    conduct = conduct.told_in_units(unit)
     reduction = reduced(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
     points = reduction.points
     assert points.y is not None
     model = BinOCT(points.X, points.y, points.weight, problem.n_classes, settings.max_depth)
     starts = [] if start is None else [start]
-    outcome = optimize(model, lambda best, time: search_axis(best, model, starts, time, solving.seed), solving, budget)
+    outcome = optimize(model, lambda best, time: search_axis(best, model, starts, time, conduct.seed), conduct, budget)
     found = solved_tree(problem, reduction, outcome)
     return SolvedTree(found.tree, found.record.outweighed(model.weight, 1.0).times(unit))

@@ -208,5 +208,5 @@ class BinOCT(AxisPoints):
         return weighted_error(tree, self.X, self.y, self.weight)
 
     def lower_bound(self) -> float:
-        """A bound without solving, see :meth:`least_error`."""
+        """A bound without conduct, see :meth:`least_error`."""
         return self.least_error()

@@ -29,7 +29,8 @@ from treewright.exceptions import InvalidInputError, UnsupportedProgramError
 from treewright.optimize.record import FitRecord
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["C2RFClassifier"]
 
@@ -141,29 +142,29 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
 
     _found = "weighting"
 
-    def _prepared(self, weighted: bool) -> Solving:
+    def _prepared(self, weighted: bool) -> Conduct:
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):
             raise InvalidInputError(
                 f"min_weight={self.min_weight} and max_weight={self.max_weight} leave no two whole numbers between them"
             )
-        solving: Solving = super()._prepared(weighted)
+        conduct: Conduct = super()._prepared(weighted)
         if not self.class_prices and self.branching != "auto" and self.branching:
-            self._require_priorities(solving)
-        return solving
+            self._require_priorities(conduct)
+        return conduct
 
-    def _require_priorities(self, solving: Solving) -> None:
+    def _require_priorities(self, conduct: Conduct) -> None:
         """Refuse branching priorities on a solver that would leave them aside."""
         from treewright.solvers import Capability
         from treewright.solvers.registry import solvers_with
 
-        if Capability.PRIORITY not in solving.solver.capabilities:
+        if Capability.PRIORITY not in conduct.prover.capabilities:
             others = " or ".join(f"solver={name!r}" for name in solvers_with(Capability.MIP | Capability.PRIORITY))
             raise UnsupportedProgramError(
                 f"branching=True sets branching priorities, which solver={self.solver!r} does not take; use {others}, "
                 "or branching='auto'"
             )
 
-    def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.c2rf.fit import C2RFSettings, train_c2rf
 
         settings = settings_of(self, C2RFSettings)

@@ -23,7 +23,8 @@ from treewright.models.c2rf.votes import (
     vote_shares,
     wished_weights,
 )
-from treewright.optimize.course import Outcome, Relaxation, Solving, optimize
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import Outcome, Relaxation, optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.solvers import Capability
@@ -106,7 +107,7 @@ def train_c2rf(
     given: Any,
     prefit: bool,
     settings: C2RFSettings,
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     start: FloatArray | None = None,
 ) -> C2RFFit:
@@ -116,7 +117,7 @@ def train_c2rf(
     interrupted. Weights
     to begin with are left aside where the ensemble has another number of members.
     """
-    fitted = fit_ensemble(given, problem, prefit, solving.seed, budget)
+    fitted = fit_ensemble(given, problem, prefit, conduct.seed, budget)
     members = fitted.members
     _check_classes(problem, members)
     votes = members.votes(unlabelled_rows(problem))
@@ -124,7 +125,7 @@ def train_c2rf(
     if start is not None and len(start) != len(members.members):
         start = None
     task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
-    found = reweight(task, solving, budget)
+    found = reweight(task, conduct, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
     prices = dict(zip(names, found.prices, strict=True))
@@ -167,7 +168,7 @@ def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
 
 
 @stage("weights")
-def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
+def reweight(task: Reweighting, conduct: Conduct, budget: Budget) -> Reweighted:
     """Weight the members so that the votes meet the totals as nearly as possible."""
     totals = task.totals
     if totals is None or not len(task.votes):
@@ -176,12 +177,12 @@ def reweight(task: Reweighting, solving: Solving, budget: Budget) -> Reweighted:
         return Reweighted(_found(task.wished, 0.0, 0.0, budget), nothing, np.zeros(task.n_classes))
     rows = totals.of_points(np.arange(len(task.votes)), len(task.votes))
     if task.settings.class_prices:
-        return _with_prices(task, rows, budget, solving.seed)
+        return _with_prices(task, rows, budget, conduct.seed)
     prices = np.zeros(totals.low.shape)
     if task.n_classes == 2:
-        outcome = _by_program(task, rows, solving, budget)
+        outcome = _by_program(task, rows, conduct, budget)
     else:
-        outcome = _several_classes(task, rows, budget, solving.seed)
+        outcome = _several_classes(task, rows, budget, conduct.seed)
     return Reweighted(outcome, prices, prices[0])
 
 
@@ -204,13 +205,13 @@ def _several_classes(task: Reweighting, rows: PointTotals, budget: Budget, seed:
     return _found(weights, deviation, bound, budget)
 
 
-def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget: Budget) -> Outcome[FloatArray]:
+def _by_program(task: Reweighting, totals: PointTotals, conduct: Conduct, budget: Budget) -> Outcome[FloatArray]:
     """Two classes without prices: the paper's problem."""
     settings, tight = task.settings, task.settings.formulation == "tight"
     votes: Any = (2 * (task.votes == 1) - 1).astype(np.int8)
     if settings.preprocess:
         votes, totals, _ = merged_votes(votes, totals)
-    takes_priorities = Capability.PRIORITY in solving.solver.capabilities
+    takes_priorities = Capability.PRIORITY in conduct.prover.capabilities
     model = C2RF(
         votes,
         totals,
@@ -226,14 +227,14 @@ def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget
 
     def search(best: Incumbent[FloatArray], time: Budget) -> None:
         if tight:
-            search_c2rf(best, model, starts, time, solving.seed)
+            search_c2rf(best, model, starts, time, conduct.seed)
         else:
             best.offer(np.full(model.n_members, model.least))
 
     outcome = optimize(
         model,
         search,
-        solving,
+        conduct,
         budget,
         search_share=0.3,
         relaxed=(lambda best: _one_sided(model, best)) if tight else None,
@@ -241,7 +242,7 @@ def _by_program(task: Reweighting, totals: PointTotals, solving: Solving, budget
     if not tight:
         return outcome
     mimic = cut_without_threshold(model, task.wished)
-    near = near_optimum(model, outcome.solution, mimic, budget, solving.seed)
+    near = near_optimum(model, outcome.solution, mimic, budget, conduct.seed)
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
 

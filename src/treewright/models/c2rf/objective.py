@@ -324,7 +324,7 @@ class C2RF:
         return float(self.totals.missed(self.votes @ weights > 0))
 
     def lower_bound(self) -> float:
-        """A bound without solving: signs that no weighting changes, and counts that no set of patterns has."""
+        """A bound without conduct: signs that no weighting changes, and counts that no set of patterns has."""
         lowest, highest = self.reach
         fewest = self.totals.of(lowest >= 1).group_rows
         most = self.totals.group_rows - self.totals.of(highest <= -1).group_rows

@@ -22,7 +22,8 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["FairOCTClassifier"]
 
@@ -118,7 +119,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
         """
         return self._fit(Given(X, y, sample_weight, protected=protected))
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.fair.fit import FairOCTSettings, train_fair
 

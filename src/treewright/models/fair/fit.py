@@ -13,7 +13,8 @@ from treewright.data import Merge, Problem, Sample, Weighted, reduced
 from treewright.models.binoct.fit import in_rows
 from treewright.models.binoct.search import search_axis
 from treewright.models.fair.objective import FairOCT
-from treewright.optimize.course import Solving, optimize, solved_tree
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import optimize, solved_tree
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
@@ -43,7 +44,7 @@ def train_fair(
     problem: Problem,
     protected: IntArray | None,
     settings: FairOCTSettings,
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
 ) -> FairFit:
@@ -69,7 +70,7 @@ def train_fair(
     )
     starts, price = [] if start is None else [start], model.complexity * model.total
     outcome = optimize(
-        model, lambda best, time: search_axis(best, model, starts, time, solving.seed, price), solving, budget
+        model, lambda best, time: search_axis(best, model, starts, time, conduct.seed, price), conduct, budget
     )
     found = solved_tree(problem, reduction, outcome)
     record = found.record.outweighed(model.weight, model.total)

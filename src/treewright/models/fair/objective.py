@@ -247,7 +247,7 @@ class FairOCT(AxisPoints):
         return error + self.complexity * len(tree.branches) + unlike
 
     def lower_bound(self) -> float:
-        """A bound without solving: a single leaf, which treats all alike, or the least error of any and one split."""
+        """A bound without conduct: a single leaf, which treats all alike, or the least error of any and one split."""
         by_class = self.group_weight.sum(axis=0)
         leaf = 1.0 - float(by_class.max()) / self.total
         return min(leaf, self.least_error() / self.total + self.complexity)

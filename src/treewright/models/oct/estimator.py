@@ -17,7 +17,8 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["OCTClassifier"]
 
@@ -90,7 +91,7 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     method: str = parameter(default="auto", allowed=[StrOptions({"auto", "search", "mip"})])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.oct.fit import OCTSettings, train_oct
 

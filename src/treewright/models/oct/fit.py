@@ -10,7 +10,8 @@ from treewright.core.budget import Budget
 from treewright.data import Merge, Problem, Sample, Weighted, reduced
 from treewright.models.oct.objective import OCT
 from treewright.models.oct.search import search_oct, start_oct
-from treewright.optimize.course import SolvedTree, Solving, optimize, solved_tree
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.optimize.formulation import least_rows
 from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree, settled
@@ -29,7 +30,7 @@ class OCTSettings:
 
 
 def train_oct(
-    problem: Problem, settings: OCTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: OCTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the best tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1. Nothing depends on the scale of features.
@@ -55,6 +56,6 @@ def train_oct(
     def search(best: Incumbent[Tree], time: Budget) -> None:
         (search_oct if exact else start_oct)(best, model, starts, time)
 
-    outcome = optimize(model, search, solving, budget, exact_search=exact)
+    outcome = optimize(model, search, conduct, budget, exact_search=exact)
     found = solved_tree(problem, reduction, outcome)
     return SolvedTree(settled(found.tree, problem.X, problem.weight), found.record.judged(model.errors_of_least))

@@ -18,7 +18,8 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["OCTHClassifier"]
 
@@ -84,7 +85,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     formulation: str = parameter(default="tight", allowed=[StrOptions({"tight", "paper"})])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.oct_h.fit import OCTHSettings, train_oct_h
 

@@ -9,7 +9,8 @@ from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, un
 from treewright.data.scaling import LEAST_MARGIN
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h, start_oct_h
-from treewright.optimize.course import SolvedTree, Solving, optimize, solved_tree
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.optimize.formulation import least_rows
 from treewright.tree import Tree
 
@@ -32,7 +33,7 @@ class OCTHSettings:
 
 
 def train_oct_h(
-    problem: Problem, settings: OCTHSettings, solving: Solving, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: OCTHSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the best tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1.
@@ -54,6 +55,6 @@ def train_oct_h(
     )
     starts = [] if start is None else [reduction.apply_tree(start)]
     search = start_oct_h if model.printed else search_oct_h
-    outcome = optimize(model, lambda best, time: search(best, model, starts, time, solving.seed), solving, budget)
+    outcome = optimize(model, lambda best, time: search(best, model, starts, time, conduct.seed), conduct, budget)
     found = solved_tree(problem, reduction, outcome)
     return SolvedTree(found.tree, found.record.outweighed(model.weight, model.baseline))

@@ -31,7 +31,8 @@ from treewright.tree.words import FeatureWords
 
 if TYPE_CHECKING:
     from treewright.models.octsvm.fit import OCTSVMFit, OCTSVMSettings
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["OCTSVMClassifier", "RESVMClassifier", "SuspectLabel"]
 
@@ -134,7 +135,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         """Level of the last splits."""
         raise NotImplementedError
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.octsvm.fit import train_octsvm
 
@@ -370,7 +371,7 @@ class OCTSVMClassifier(RelabelingModel):
     c2: float | None = parameter(default=None, allowed=_PRICE)
     c3: float | None = parameter(default=None, allowed=[Interval(Real, 0, None, closed="left"), None])
 
-    def _prepared(self, weighted: bool) -> Solving:
+    def _prepared(self, weighted: bool) -> Conduct:
         given = [name for name in ("c1", "c2", "c3") if getattr(self, name) is not None]
         if 0 < len(given) < 3:
             raise InvalidInputError(f"{' and '.join(given)} alone; give c1, c2 and c3, or none of them")

@@ -29,7 +29,7 @@ from treewright.models.octsvm.machines import Prices, last_values
 from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.models.octsvm.search import grown, search_octsvm
 from treewright.optimize.conduct import Conduct
-from treewright.optimize.course import Outcome, Solving, optimize
+from treewright.optimize.course import Outcome, optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.tree import Tree, leaf_counts, route
@@ -131,7 +131,7 @@ class _Labels:
 
 
 def train_octsvm(
-    problem: Problem, settings: OCTSVMSettings, solving: Solving, budget: Budget, starts: list[Tree] | None = None
+    problem: Problem, settings: OCTSVMSettings, conduct: Conduct, budget: Budget, starts: list[Tree] | None = None
 ) -> OCTSVMFit:
     """Find the best tree within a budget, or one a class, and the labels that are wrong.
 
@@ -141,7 +141,7 @@ def train_octsvm(
         Labelled rows.
     settings : OCTSVMSettings
         What is optimized.
-    solving : Solving
+    conduct : Conduct
         Solver and gap.
     budget : Budget
         Time for all of it.
@@ -150,10 +150,10 @@ def train_octsvm(
     """
     # Prices are those of rows of weight 1, whatever rows weigh to the user.
     unit = weight_unit(problem.weight)
-    solving = solving.told_in_units(unit)
+    conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, problem.weight / unit)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
-    points, conduct = reduction.points, Conduct(solving.threads, solving.seed)
+    points = reduction.points
     labels = _judged(points, problem.n_classes, settings, conduct, budget)
     if settings.relabel_cost == "auto":
         settings = replace(settings, relabel_cost=_RELABEL_COST[settings.relabel])
@@ -167,13 +167,13 @@ def train_octsvm(
     for k, label in enumerate(classes):
         model = octsvm_model(X, (labels.y == label).astype(np.int64), weight, settings, max_norm)
         start = given[k : k + 1] if len(given) == len(classes) else []
-        outcome = without_residue(model, _optimized(model, start, solving, budget.share(1 / (len(classes) - k))), X)
+        outcome = without_residue(model, _optimized(model, start, conduct, budget.share(1 / (len(classes) - k))), X)
         outcomes.append(outcome)
         found.append(_in_rows(problem, reduction, outcome.solution, label))
         losses.append(_cheaper(model, outcome.solution))
     if not labels.by_committee:
         _judge_by_trees(labels, outcomes, losses, X, settings, problem.n_classes)
-    record = _record(outcomes, solving, budget).times(unit)
+    record = _record(outcomes, conduct, budget).times(unit)
     record = replace(record, note=_note(settings, labels, problem, points, found))
     return OCTSVMFit(
         found,
@@ -359,18 +359,18 @@ def chosen_length(errors: FloatArray, total: float) -> float:
 # ---------------------------------------------------------------------- one tree
 
 
-def _optimized(model: OCTSVM, starts: list[Tree], solving: Solving, budget: Budget) -> Outcome[Tree]:
+def _optimized(model: OCTSVM, starts: list[Tree], conduct: Conduct, budget: Budget) -> Outcome[Tree]:
     if model.margin_price > 0:
         # The better a tree at hand, the shorter are the normals of better ones, and the tighter is the program.
         best = Incumbent(model, floor=0.0)
-        search_octsvm(best, model, starts, budget.share(0.2), solving.seed)
+        search_octsvm(best, model, starts, budget.share(0.2), conduct.seed)
         assert best.solution is not None
         model, starts = replace(model, cutoff=best.objective * (1 + 1e-6)), [best.solution]
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_octsvm(best, model, starts, time, solving.seed, _PATIENCE)
+        search_octsvm(best, model, starts, time, conduct.seed, _PATIENCE)
 
-    return optimize(model, search, solving, budget, _SEARCH_SHARE)
+    return optimize(model, search, conduct, budget, _SEARCH_SHARE)
 
 
 def _cheaper(model: OCTSVM, tree: Tree) -> FloatArray:
@@ -440,7 +440,7 @@ def _in_rows(problem: Problem, reduction: Reduction, tree: Tree, label: int) -> 
     return found.with_leaves(counts, labels)
 
 
-def _record(outcomes: list[Outcome[Tree]], solving: Solving, budget: Budget) -> FitRecord:
+def _record(outcomes: list[Outcome[Tree]], conduct: Conduct, budget: Budget) -> FitRecord:
     """One record of all trees: objectives and bounds add up, and the fit ended as its worst tree did."""
     records = [outcome.record for outcome in outcomes]
     if len(records) == 1:
@@ -450,7 +450,7 @@ def _record(outcomes: list[Outcome[Tree]], solving: Solving, budget: Budget) -> 
     left = [record for record in records if record.status != FitStatus.OPTIMAL]
     status, reason = (left[0].status, left[0].reason) if left else (FitStatus.OPTIMAL, PROVEN)
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
-    return FitRecord(status, reason, budget.elapsed, objective, bound, trace, float(solving.gap))
+    return FitRecord(status, reason, budget.elapsed, objective, bound, trace, float(conduct.gap))
 
 
 def _checked_units(

@@ -346,7 +346,7 @@ class OCTSVM(DistinctPoints):
         return value + self.leaf_price * float(wrong @ levels_left)
 
     def lower_bound(self) -> float:
-        """A bound without solving: equal points of different classes, and a split or all that a single leaf costs."""
+        """A bound without conduct: equal points of different classes, and a split or all that a single leaf costs."""
         return min(self.leaf_objective, self._inseparable + self.c3)
 
 

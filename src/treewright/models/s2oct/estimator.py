@@ -25,7 +25,8 @@ from treewright.tree import Tree, predict_labels
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["S2OCTClassifier"]
 
@@ -155,7 +156,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     _local = True  # small trees claim no proof
 
-    def _trained_on(self, problem: Problem, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained_on(self, problem: Problem, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.s2oct.fit import S2OCTSettings, train_s2oct
 
         start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)

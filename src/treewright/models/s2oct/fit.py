@@ -43,7 +43,8 @@ from treewright.models.s2oct.search.sparse import (
     sizes_of,
 )
 from treewright.models.s2oct.search.taught import Manner, taught_planes
-from treewright.optimize.course import Outcome, Solving, optimize, solved_tree
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import Outcome, optimize, solved_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.solvers import Progress, require
@@ -123,7 +124,7 @@ class _Search:
     starts: list[Tree]
     samples: int
     teach: Teach | None
-    solving: Solving
+    conduct: Conduct
     pool: Pool = field(default_factory=Pool)
 
     def __call__(self, best: Incumbent[Tree], budget: Budget) -> None:
@@ -133,16 +134,16 @@ class _Search:
             self.starts,
             budget,
             self.teach,
-            self.solving.seed,
+            self.conduct.seed,
             samples=self.samples,
-            n_jobs=self.solving.threads,
+            n_jobs=self.conduct.threads,
         )
 
 
 def train_s2oct(
     problem: Problem,
     settings: S2OCTSettings,
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
     teaching: Teaching | None = None,
@@ -154,14 +155,14 @@ def train_s2oct(
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
     refuse_narrow(problem.X, problem.feature_names)
-    solving = solving.told_in_units(unit)
+    conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    teach = _teach(problem, reduction, model, solving, teaching)
+    teach = _teach(problem, reduction, model, conduct, teaching)
     train = partial(_sparse, size=reduction.points.size) if settings.sparse else _optimal
-    outcome, others, guess, teacher = train(model, starts, settings, solving, budget, teach)
+    outcome, others, guess, teacher = train(model, starts, settings, conduct, budget, teach)
 
     def of_rows(labels: IntArray) -> IntArray:
         of_points = np.zeros(len(reduction.points), dtype=np.int64)
@@ -222,14 +223,14 @@ _Trained = tuple[Outcome[Tree], list[Tree], IntArray, Teacher | None]
 
 
 def _optimal(
-    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, solving: Solving, budget: Budget, teach: Teach
+    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, conduct: Conduct, budget: Budget, teach: Teach
 ) -> _Trained:
     """The best tree of the model: search, then branch and bound, then the choice among equally good ones."""
     few = 1 if settings.prefer in ("first", "taught") else _SAMPLES
     printed = settings.formulation == "paper"
-    search = _Search(model, starts, max(few, settings.n_estimators), None if printed else teach, solving)
+    search = _Search(model, starts, max(few, settings.n_estimators), None if printed else teach, conduct)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
-    outcome = optimize(model, search, solving, budget, search_share=share)
+    outcome = optimize(model, search, conduct, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search, settings)
     missed, record = model.totals.missed(guess), outcome.record
     if missed and record.status != FitStatus.OPTIMAL:  # what users look at first
@@ -242,7 +243,7 @@ def _sparse(
     model: S2OCT,
     starts: list[Tree],
     settings: S2OCTSettings,
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     teach: Teach,
     *,
@@ -252,28 +253,28 @@ def _sparse(
 
     Points stand for so many rows each as `size` says.
     """
-    require(solving.solver.name, solving.solver.capabilities, model.needs)
+    require(conduct.prover.name, conduct.prover.capabilities, model.needs)
     survey = Survey(model)
     teacher = teach(survey.lesson, budget.share(0.4))
     taught = teacher.labels()
     path = [measured(survey, tree, taught, None) for tree in starts]
-    tried = sized_trees(survey, taught, solving.seed, budget)
+    tried = sized_trees(survey, taught, conduct.seed, budget)
     path += tried
-    best = all_right(survey, chosen_size(path), taught, solving.seed, budget)
-    if solving.on_progress is not None:
-        solving.on_progress(Progress(budget.elapsed, model.objective(best.tree), model.lower_bound()))
-    trees = _members(survey, teacher, best, path, settings.n_estimators, solving.seed, budget)
+    best = all_right(survey, chosen_size(path), taught, conduct.seed, budget)
+    if conduct.told is not None:
+        conduct.told(Progress(budget.elapsed, model.objective(best.tree), model.lower_bound()))
+    trees = _members(survey, teacher, best, path, settings.n_estimators, conduct.seed, budget)
     labels = [predict_labels(step.tree, survey.hidden) for step in trees]
     pool = Pool(0.0, [step.tree for step in trees], labels, teacher, taught)
     guess = committee(pool, model, list(range(len(trees))))
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
     status, reason = FitStatus.LOCAL, _words(best, model, size, len(tried))
-    if relative_gap(objective, bound) <= solving.gap:
+    if relative_gap(objective, bound) <= conduct.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
     elif budget.interrupted or (budget.over and len(path) < 2):
         status, reason = cut_short(budget, f"{counted(len(path), 'size')} of trees")
-    record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, solving.gap)
+    record = FitRecord(status, reason, budget.elapsed, objective, bound, trace, conduct.gap)
     return Outcome(best.tree, record), [step.tree for step in trees[1:]], guess, teacher
 
 
@@ -311,12 +312,12 @@ def _words(best: SizedTree, model: S2OCT, size: FloatArray, n_tried: int) -> str
     return f"{words}; max_split_features=None asks for an optimum, margin_rule='paper' for that of the paper's model"
 
 
-def _teach(problem: Problem, reduction: Reduction, model: S2OCT, solving: Solving, teaching: Teaching | None) -> Teach:
+def _teach(problem: Problem, reduction: Reduction, model: S2OCT, conduct: Conduct, teaching: Teaching | None) -> Teach:
     """What makes the teacher of points: of the points themselves, or of what somebody says of the rows."""
 
     def teach(lesson: Lesson, budget: Budget) -> Teacher:
         if teaching is None:
-            return auto_teacher(lesson, solving.seed, budget, solving.threads)
+            return auto_teacher(lesson, conduct.seed, budget, conduct.threads)
         of_rows = np.zeros((len(problem.X), problem.n_classes))
         of_rows[problem.unlabelled] = teaching.scores(problem, budget)
         total = reduction.members() @ of_rows

@@ -437,7 +437,7 @@ class S2OCT(SureBounds):
         return tree if simpler.n_nodes == tree.n_nodes else self.simplified(simpler)
 
     def lower_bound(self) -> float:
-        r"""A bound without solving: labelled points on top of each other, and totals that no selection of points has.
+        r"""A bound without conduct: labelled points on top of each other, and totals that no selection of points has.
 
         Let classes with weights :math:`w_k` share the point x, and let :math:`h_k` be the smallest leaf error of x
         among the leaves of class k. The paths to two leaves part at some node b, and

@@ -23,7 +23,8 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.optimize.course import Solving
+    from treewright.optimize.conduct import Conduct
+
 
 __all__ = ["SVM1ODTClassifier"]
 
@@ -129,7 +130,7 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     max_iter: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])
 
-    def _trained(self, given: Given, prepared: Solving, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
+    def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
         from treewright.models.svm1odt.fit import SVM1ODTSettings, train_svm1odt
 

@@ -21,7 +21,7 @@ from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_ro
 from treewright.models.svm1odt.selection.rounds import round_rows
 from treewright.models.tao.fit import TAOSettings, train_tao
 from treewright.optimize.conduct import Conduct
-from treewright.optimize.course import Relaxation, Solving, optimize, solved_tree
+from treewright.optimize.course import Relaxation, optimize, solved_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import FitRecord, FitStatus
 from treewright.tree import Tree, predict_labels, settled
@@ -125,39 +125,39 @@ class SVM1ODTFit:
 
 
 def train_svm1odt(
-    problem: Problem, settings: SVM1ODTSettings, solving: Solving, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: SVM1ODTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SVM1ODTFit:
     """Find the best tree for labelled rows within a budget."""
     # Prices are those of rows of weight 1, whatever rows weigh to the user.
     unit = weight_unit(problem.weight)
-    solving = solving.told_in_units(unit)
+    conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, problem.weight / unit, problem.n_levels)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
     starts = [] if start is None else [reduction.apply_tree(start)]
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
-        made = _alternated(rows, problem.n_classes, settings, solving, budget, mixed)
+        made = _alternated(rows, problem.n_classes, settings, conduct, budget, mixed)
         with stage("trees to start from"):
             starts += [reduction.apply_tree(tree) for tree in made]
-    settings = chosen_settings(reduction.points, problem.n_classes, settings, solving, budget, starts)
+    settings = chosen_settings(reduction.points, problem.n_classes, settings, conduct, budget, starts)
     model = svm1odt_model(reduction.points, problem.n_classes, settings)
     n_iter = 1
     if settings.max_iter > 1 and settings.selection is not None:
         with stage("rounds of selection"):
-            trained = list(train_rounds(model, starts, solving, budget.share(0.4), settings.max_iter - 1))
+            trained = list(train_rounds(model, starts, conduct, budget.share(0.4), settings.max_iter - 1))
         n_iter = len(trained)  # the first one is where rounds begin, the last round is still to come
         starts = [min([*starts, *trained], key=lambda tree: model.objective(model.repair(tree)))]
     chosen = _Chosen(model, settings)
     if settings.selection == "layers":
-        tree, chosen.before = train_layers(model, starts, solving, budget.share(0.5))
+        tree, chosen.before = train_layers(model, starts, conduct, budget.share(0.5))
         starts = [tree]
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_svm1odt(best, model, starts, time, solving.seed, solving.threads)
+        search_svm1odt(best, model, starts, time, conduct.seed, conduct.threads)
 
     large = len(reduction.points) > _ENOUGH
     time = budget.share(_SOLVING_SHARE) if large else budget
-    outcome = optimize(model, search, solving, time, _SEARCH_SHARE, chosen.relaxed(time))
+    outcome = optimize(model, search, conduct, time, _SEARCH_SHARE, chosen.relaxed(time))
     if large and outcome.record.status != FitStatus.OPTIMAL:
         time = budget.grace(1 - _SOLVING_SHARE)
         tree = trimmed_tree(outcome.solution, model.X, model.objective, model.repair, time)
@@ -172,13 +172,13 @@ def train_svm1odt(
 
 
 def _alternated(
-    rows: Sample, n_classes: int, settings: SVM1ODTSettings, solving: Solving, budget: Budget, mixed: bool
+    rows: Sample, n_classes: int, settings: SVM1ODTSettings, conduct: Conduct, budget: Budget, mixed: bool
 ) -> Iterator[Tree]:
     """Trees of alternating optimization, which on mixed and large tables makes more starts than a search here."""
     for stretch in _STRETCHES[int(mixed)]:
         tao, time = TAOSettings(max_depth=settings.max_depth, stretch=stretch), budget.share(_START_SHARES[int(mixed)])
         whole = time.remaining
-        yield train_tao(rows, n_classes, tao, Conduct(solving.threads, solving.seed), time).tree
+        yield train_tao(rows, n_classes, tao, Conduct(conduct.threads, conduct.seed), time).tree
         if time.remaining < 0.5 * whole:  # the search improves all that it is given, and would take as long for it
             return
 
@@ -188,7 +188,7 @@ def chosen_settings(
     points: Sample,
     n_classes: int,
     settings: SVM1ODTSettings,
-    solving: Solving,
+    conduct: Conduct,
     budget: Budget,
     starts: Sequence[Tree] = (),
 ) -> SVM1ODTSettings:
@@ -205,13 +205,13 @@ def chosen_settings(
     plain = settings.path()[_DEFAULT]
     if plain.alpha_1 == 0 or budget.over or (settings.alpha_2 != "auto" and len(margins) == 1):
         return plain
-    rng = np.random.default_rng(solving.seed)
+    rng = np.random.default_rng(conduct.seed)
     some = np.sort(rng.choice(len(points), _MANY, replace=False)) if len(points) > _MANY else np.arange(len(points))
     inside = points.taken(some)
     assert inside.y is not None
     if np.sort(np.bincount(inside.y, minlength=max(2, n_classes)))[-2] < _FOLDS:
         return plain
-    folding = _Folding(inside, n_classes, solving, rng, starts if len(inside) >= _ENOUGH else ())
+    folding = _Folding(inside, n_classes, conduct, rng, starts if len(inside) >= _ENOUGH else ())
     time = budget.share(_CHOICE_SHARES[int(folding.large)])
     if len(margins) > 1:
         each = [replace(settings, epsilon=m).path()[_DEFAULT] for m in margins]
@@ -229,7 +229,7 @@ class _Folding:
 
     points: Sample
     n_classes: int
-    solving: Solving
+    conduct: Conduct
     rng: np.random.Generator
     starts: Sequence[Tree] = ()
 
@@ -245,7 +245,7 @@ class _Folding:
         as there is time for all folds of another partition. Settings that are clearly worse than the best ones are left
         out then, so that more partitions tell the others apart.
         """
-        points, solving = self.points, self.solving
+        points, conduct = self.points, self.conduct
         assert points.y is not None
         models = [partial(_on_some, points, self.n_classes, settings) for settings in path]
         found, leaf, racing = np.empty((len(path), 0)), np.empty(0), np.arange(len(path))
@@ -258,8 +258,8 @@ class _Folding:
                 svm1odt_model(points, self.n_classes, path[0]),
                 fold,
                 time,
-                solving.seed,
-                solving.threads,
+                conduct.seed,
+                conduct.threads,
                 _PATIENCE,
                 held_out=held_out,
                 given=self.starts,
@@ -421,7 +421,7 @@ class _Chosen:
         return relaxation
 
 
-def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget, rounds: int) -> Iterator[Tree]:
+def train_rounds(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: Budget, rounds: int) -> Iterator[Tree]:
     """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
 
     The training accuracy never falls (what Proposition 2 promises; see :func:`.round_rows` for what it overlooks).
@@ -429,28 +429,28 @@ def train_rounds(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
     nothing.
     """
     best = Incumbent(model)
-    search_svm1odt(best, model, starts, budget.share(1 / (rounds + 1)), solving.seed, solving.threads)
+    search_svm1odt(best, model, starts, budget.share(1 / (rounds + 1)), conduct.seed, conduct.threads)
     tree = best.solution
     assert tree is not None
     yield tree
     for number in range(rounds):
         if budget.over:
             return
-        found = _round(model, tree, solving, budget.share(1 / (rounds - number)))
+        found = _round(model, tree, conduct, budget.share(1 / (rounds - number)))
         if found is None or found == tree:
             return
         tree = found
         yield tree
 
 
-def _round(model: SVM1ODT, tree: Tree, solving: Solving, budget: Budget) -> Tree | None:
+def _round(model: SVM1ODT, tree: Tree, conduct: Conduct, budget: Budget) -> Tree | None:
     """A round of Algorithm 3; None if time was too short for a tree that is as accurate as the last one.
 
     Rows between others are right with them only if these share a leaf. Those that are lost are therefore put back,
     and the round is made again, until none is.
     """
     held = np.zeros(0, dtype=np.int64)
-    quiet = replace(solving, on_progress=None)
+    quiet = replace(conduct, told=None)
     errors = float(model.weight @ (predict_labels(tree, model.X) != model.y))
     while not budget.over:
         rows = round_rows(
@@ -466,7 +466,7 @@ def _round(model: SVM1ODT, tree: Tree, solving: Solving, budget: Budget) -> Tree
         some = restricted(model, rows.rows, rows.weight)
 
         def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some) -> None:
-            search_svm1odt(best, some, [tree], time, solving.seed, solving.threads)
+            search_svm1odt(best, some, [tree], time, conduct.seed, conduct.threads)
 
         found = optimize(some, search, quiet, budget.share(0.5), _SEARCH_SHARE).solution
         wrong = predict_labels(found, model.X) != model.y

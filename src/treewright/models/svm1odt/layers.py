@@ -18,7 +18,8 @@ from treewright.models.svm1odt.completed import completed
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.search import search_svm1odt
 from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
-from treewright.optimize.course import Solving, optimize
+from treewright.optimize.conduct import Conduct
+from treewright.optimize.course import optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
@@ -30,7 +31,7 @@ _SEARCH_SHARE = 0.6
 
 
 @stage("layers of the tree")
-def train_layers(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: Budget) -> tuple[Tree, BoolArray]:
+def train_layers(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: Budget) -> tuple[Tree, BoolArray]:
     """Train a tree from the root down, each subtree on rows selected at its node; never worse than the first tree.
 
     Parameters
@@ -39,7 +40,7 @@ def train_layers(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
         The model on all points.
     starts : list of Tree
         Trees to start from, in the units of the model.
-    solving : Solving
+    conduct : Conduct
         Solver and gap.
     budget : Budget
         Time for all of it, the same for each layer.
@@ -52,7 +53,7 @@ def train_layers(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
         Points that were selected at some node.
     """
     best, selected = Incumbent(model), np.zeros(len(model.X), dtype=bool)
-    search_svm1odt(best, model, starts, budget.share(1 / (model.depth + 1)), solving.seed, solving.threads)
+    search_svm1odt(best, model, starts, budget.share(1 / (model.depth + 1)), conduct.seed, conduct.threads)
     for layer in range(model.depth):
         time = budget.share(1 / (model.depth - layer))
         assert best.solution is not None
@@ -63,7 +64,7 @@ def train_layers(model: SVM1ODT, starts: list[Tree], solving: Solving, budget: B
             if time.over:
                 break
             part = time.share(1 / (len(nodes) - number))
-            rows, below = _trained(model, tree, node, inside, solving, part)
+            rows, below = _trained(model, tree, node, inside, conduct, part)
             selected[rows] = True
             grafted = _grafted(completed(best.solution, model.depth, model.n_classes), node, below)
             best.offer(grafted)
@@ -80,7 +81,7 @@ def _nodes_of(model: SVM1ODT, tree: Tree, layer: int) -> list[tuple[int, IntArra
 
 
 def _trained(
-    model: SVM1ODT, tree: Tree, node: int, inside: IntArray, solving: Solving, budget: Budget
+    model: SVM1ODT, tree: Tree, node: int, inside: IntArray, conduct: Conduct, budget: Budget
 ) -> tuple[IntArray, Tree]:
     """Rows selected at a node, and the subtree that is trained on them, complete."""
     below = _cut(tree, node)
@@ -99,9 +100,9 @@ def _trained(
     )
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_svm1odt(best, some, [below], time, solving.seed, solving.threads)
+        search_svm1odt(best, some, [below], time, conduct.seed, conduct.threads)
 
-    found = optimize(some, search, replace(solving, on_progress=None), budget, _SEARCH_SHARE).solution
+    found = optimize(some, search, replace(conduct, told=None), budget, _SEARCH_SHARE).solution
     return rows, completed(found, below.depth, model.n_classes)
 
 

@@ -320,7 +320,7 @@ class SVM1ODT(DistinctPoints, LabelledPoints):
         return repaired(self, tree)
 
     def lower_bound(self) -> float:
-        """A bound without solving: equal rows of different classes, and classes for which no leaf is left."""
+        """A bound without conduct: equal rows of different classes, and classes for which no leaf is left."""
         table = self.group_weight
         inseparable = float((table.sum(axis=1) - table.max(axis=1)).sum())
         return max(inseparable, classes_without_leaf(table.sum(axis=0), self.tree.n_leaves))
