@@ -163,11 +163,11 @@ def settings_of(estimator: Any, kind: type[S]) -> S:
 
     Examples
     --------
-    >>> from treewright import TAOClassifier
-    >>> from treewright.models.tao.fit import TAOSettings
-    >>> settings = settings_of(TAOClassifier(max_depth=3), TAOSettings)
-    >>> settings.max_depth, settings.leaves
-    (3, 'constant')
+    >>> from treewright import LapTAOClassifier
+    >>> from treewright.graph.affinity import GraphSettings
+    >>> settings = settings_of(LapTAOClassifier(n_neighbors=7), GraphSettings)
+    >>> settings.n_neighbors, settings.perplexity
+    (7, 5.0)
     """
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: getattr(estimator, name) for name in names if hasattr(estimator, name)})

@@ -118,11 +118,11 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     _found = "machine"
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.models.baselines.lap_svm_fit import LapSVMSettings, train_lap_svm
+        from treewright.models.baselines.lap_svm_fit import train_lap_svm
 
         problem = semi_supervised_problem(given, self.unlabeled)
-        settings, neighbours = settings_of(self, LapSVMSettings), settings_of(self, GraphSettings)
-        found = train_lap_svm(problem, given.graph, settings, neighbours, self._conduct(), budget)
+        neighbours = settings_of(self, GraphSettings)
+        found = train_lap_svm(problem, given.graph, self, neighbours, self._conduct(), budget)
         machines = found.machines
         return found.record, {
             "classes_": problem.classes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -28,23 +28,16 @@ from treewright.models.baselines.laplacian_machine import kernel_matrix, kernel_
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
 
-__all__ = ["LapSVMFit", "LapSVMSettings", "Machines", "train_lap_svm"]
+if TYPE_CHECKING:
+    from treewright.models.baselines.lap_svm import LapSVMClassifier
+
+__all__ = ["LapSVMFit", "Machines", "train_lap_svm"]
 
 MAX_POINTS = 10_000
 """Most distinct rows: matrices are dense, and the work is their number cubed."""
 
 _BLOCK = 2_000
 """Rows whose kernel values are held at once when predicting."""
-
-
-@dataclass(frozen=True)
-class LapSVMSettings:
-    """Kernel and prices; see :class:`treewright.LapSVMClassifier`."""
-
-    kernel: str = "rbf"
-    width: float | str = "scale"
-    ridge: float = 0.005
-    gamma: float = 0.045
 
 
 @dataclass(frozen=True)
@@ -90,7 +83,7 @@ class LapSVMFit:
 def train_lap_svm(
     problem: Problem,
     graph: Any,
-    settings: LapSVMSettings,
+    settings: LapSVMClassifier,
     graph_settings: GraphSettings,
     conduct: Conduct,
     budget: Budget,

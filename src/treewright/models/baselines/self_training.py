@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import Sample
-from treewright.estimators.model import Given, Model, PredictsOutputs, partly_known_targets, settings_of, wrapped_kind
+from treewright.estimators.model import Given, Model, PredictsOutputs, partly_known_targets, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord
@@ -105,7 +105,6 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.baselines.self_training_fit import (
             Fitter,
-            SelfTrainingSettings,
             train_on_own_predictions,
         )
         from treewright.teachers.ensemble import seed_where_unset
@@ -115,8 +114,7 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
         weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * given.checked_weight()
         seed_where_unset(estimator, self._seed())
         fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
-        settings = settings_of(self, SelfTrainingSettings)
-        found = train_on_own_predictions(Sample.of(given.X, Y, weight), missing, fitter, settings, budget)
+        found = train_on_own_predictions(Sample.of(given.X, Y, weight), missing, fitter, self, budget)
         return found.record, {
             "estimator_": estimator,
             "n_iter_": found.n_iter,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +14,10 @@ from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
 
-__all__ = ["Fitter", "SelfTrainingFit", "SelfTrainingSettings", "train_on_own_predictions"]
+if TYPE_CHECKING:
+    from treewright.models.baselines.self_training import SelfTrainingRegressor
 
-
-@dataclass(frozen=True)
-class SelfTrainingSettings:
-    """When it ends; see :class:`treewright.SelfTrainingRegressor`."""
-
-    max_iter: int = 10
-    tol: float = 1e-3
+__all__ = ["Fitter", "SelfTrainingFit", "train_on_own_predictions"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Fitter:
 
 
 def train_on_own_predictions(
-    rows: Sample, missing: BoolArray, fitter: Fitter, settings: SelfTrainingSettings, budget: Budget
+    rows: Sample, missing: BoolArray, fitter: Fitter, settings: SelfTrainingRegressor, budget: Budget
 ) -> SelfTrainingFit:
     """Fit on predictions until they change by `tol` or less.
 
@@ -88,7 +83,7 @@ def train_on_own_predictions(
     >>> rows = Sample.of(np.zeros((3, 1)), np.array([[1.0], [3.0], [0.0]]))
     >>> fitter = Fitter(DummyRegressor(), merged=False, weighted=False, flat=True)
     >>> missing = np.array([[False], [False], [True]])
-    >>> ended = train_on_own_predictions(rows, missing, fitter, SelfTrainingSettings(), Budget())
+    >>> ended = train_on_own_predictions(rows, missing, fitter, SelfTrainingRegressor(), Budget())
     >>> ended.targets.ravel().tolist(), ended.n_iter, ended.record.reason
     ([1.0, 3.0, 2.0], 2, 'the predictions did not change any more')
     """

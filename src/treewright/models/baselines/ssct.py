@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.core.budget import Budget
 from treewright.core.progress import note
-from treewright.estimators.model import Given, TimedModel, settings_of
+from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import semi_supervised_problem
 from treewright.estimators.tree_model import TreeClassifier
@@ -118,11 +118,11 @@ class SSCTClassifier(TimedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
-        from treewright.models.baselines.ssct_fit import SSCTSettings, train_ssct
+        from treewright.models.baselines.ssct_fit import train_ssct
 
         problem = semi_supervised_problem(given, self.unlabeled)
         with budget.stop_on_interrupt():
-            found = train_ssct(problem, settings_of(self, SSCTSettings), self._conduct(_level_told), budget)
+            found = train_ssct(problem, self, self._conduct(_level_told), budget)
         return found.record, {
             "tree_": smoothed_tree(found.tree, problem),
             "classes_": problem.classes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,30 +17,22 @@ from treewright.optimize.conduct import Conduct
 from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, predict_labels
 
-__all__ = ["SSCTFit", "SSCTSettings", "train_ssct"]
+if TYPE_CHECKING:
+    from treewright.models.baselines.ssct import SSCTClassifier
+
+__all__ = ["SSCTFit", "train_ssct"]
 
 
-@dataclass(frozen=True)
-class SSCTSettings:
-    """How the tree grows; see :class:`treewright.SSCTClassifier`."""
-
-    max_depth: int | None = 8
-    supervision: float = 0.5
-    label_shares: str = "labelled"
-    min_samples_leaf: int = 1
-    min_samples_split: int = 2
-    max_features: int | float | str | None = None
-
-    def n_candidates(self, n_features: int) -> int | None:
-        """Features that are drawn for each node, None for all."""
-        given: Any = self.max_features
-        if given is None:
-            return None
-        if given == "sqrt":
-            given = np.sqrt(n_features)
-        elif not isinstance(given, Integral):
-            given = given * n_features
-        return max(1, int(given))
+def _n_candidates(settings: SSCTClassifier, n_features: int) -> int | None:
+    """Features that are drawn for each node, None for all."""
+    given: Any = settings.max_features
+    if given is None:
+        return None
+    if given == "sqrt":
+        given = np.sqrt(n_features)
+    elif not isinstance(given, Integral):
+        given = given * n_features
+    return max(1, int(given))
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class SSCTFit:
     record: FitRecord
 
 
-def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budget: Budget) -> SSCTFit:
+def train_ssct(problem: Problem, settings: SSCTClassifier, conduct: Conduct, budget: Budget) -> SSCTFit:
     """Grow a tree on labelled and unlabelled rows; told seconds, objective and leaves of each level."""
     rows = Sample.of(problem.X, problem.y, problem.weight)
     points = reduced(rows, Weighted(), Merge(large=False)).points
@@ -63,7 +55,7 @@ def train_ssct(problem: Problem, settings: SSCTSettings, conduct: Conduct, budge
         max_depth=settings.max_depth,
         min_samples_leaf=settings.min_samples_leaf,
         min_samples_split=settings.min_samples_split,
-        n_candidates=settings.n_candidates(problem.n_features),
+        n_candidates=_n_candidates(settings, problem.n_features),
         label_shares=settings.label_shares,
         rng=np.random.default_rng(conduct.seed),
         budget=budget,

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from treewright.core.budget import Budget
 from treewright.estimators.loops import TREES
-from treewright.estimators.model import Given, SolvedModel, settings_of
+from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
 from treewright.estimators.tree_model import TreeClassifier
@@ -76,10 +76,10 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
-        from treewright.models.binoct.fit import BinOCTSettings, train_binoct
+        from treewright.models.binoct.fit import train_binoct
 
         problem = supervised_problem(given)
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
-            found = train_binoct(problem, settings_of(self, BinOCTSettings), prepared, budget, start)
+            found = train_binoct(problem, self, prepared, budget, start)
         return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}

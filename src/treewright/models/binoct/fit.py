@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +15,10 @@ from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.tree import Tree
 
-__all__ = ["BinOCTSettings", "in_rows", "train_binoct"]
+if TYPE_CHECKING:
+    from treewright.models.binoct.estimator import BinOCTClassifier
 
-
-@dataclass(frozen=True)
-class BinOCTSettings:
-    """What is optimized; see :class:`treewright.BinOCTClassifier`."""
-
-    max_depth: int = 2
+__all__ = ["in_rows", "train_binoct"]
 
 
 def in_rows(weight: FloatArray) -> tuple[FloatArray, float]:
@@ -40,7 +36,7 @@ def in_rows(weight: FloatArray) -> tuple[FloatArray, float]:
 
 
 def train_binoct(
-    problem: Problem, settings: BinOCTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: BinOCTClassifier, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the tree with the fewest errors for labelled rows within a budget."""
     weight, unit = in_rows(problem.weight)

@@ -21,7 +21,7 @@ from treewright.data import Problem
 from treewright.data.rows import is_frame
 from treewright.estimators.handing import handed_rows, hands_through, new_handed_rows
 from treewright.estimators.loops import TOTALS
-from treewright.estimators.model import Given, SolvedModel, new_rows, settings_of
+from treewright.estimators.model import Given, SolvedModel, new_rows
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.tables import of_own_columns
 from treewright.estimators.totals_model import PricedModel, transduced
@@ -165,9 +165,9 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             )
 
     def _trained_on(self, problem: Problem, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.models.c2rf.fit import C2RFSettings, train_c2rf
+        from treewright.models.c2rf.fit import train_c2rf
 
-        settings = settings_of(self, C2RFSettings)
+        settings = self
         start = getattr(self, "weights_", None) if self.warm_start else None
         with budget.stop_on_interrupt():
             found = train_c2rf(problem, self.estimator, self.prefit, settings, prepared, budget, start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,10 @@ from treewright.solvers import Capability
 from treewright.teachers.cut import class_shifts, row_shares
 from treewright.teachers.ensemble import FittedEnsemble, Members, fit_ensemble
 
-__all__ = ["C2RFFit", "C2RFSettings", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
+if TYPE_CHECKING:
+    from treewright.models.c2rf.estimator import C2RFClassifier
+
+__all__ = ["C2RFFit", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
 
 _RELAXED_CELLS = 2_500_000
 """Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
@@ -39,20 +42,6 @@ _RELAXED_CELLS = 2_500_000
 
 _PAIR_SECONDS, _ORDERED = 6e-11, 6000
 """What finding the pairs of n patterns takes, divided by the third power of n; most patterns whose pairs are found."""
-
-
-@dataclass(frozen=True)
-class C2RFSettings:
-    """What is optimized; see :class:`treewright.C2RFClassifier`."""
-
-    class_prices: bool = True
-    prefer: str = "oob"
-    min_weight: float = 1.0
-    max_weight: float = 100.0
-    formulation: str = "tight"
-    preprocess: bool = True
-    branching: bool | str = "auto"
-    order_cuts: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,10 +76,10 @@ class Reweighting:
     """Number of classes."""
     wished: FloatArray
     """Weights to be near to; shape (n_members,)."""
+    settings: C2RFClassifier
+    """Whether prices are free, bounds of the weights, parts of the program."""
     start: FloatArray | None = None
     """Weights to begin with."""
-    settings: C2RFSettings = C2RFSettings()
-    """Whether prices are free, bounds of the weights, parts of the program."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +95,7 @@ def train_c2rf(
     problem: Problem,
     given: Any,
     prefit: bool,
-    settings: C2RFSettings,
+    settings: C2RFClassifier,
     conduct: Conduct,
     budget: Budget,
     start: FloatArray | None = None,
@@ -124,7 +113,7 @@ def train_c2rf(
     n_classes, totals = problem.n_classes, problem.totals
     if start is not None and len(start) != len(members.members):
         start = None
-    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), start, settings)
+    task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), settings, start)
     found = reweight(task, conduct, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)

@@ -12,7 +12,7 @@ from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import numbered_groups
 from treewright.estimators.loops import TREES
-from treewright.estimators.model import Given, SolvedModel, settings_of
+from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
 from treewright.estimators.record_files import is_number
@@ -121,13 +121,13 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
-        from treewright.models.fair.fit import FairOCTSettings, train_fair
+        from treewright.models.fair.fit import train_fair
 
         problem = supervised_problem(given)
         protected = self._groups(given.protected, len(problem.y))
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
-            found = train_fair(problem, protected, settings_of(self, FairOCTSettings), prepared, budget, start)
+            found = train_fair(problem, protected, self, prepared, budget, start)
         fitted: dict[str, Any] = {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}
         return found.record, fitted if protected is None else fitted | {"discrimination_": found.discrimination}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -18,16 +19,10 @@ from treewright.optimize.course import optimize, solved_tree
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
-__all__ = ["FairFit", "FairOCTSettings", "train_fair"]
+if TYPE_CHECKING:
+    from treewright.models.fair.estimator import FairOCTClassifier
 
-
-@dataclass(frozen=True)
-class FairOCTSettings:
-    """What is optimized; see :class:`treewright.FairOCTClassifier`."""
-
-    max_depth: int = 2
-    complexity: float = 0.0
-    fairness_weight: float = 0.0
+__all__ = ["FairFit", "train_fair"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ class FairFit:
 def train_fair(
     problem: Problem,
     protected: IntArray | None,
-    settings: FairOCTSettings,
+    settings: FairOCTClassifier,
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,

@@ -137,6 +137,9 @@ class LapTAOModel(GraphModel, TAOModel):
         Root of the variance of the known targets, by which they are divided; of regressors.
     """
 
+    gamma = 0.1
+    trust = 0.0
+    trust_weight = 0.3
     _training: ClassVar[str] = "models.laptao.fit"
     _loops: ClassVar[tuple[str, ...]] = (*TREES, *GRAPHS, *TOTALS)
 
@@ -177,14 +180,14 @@ class LapTAOModel(GraphModel, TAOModel):
         lessons: Lessons | None = None,
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
-        from treewright.models.laptao.fit import LapTAOSettings, train_laptao
+        from treewright.models.laptao.fit import train_laptao
 
         rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
         start = self._given_start(given.noted) if self.estimator == "tao" else None
-        settings, neighbours = settings_of(self, LapTAOSettings), settings_of(self, GraphSettings)
+        neighbours = settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_round_told), is_classifier(self)
         with budget.stop_on_interrupt():
-            found = train_laptao(rows, labelled, classes, graph, settings, neighbours, conduct, budget, start, lessons)
+            found = train_laptao(rows, labelled, classes, graph, self, neighbours, conduct, budget, start, lessons)
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
         fitted |= {"targets_": found.targets, "target_weight_": found.target_weight}

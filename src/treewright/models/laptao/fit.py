@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -57,7 +57,10 @@ from treewright.teachers.ensemble import seed_where_unset
 from treewright.teachers.taught_points import label_folds, refuse_unteachable
 from treewright.tree import Tree, averaged, leaf_counts, predict_values, settled, visited
 
-__all__ = ["LapTAOFit", "LapTAOSettings", "SmoothModel", "train_laptao"]
+if TYPE_CHECKING:
+    from treewright.models.laptao.estimator import LapTAOModel
+
+__all__ = ["LapTAOFit", "SmoothModel", "train_laptao"]
 
 _TRACE = ("seconds", "objective", "mu", "label_loss", "smoothness", "price", "residual", "moved")
 """What is told of each round."""
@@ -79,40 +82,16 @@ _BLOCK_CELLS = 4_000_000
 """Cells of sparse rows that are made dense at once, for models that were fitted on dense ones."""
 
 
-@dataclass(frozen=True)
-class LapTAOSettings:
-    """What is lowered and how; see :class:`treewright.LapTAOClassifier`."""
+def _takes_weights(settings: LapTAOModel) -> bool:
+    """Whether the model knows weights of rows."""
+    return isinstance(settings.estimator, str) or has_fit_parameter(settings.estimator, "sample_weight")
 
-    max_depth: int = 8
-    alpha: float | str = "auto"
-    gamma: float = 0.1
-    estimator: Any = "tao"
-    max_split_features: int | None = None
-    init: str = "auto"
-    stretch: float = 0.25
-    n_estimators: int = 1
-    max_samples: float = 0.5
-    max_features: float = 0.5
-    max_iter: int = 20
-    init_passes: int = 6
-    passes: int = 1
-    mu: float = 0.002
-    mu_factor: float = 1.3
-    multiplier_rule: str = "paper"
-    tol: float = 1e-3
-    trust: float = 0.0
-    trust_weight: float = 0.3
 
-    @property
-    def takes_weights(self) -> bool:
-        """Whether the model knows weights of rows."""
-        return isinstance(self.estimator, str) or has_fit_parameter(self.estimator, "sample_weight")
-
-    @property
-    def schedule(self) -> Schedule:
-        """Rounds and penalties."""
-        rounds = 0 if self.estimator == "graph" else int(self.max_iter)
-        return Schedule(rounds, float(self.mu), float(self.mu_factor), self.multiplier_rule == "full", float(self.tol))
+def _schedule(settings: LapTAOModel) -> Schedule:
+    """Rounds and penalties."""
+    rounds = 0 if settings.estimator == "graph" else int(settings.max_iter)
+    full = settings.multiplier_rule == "full"
+    return Schedule(rounds, float(settings.mu), float(settings.mu_factor), full, float(settings.tol))
 
 
 @dataclass(frozen=True)
@@ -196,7 +175,7 @@ def train_laptao(
     labelled: BoolArray,
     classes: bool,
     graph: Any,
-    settings: LapTAOSettings,
+    settings: LapTAOModel,
     graph_settings: GraphSettings,
     conduct: Conduct,
     budget: Budget,
@@ -238,7 +217,9 @@ def train_laptao(
         likely = graph_probabilities(task, mean, folds, budget.share(_LEAVING_OUT))
     step = _step(reduction, alpha, settings, conduct, budget, start, unit, taught)
     # Of labels alone there is nothing to smooth, and nothing to alternate with.
-    schedule = settings.schedule if near.searched else replace(settings.schedule, rounds=0)
+    schedule = _schedule(settings)
+    if not near.searched:
+        schedule = replace(schedule, rounds=0)
     sharpen = _sharpener(mean, mass > 0, settings) if near.searched else None
     with one_thread(), stage("labels and tree in turn"):
         result = smooth_and_fit(task, step, schedule, budget, conduct.told, sharpen)
@@ -266,11 +247,11 @@ def train_laptao(
     return LapTAOFit(model, smooth, targets, target_weight, alpha, n_iter, result.best, record, taught)
 
 
-def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOSettings) -> None:
+def _check_weights(weight: FloatArray, labelled: BoolArray, settings: LapTAOModel) -> None:
     used = weight > 0
     if not np.any(labelled & used):
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
-    if not settings.takes_weights and np.ptp(weight[used]) > 0:
+    if not _takes_weights(settings) and np.ptp(weight[used]) > 0:
         raise InvalidInputError(
             f"sample_weight differs between rows, but estimator={settings.estimator!r} has no sample_weight in its "
             "fit; use another regressor, or weights of 0 and 1"
@@ -372,7 +353,7 @@ def _rows_in_time(
 
 
 def _sharpener(
-    mean: FloatArray, given: BoolArray, settings: LapTAOSettings
+    mean: FloatArray, given: BoolArray, settings: LapTAOModel
 ) -> Callable[[GraphTask, FloatArray], GraphTask] | None:
     """What makes more labels of the smoothed ones; numbers have no clear ones, and `trust` is 0 for them.
 
@@ -390,7 +371,7 @@ def _sharpener(
 def _step(
     reduction: Reduction,
     alpha: float,
-    settings: LapTAOSettings,
+    settings: LapTAOModel,
     conduct: Conduct,
     budget: Budget,
     start: Tree | None,
@@ -417,11 +398,11 @@ def _step(
     return ForestStep(table, points.weight, members, settings.n_estimators, *shares, *work)
 
 
-def _regressor_step(points: Sample, settings: LapTAOSettings, conduct: Conduct) -> RegressorStep:
+def _regressor_step(points: Sample, settings: LapTAOModel, conduct: Conduct) -> RegressorStep:
     model, X = clone(settings.estimator), _numbers(points.X, design_of(points))
     seed_where_unset(model, conduct.seed)
     # Regressors that take weights may wrap one that does not: they get none unless there are some.
-    if settings.takes_weights and not np.array_equal(points.size, points.weight):
+    if _takes_weights(settings) and not np.array_equal(points.size, points.weight):
         return RegressorStep(X, model, weight=points.weight)
     return RegressorStep(X, model, copies=points.size.astype(np.int64))
 
@@ -431,7 +412,7 @@ class _Members:
     """What makes the tree step of one tree, alone or in a forest."""
 
     alpha: float
-    settings: LapTAOSettings
+    settings: LapTAOModel
     budget: Budget
     given: Tree | None
 
@@ -520,7 +501,7 @@ def _row_targets(
     return np.where(weight[:, None] > 0, targets, 0.0), weight
 
 
-def _ended(result: LapResult, settings: LapTAOSettings, budget: Budget, cut: str) -> tuple[FitStatus, str]:
+def _ended(result: LapResult, settings: LapTAOModel, budget: Budget, cut: str) -> tuple[FitStatus, str]:
     """Status and reason; `cut` says how the search for neighbours was cut short."""
     done = "" if settings.estimator == "graph" else counted(result.n_rounds, "round")
     if budget.interrupted or result.reason == "stopped" or cut:

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from treewright.core.budget import Budget
 from treewright.estimators.loops import TREES
 from treewright.estimators.mixed import MixedModel, mixed_problem
-from treewright.estimators.model import Given, SolvedModel, settings_of
+from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.optimize.record import FitRecord
@@ -93,10 +93,10 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
-        from treewright.models.oct.fit import OCTSettings, train_oct
+        from treewright.models.oct.fit import train_oct
 
         problem = mixed_problem(given)
         start = self._given_mixed_tree(given.noted, None)
         with budget.stop_on_interrupt():
-            found = train_oct(problem, settings_of(self, OCTSettings), prepared, budget, start)
+            found = train_oct(problem, self, prepared, budget, start)
         return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem)}

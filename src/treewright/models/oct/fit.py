@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,21 +16,14 @@ from treewright.optimize.formulation import least_rows
 from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree, settled
 
-__all__ = ["OCTSettings", "train_oct"]
+if TYPE_CHECKING:
+    from treewright.models.oct.estimator import OCTClassifier
 
-
-@dataclass(frozen=True)
-class OCTSettings:
-    """What is optimized; see :class:`treewright.OCTClassifier`."""
-
-    max_depth: int = 2
-    complexity: float = 0.0
-    min_samples_leaf: float = 1
-    method: str = "auto"
+__all__ = ["train_oct"]
 
 
 def train_oct(
-    problem: Problem, settings: OCTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: OCTClassifier, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the best tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1. Nothing depends on the scale of features.

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from treewright.core.budget import Budget
 from treewright.data.scaling import LEAST_MARGIN
 from treewright.estimators.loops import TREES
-from treewright.estimators.model import Given, SolvedModel, settings_of
+from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
 from treewright.estimators.tree_model import TreeClassifier
@@ -87,10 +87,10 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.engine.leaf_probabilities import smoothed_tree
-        from treewright.models.oct_h.fit import OCTHSettings, train_oct_h
+        from treewright.models.oct_h.fit import train_oct_h
 
         problem = supervised_problem(given)
         start = self._given_tree(problem.n_features)
         with budget.stop_on_interrupt():
-            found = train_oct_h(problem, settings_of(self, OCTHSettings), prepared, budget, start)
+            found = train_oct_h(problem, self, prepared, budget, start)
         return found.record, {"classes_": problem.classes, "tree_": smoothed_tree(found.tree, problem, thorough=True)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from treewright.core.budget import Budget
 from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
@@ -14,26 +14,19 @@ from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.optimize.formulation import least_rows
 from treewright.tree import Tree
 
-__all__ = ["OCTHSettings", "train_oct_h"]
+if TYPE_CHECKING:
+    from treewright.models.oct_h.estimator import OCTHClassifier
+
+__all__ = ["train_oct_h"]
 
 
-@dataclass(frozen=True)
-class OCTHSettings:
-    """What is optimized; see :class:`treewright.OCTHClassifier`."""
-
-    max_depth: int = 2
-    complexity: float = 0.0
-    min_samples_leaf: float = 1
-    margin: float | None = None
-    formulation: str = "tight"
-
-    def margin_of(self, n_points: int) -> float:
-        """Gap between the sides of a split: what so many points leave room for, unless it is set."""
-        return max(LEAST_MARGIN, min(0.005, 0.5 / n_points)) if self.margin is None else float(self.margin)
+def _margin_of(settings: OCTHClassifier, n_points: int) -> float:
+    """Gap between the sides of a split: what so many points leave room for, unless it is set."""
+    return max(LEAST_MARGIN, min(0.005, 0.5 / n_points)) if settings.margin is None else float(settings.margin)
 
 
 def train_oct_h(
-    problem: Problem, settings: OCTHSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
+    problem: Problem, settings: OCTHClassifier, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
     """Find the best tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1.
@@ -49,7 +42,7 @@ def train_oct_h(
         depth=settings.max_depth,
         complexity=float(settings.complexity),
         min_leaf=least_rows(settings.min_samples_leaf, int(points.size.sum())),
-        margin=settings.margin_of(len(points)),
+        margin=_margin_of(settings, len(points)),
         size=points.size,
         formulation=settings.formulation,  # type: ignore[arg-type]
     )

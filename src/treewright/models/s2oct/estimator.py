@@ -14,7 +14,7 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
 from treewright.estimators.loops import TOTALS, TREES
-from treewright.estimators.model import SolvedModel, settings_of
+from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.teachers import read_teacher, teacher_state, teaching_of
 from treewright.estimators.totals_model import TotalsModel, log_shares, transduced
@@ -157,9 +157,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     _local = True  # small trees claim no proof
 
     def _trained_on(self, problem: Problem, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.models.s2oct.fit import S2OCTSettings, train_s2oct
+        from treewright.models.s2oct.fit import train_s2oct
 
-        start, settings = self._given_tree(problem.n_features), settings_of(self, S2OCTSettings)
+        start, settings = self._given_tree(problem.n_features), self
         teaching = teaching_of(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
             found = train_s2oct(problem, settings, prepared, budget, start, teaching)

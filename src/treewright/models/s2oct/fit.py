@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +56,10 @@ from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree, predict_labels
 from treewright.tree.rounding import rounded_tree
 
-__all__ = ["S2OCTFit", "S2OCTSettings", "train_s2oct"]
+if TYPE_CHECKING:
+    from treewright.models.s2oct.estimator import S2OCTClassifier
+
+__all__ = ["S2OCTFit", "train_s2oct"]
 
 _GRACE = 0.2
 """Seconds in which numbers are rounded where less than that is left."""
@@ -77,27 +81,13 @@ _PRINTED = (
 )
 
 
-@dataclass(frozen=True)
-class S2OCTSettings:
-    """What is optimized and which optimum is taken; see :class:`treewright.S2OCTClassifier`."""
+def _takes_smallest(settings: S2OCTClassifier) -> bool:
+    """Whether the smallest tree that has learned enough is taken, and not the best one of a size.
 
-    max_depth: int | None = None
-    max_split_features: int | str | None = "auto"
-    penalty: float = 1.0
-    max_coefficient: float | None = None
-    margin_rule: str = "tolerance"
-    formulation: str = "tight"
-    prefer: str = "taught"
-    n_estimators: int = 1
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the smallest tree that has learned enough is taken, and not the best one of a size.
-
-        Where points are to keep margins of 1 there is one size only, that of the paper.
-        """
-        roomy = self.margin_rule != "tolerance" or self.formulation == "paper"
-        return self.max_split_features == "auto" and not roomy
+    Where points are to keep margins of 1 there is one size only, that of the paper.
+    """
+    roomy = settings.margin_rule != "tolerance" or settings.formulation == "paper"
+    return settings.max_split_features == "auto" and not roomy
 
 
 @dataclass(frozen=True)
@@ -142,7 +132,7 @@ class _Search:
 
 def train_s2oct(
     problem: Problem,
-    settings: S2OCTSettings,
+    settings: S2OCTClassifier,
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
@@ -161,7 +151,7 @@ def train_s2oct(
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
     teach = _teach(problem, reduction, model, conduct, teaching)
-    train = partial(_sparse, size=reduction.points.size) if settings.sparse else _optimal
+    train = partial(_sparse, size=reduction.points.size) if _takes_smallest(settings) else _optimal
     outcome, others, guess, teacher = train(model, starts, settings, conduct, budget, teach)
 
     def of_rows(labels: IntArray) -> IntArray:
@@ -223,7 +213,7 @@ _Trained = tuple[Outcome[Tree], list[Tree], IntArray, Teacher | None]
 
 
 def _optimal(
-    model: S2OCT, starts: list[Tree], settings: S2OCTSettings, conduct: Conduct, budget: Budget, teach: Teach
+    model: S2OCT, starts: list[Tree], settings: S2OCTClassifier, conduct: Conduct, budget: Budget, teach: Teach
 ) -> _Trained:
     """The best tree of the model: search, then branch and bound, then the choice among equally good ones."""
     few = 1 if settings.prefer in ("first", "taught") else _SAMPLES
@@ -242,7 +232,7 @@ def _optimal(
 def _sparse(
     model: S2OCT,
     starts: list[Tree],
-    settings: S2OCTSettings,
+    settings: S2OCTClassifier,
     conduct: Conduct,
     budget: Budget,
     teach: Teach,
@@ -360,7 +350,7 @@ def _readable(
     return Outcome(rounded, outcome.record.with_objective(model.objective(rounded)))
 
 
-def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S2OCT:
+def _model(problem: Problem, reduction: Reduction, settings: S2OCTClassifier) -> S2OCT:
     n_rows, n_features = problem.X.shape
     points, totals = reduction.points, problem.totals or _free_totals(problem)
     assert points.y is not None
@@ -381,7 +371,7 @@ def _model(problem: Problem, reduction: Reduction, settings: S2OCTSettings) -> S
 
 
 def _chosen(
-    model: S2OCT, outcome: Outcome[Tree], search: _Search, settings: S2OCTSettings
+    model: S2OCT, outcome: Outcome[Tree], search: _Search, settings: S2OCTClassifier
 ) -> tuple[Outcome[Tree], list[Tree], IntArray]:
     """The preferred tree as outcome, the other members of the committee, labels of the unlabelled points.
 

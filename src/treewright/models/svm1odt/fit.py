@@ -19,7 +19,8 @@ from treewright.models.svm1odt.prices import beats_leaf, fold_errors, in_the_rac
 from treewright.models.svm1odt.search import search_svm1odt
 from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
 from treewright.models.svm1odt.selection.rounds import round_rows
-from treewright.models.tao.fit import TAOSettings, train_tao
+from treewright.models.tao.estimator import TAOClassifier
+from treewright.models.tao.fit import train_tao
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import Relaxation, optimize, solved_tree
 from treewright.optimize.incumbent import Incumbent
@@ -176,7 +177,10 @@ def _alternated(
 ) -> Iterator[Tree]:
     """Trees of alternating optimization, which on mixed and large tables makes more starts than a search here."""
     for stretch in _STRETCHES[int(mixed)]:
-        tao, time = TAOSettings(max_depth=settings.max_depth, stretch=stretch), budget.share(_START_SHARES[int(mixed)])
+        tao, time = (
+            TAOClassifier(max_depth=settings.max_depth, stretch=stretch),
+            budget.share(_START_SHARES[int(mixed)]),
+        )
         whole = time.remaining
         yield train_tao(rows, n_classes, tao, Conduct(conduct.threads, conduct.seed), time).tree
         if time.remaining < 0.5 * whole:  # the search improves all that it is given, and would take as long for it

@@ -17,7 +17,7 @@ from treewright.data.columns_checked import refuse_dates
 from treewright.estimators.class_weights import ClassWeighted, class_weighted
 from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.mixed import MixedModel, levels_of
-from treewright.estimators.model import Given, TimedModel, settings_of
+from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
@@ -34,7 +34,7 @@ from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
-    from treewright.models.tao.fit import TAOFit, TAOSettings
+    from treewright.models.tao.fit import TAOFit
 
 __all__ = ["TAOClassifier", "TAORegressor"]
 
@@ -102,6 +102,9 @@ class TAOModel(MixedModel, TimedModel):
     max_iter: int = parameter(default=20, allowed=[Interval(Integral, 1, None, closed="left")])
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeModel])
 
+    leaves = "constant"
+    leaf_ridge = 0.1
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -112,17 +115,15 @@ class TAOModel(MixedModel, TimedModel):
     ) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.tao.fit import train_tao
 
-        rows, start, settings = self._ready(given, y, weight)
+        rows, start = self._ready(given, y, weight)
         with budget.stop_on_interrupt():
-            found = train_tao(rows, n_classes, settings, self._conduct(_pass_told), budget, start)
+            found = train_tao(rows, n_classes, self, self._conduct(_pass_told), budget, start)
         return found.record, _fitted(found)
 
-    def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None, TAOSettings]:
-        """Rows, start and settings."""
-        from treewright.models.tao.fit import TAOSettings
-
+    def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None]:
+        """Rows and start."""
         start = self._given_mixed_tree(given.noted, self.max_split_features)
-        return Sample.of(given.X, y, weight, levels_of(given.noted)), start, settings_of(self, TAOSettings)
+        return Sample.of(given.X, y, weight, levels_of(given.noted)), start
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
@@ -245,7 +246,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         teaching = teaching_of(self.teacher, problem, self._seed())
-        rows, start, settings = self._ready(given, problem.y, problem.weight)
+        rows, start = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:
             return class_weighted(np.ones(len(numbers)), self.class_weight, problem.classes, numbers)
@@ -253,7 +254,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         factors(np.arange(problem.n_classes))  # what cannot be weights is refused before the teacher learns
         with budget.stop_on_interrupt():
             found = train_taught_tao(
-                rows, problem.classes, teaching, factors, settings, self._conduct(_pass_told), budget, start
+                rows, problem.classes, teaching, factors, self, self._conduct(_pass_told), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
         counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -33,7 +33,10 @@ from treewright.teachers.taught_points import Classroom, imagined_points, refuse
 from treewright.tree import Tree, predict_labels, predict_values, settled, visited
 from treewright.tree.trimming import trimmed_tree
 
-__all__ = ["TAOFit", "TAOSettings", "TaughtTAOFit", "train_tao", "train_taught_tao"]
+if TYPE_CHECKING:
+    from treewright.models.tao.estimator import TAOModel
+
+__all__ = ["TAOFit", "TaughtTAOFit", "train_tao", "train_taught_tao"]
 
 _OWN_WEIGHT = 3.0
 """What the weight of a row with a label of its own is multiplied by, among rows with labels of a teacher."""
@@ -76,23 +79,9 @@ _ROUNDING = 1e-3
 """Share of the objective by which single precision may change it when a tree is turned back to units of the data."""
 
 
-@dataclass(frozen=True)
-class TAOSettings:
-    """What is lowered, and from where; see :class:`treewright.TAOClassifier` and :class:`treewright.TAORegressor`."""
-
-    max_depth: int = 8
-    alpha: float | str = "auto"
-    max_split_features: int | None = None
-    init: str = "auto"
-    stretch: float = 0.25
-    max_iter: int = 20
-    leaves: str = "constant"
-    leaf_ridge: float = 0.1
-
-    @property
-    def stretches(self) -> bool:
-        """Whether passes over stretched rows follow; copies with the target of a row would flatten linear leaves."""
-        return bool(self.stretch) and self.leaves == "constant"
+def _stretches(settings: TAOModel) -> bool:
+    """Whether passes over stretched rows follow; copies with the target of a row would flatten linear leaves."""
+    return bool(settings.stretch) and settings.leaves == "constant"
 
 
 @dataclass(frozen=True)
@@ -110,16 +99,18 @@ class TAOFit:
 def train_tao(
     rows: Sample,
     n_classes: int | None,
-    settings: TAOSettings,
+    settings: TAOModel,
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
     imagined: Sample | None = None,
+    alpha: float | str | None = None,
 ) -> TAOFit:
     """Fit a tree to class numbers, or to targets in columns (`n_classes` is None).
 
     Told seconds, objective and loss of each pass, and words for passes over stretched rows. What is too deep in a start
     is cut off. Imagined rows, of classes alone, are there for the search; leaves and objective are those of the rows.
+    `alpha` is the price of a split where it is not that of the settings.
     """
     rows = reduced(rows, Weighted()).points
     if not len(rows):
@@ -145,7 +136,8 @@ def train_tao(
     close = Points(reduction.points.X, rows.n_levels).close  # which want double precision
     reduction = reduction.then(Compact(exact=len(close) > 0)).then(Merge(large=False))
     points = reduction.points
-    alpha = automatic_alpha(float(points.weight.sum())) if settings.alpha == "auto" else float(settings.alpha) / unit
+    alpha = settings.alpha if alpha is None else alpha
+    alpha = automatic_alpha(float(points.weight.sum())) if alpha == "auto" else float(alpha) / unit
     work = _Work(points, n_classes is not None, goal, alpha, settings, conduct, budget)
     if start is not None:
         start = reduction.apply_tree(start.collapsed(start.level <= settings.max_depth))
@@ -198,7 +190,7 @@ def train_taught_tao(
     classes: Any,
     teaching: Teaching | None,
     factors: Callable[[IntArray], FloatArray],
-    settings: TAOSettings,
+    settings: TAOModel,
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
@@ -229,10 +221,11 @@ def train_taught_tao(
     if len(imagined):
         more = weight_unit(rows.weight[rows.weight > 0]) * factors(said[n_points:])
         extra = _between_rows(rows, reduction, imagined, said[n_points:], more * lead[n_points:])
-    if settings.alpha == "auto":
-        settings = replace(settings, alpha=_taught_alpha(sure, weight, ~labelled, more, more * lead[n_points:]))
+    alpha = settings.alpha
+    if alpha == "auto":
+        alpha = _taught_alpha(sure, weight, ~labelled, more, more * lead[n_points:])
     every = replace(rows, y=numbers, weight=weight)
-    found = train_tao(every, len(classes), settings, conduct, budget, start, extra)
+    found = train_tao(every, len(classes), settings, conduct, budget, start, extra, alpha)
     unseen = np.flatnonzero(~labelled & (reduction.place < 0))
     if len(unseen):
         numbers[unseen] = predict_labels(found.tree, rows.X[unseen])
@@ -298,7 +291,7 @@ class _Work:
     classify: bool
     goal: Goal
     alpha: float
-    settings: TAOSettings
+    settings: TAOModel
     conduct: Conduct
     budget: Budget
 
@@ -414,7 +407,7 @@ class _Work:
     def stretched(self, result: TAOResult) -> tuple[Tree, float]:
         """The tree of the passes, improved on stretched points if that is asked for, and its objective."""
         points, settings, conduct, budget = self.points, self.settings, self.conduct, self.budget
-        if not settings.stretches or budget.over:
+        if not _stretches(settings) or budget.over:
             return result.tree, result.objective
         assert points.y is not None
         state = improve_stretched(
@@ -437,13 +430,13 @@ class _Work:
         return state.tree(), state.objective
 
 
-def _ended(result: TAOResult, settings: TAOSettings, budget: Budget) -> tuple[FitStatus, str]:
+def _ended(result: TAOResult, settings: TAOModel, budget: Budget) -> tuple[FitStatus, str]:
     passes_left = not result.converged and result.n_iter < settings.max_iter
-    if budget.interrupted or passes_left or (settings.stretches and budget.over):
+    if budget.interrupted or passes_left or (_stretches(settings) and budget.over):
         return cut_short(budget, counted(result.n_iter, "pass", "passes"))
     reason = "no single node can be improved" if result.converged else "all passes are made"
     # what the tree that is returned was improved on are other rows then, and it may be improved on its own
-    return FitStatus.LOCAL, f"{reason}; passes over stretched rows followed" if settings.stretches else reason
+    return FitStatus.LOCAL, f"{reason}; passes over stretched rows followed" if _stretches(settings) else reason
 
 
 def _note(objective: float, reached: float, unit: float) -> str:
