@@ -291,10 +291,10 @@ def test_the_typical_tree_agrees_most_with_the_others(seed):
         assert agreement[0] >= agreement[other] - lent
 
 
-def teacher_of_labels(lesson: Any, budget: Budget) -> Teacher:
+def teacher_of_labels(teacher_points: Any, budget: Budget) -> Teacher:
     """Somebody who says the first half is of class 0."""
-    table = np.eye(2)[(np.arange(len(lesson.hidden)) >= len(lesson.hidden) // 2).astype(int)]
-    return Teacher.told(lesson, table, "labels")
+    table = np.eye(2)[(np.arange(len(teacher_points.hidden)) >= len(teacher_points.hidden) // 2).astype(int)]
+    return Teacher.told(teacher_points, table, "labels")
 
 
 def test_the_attempt_and_not_the_seed_chooses_how_a_tree_is_grown(monkeypatch):

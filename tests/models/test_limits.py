@@ -53,8 +53,8 @@ def test_search_after_the_teacher_ends_with_the_time(monkeypatch):
     """Trees at prices of one feature a split are exact, and take long where there are many features."""
     X, truth, y = some_rows()
 
-    def taught(lesson, seed, budget, *more, **options):
-        found = real(lesson, seed, budget, *more, **options)
+    def taught(points, seed, budget, *more, **options):
+        found = real(points, seed, budget, *more, **options)
         budget.stop()
         return found
 

@@ -20,7 +20,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.models.laptao.rounds import GraphTask
 from treewright.models.laptao.soft_labels import SOFT_WEIGHTS, left_out_losses
 from treewright.teachers import taught_points as taught
-from treewright.teachers.given import GivenTeaching
+from treewright.teachers.given import TableTeacher
 from treewright.teachers.taught_points import imagined_points
 from treewright.tree import export_text
 
@@ -407,7 +407,7 @@ def test_large_tables_need_no_imagined_points(kind, iris, monkeypatch):
 
 def test_who_was_given_is_asked_for_no_others():
     points = Sample.of(np.arange(10.0)[:, None])
-    assert len(imagined_points(points, GivenTeaching(np.ones((10, 2)), "labels"), seed=0)) == 0
+    assert len(imagined_points(points, TableTeacher(np.ones((10, 2)), "labels"), seed=0)) == 0
     assert len(imagined_points(Sample.of(sparse.csr_array(points.X)), None, seed=0)) == 0
     assert len(imagined_points(Sample.of(np.random.default_rng(0).random((2000, 1))), None, seed=0)) == 0
     assert len(imagined_points(Sample.of(np.random.default_rng(0).random((400, 1000))), None, seed=0)) == 100

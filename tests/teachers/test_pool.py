@@ -13,10 +13,10 @@ from treewright.core.budget import Budget
 from treewright.data import Sample, reduced
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
-from treewright.teachers.given import EstimatorTeaching, GivenTeaching
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.given import EstimatorTeacher, TableTeacher
+from treewright.teachers.points import TeacherPoints
 from treewright.teachers.pool import needed, pooled
-from treewright.teachers.taught_points import Classroom
+from treewright.teachers.taught_points import PointTeacher
 
 
 def noisy(n, n_labels, seed=0, flipped=0.3):
@@ -51,22 +51,22 @@ def test_few_labels_that_are_all_found_do_not_make_it_sure():
 @pytest.mark.parametrize("n_labels", [60, 300])
 def test_what_is_blended_says_how_likely_labels_are_that_it_did_not_see(short_searches, n_labels):
     X, truth, y = noisy(2000, n_labels)
-    lesson = Lesson(X[:n_labels], y[:n_labels], np.ones(n_labels), X[n_labels:], 2)
-    found = auto_teacher(lesson, 0, Budget(), likely=True).likely()
+    points = TeacherPoints(X[:n_labels], y[:n_labels], np.ones(n_labels), X[n_labels:], 2)
+    found = auto_teacher(points, 0, Budget(), likely=True).likely()
     assert found.known.shape == (n_labels, 2) and found.hidden.shape == (2000 - n_labels, 2)
     constant = log_loss(truth, np.full(2000, truth.mean()))
     assert log_loss(truth[n_labels:], found.hidden) < constant - 0.02
     # who has seen labels is surer of them than three in ten by lot allow: the forests alone would say .1
     assert log_loss(truth[:n_labels], found.known) > 0.5
     assert found.known.max() < 0.95
-    assert auto_teacher(lesson, 0, Budget()).likely() is None
+    assert auto_teacher(points, 0, Budget()).likely() is None
 
 
 def test_labelled_points_beyond_those_of_the_folds_have_probabilities_too(short_searches, monkeypatch):
     monkeypatch.setattr("treewright.teachers.left_out._FOLD_POINTS", 200)
     X, truth, y = noisy(1000, 600)
-    lesson = Lesson(X[:600], y[:600], np.ones(600), X[600:], 2)
-    known = auto_teacher(lesson, 0, Budget(), likely=True).likely().known
+    points = TeacherPoints(X[:600], y[:600], np.ones(600), X[600:], 2)
+    known = auto_teacher(points, 0, Budget(), likely=True).likely().known
     assert known.sum(axis=1) == pytest.approx(1.0)
     assert 0.55 < log_loss(truth[:600], known) < 0.69
 
@@ -76,16 +76,16 @@ def test_a_tree_is_told_how_likely_classes_are_at_every_point(short_searches, ow
     X, truth, y = noisy(2000, 500)
     reduction, classes, weight = reduced(Sample.of(X)), np.array([0, 1]), np.ones(2000)
     forest = RandomForestClassifier(30, random_state=0)
-    teaching = EstimatorTeaching(forest, 0) if own else None
-    room = Classroom.of(reduction, y, weight, classes, teaching, Conduct(), X[:50] + 0.01)
-    likely = room.taught(Budget()).likely
+    given_teacher = EstimatorTeacher(forest, 0) if own else None
+    point_teacher = PointTeacher.of(reduction, y, weight, classes, given_teacher, Conduct(), X[:50] + 0.01)
+    likely = point_teacher.taught(Budget()).likely
     assert likely.shape == (2050, 2) and likely.sum(axis=1) == pytest.approx(1.0)
     at = likely[reduction.place]
     alone = forest.fit(X[:500], y[:500]).predict_proba(X[500:])
     assert log_loss(truth[500:], at[500:]) < min(0.67, log_loss(truth[500:], alone))
     assert log_loss(truth[:500], at[:500]) > 0.5  # who has seen the labels would have less than that
-    given = GivenTeaching(np.eye(2)[truth], "labels")
-    assert Classroom.of(reduction, y, weight, classes, given, Conduct()).taught(Budget()).likely is None
+    given = TableTeacher(np.eye(2)[truth], "labels")
+    assert PointTeacher.of(reduction, y, weight, classes, given, Conduct()).taught(Budget()).likely is None
 
 
 def test_of_classifiers_that_say_the_same_the_cheapest_stays():

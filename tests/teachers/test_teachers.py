@@ -16,9 +16,9 @@ from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.teachers import auto, gaussian, left_out, members
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.gaussian import SharedGaussian
-from treewright.teachers.lesson import Lesson, ordered_pairs
 from treewright.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.teachers.members import _some as some_of
+from treewright.teachers.points import TeacherPoints, ordered_pairs
 from treewright.teachers.teacher import Teacher
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -37,8 +37,8 @@ def blobs(sizes, labelled, seed=0):
     first = np.concatenate([np.flatnonzero(truth == k)[:m] for k, m in enumerate(labelled)])
     known = np.isin(np.arange(len(truth)), first)
     hidden = np.bincount(truth[~known], minlength=len(sizes))
-    lesson = Lesson(X[known], truth[known], np.ones(known.sum()), X[~known], len(sizes), exact(*hidden))
-    return lesson, truth[~known]
+    points = TeacherPoints(X[known], truth[known], np.ones(known.sum()), X[~known], len(sizes), exact(*hidden))
+    return points, truth[~known]
 
 
 def over():
@@ -47,8 +47,8 @@ def over():
     return budget
 
 
-def counts(labels, lesson):
-    return np.bincount(labels, minlength=lesson.n_classes).tolist()
+def counts(labels, points):
+    return np.bincount(labels, minlength=points.n_classes).tolist()
 
 
 # ---------------------------------------------------------------------- areas
@@ -74,11 +74,11 @@ def test_ordered_pairs_leave_out_what_has_no_score_and_know_when_they_know_nothi
 
 
 def test_points_are_standardized_together():
-    lesson, _ = blobs([30, 10], [4, 2])
-    found = lesson.standardized()
+    points, _ = blobs([30, 10], [4, 2])
+    found = points.standardized()
     every = np.vstack([found.X, found.hidden])
     assert np.allclose(every.mean(axis=0), 0.0) and np.allclose(every.std(axis=0), 1.0)
-    flat = Lesson(np.ones((2, 1)), np.array([0, 1]), np.ones(2), np.ones((3, 1)), 2).standardized()
+    flat = TeacherPoints(np.ones((2, 1)), np.array([0, 1]), np.ones(2), np.ones((3, 1)), 2).standardized()
     assert np.all(flat.X == 0) and np.all(flat.hidden == 0)
 
 
@@ -92,14 +92,14 @@ def test_points_are_standardized_together():
     ids=["two", "three", "one without labels", "labels of one", "a label each"],
 )
 def test_labels_meet_the_totals_and_find_clouds(sizes, labelled, time):
-    lesson, truth = blobs(sizes, labelled)
-    teacher = auto_teacher(lesson, 0, time())
+    points, truth = blobs(sizes, labelled)
+    teacher = auto_teacher(points, 0, time())
     wanted = np.bincount(truth, minlength=len(sizes)).tolist()
-    assert counts(teacher.labels(), lesson) == wanted
+    assert counts(teacher.labels(), points) == wanted
     assert np.array_equal(teacher.labels(), truth)
     rng = np.random.default_rng(0)
     for _ in range(3):
-        assert counts(teacher.varied(rng), lesson) == wanted
+        assert counts(teacher.varied(rng), points) == wanted
 
 
 def test_totals_of_groups_and_points_of_several_rows():
@@ -112,14 +112,14 @@ def test_totals_of_groups_and_points_of_several_rows():
     rows = size.sum(axis=0)
     positive = np.array([4, 9])
     wanted = np.column_stack([rows - positive, positive])
-    lesson = Lesson(X, y, np.ones(12), hidden, 2, PointTotals(size, wanted, wanted))
-    labels = auto_teacher(lesson, 0, Budget()).labels()
+    points = TeacherPoints(X, y, np.ones(12), hidden, 2, PointTotals(size, wanted, wanted))
+    labels = auto_teacher(points, 0, Budget()).labels()
     assert (size[labels == 1].sum(axis=0)).tolist() == [4, 9]
 
 
 def test_without_totals_labels_are_those_of_the_largest_scores():
-    lesson, truth = blobs([20, 15, 10], [3, 3, 3])
-    free = Lesson(lesson.X, lesson.y, lesson.weight, lesson.hidden, 3)
+    points, truth = blobs([20, 15, 10], [3, 3, 3])
+    free = TeacherPoints(points.X, points.y, points.weight, points.hidden, 3)
     teacher = auto_teacher(free, 0, Budget())
     assert np.array_equal(teacher.labels(), teacher.scores.argmax(axis=1))
     assert np.array_equal(teacher.labels(), truth)
@@ -127,8 +127,10 @@ def test_without_totals_labels_are_those_of_the_largest_scores():
 
 
 def test_without_unlabelled_points_there_is_nothing_to_say():
-    lesson = Lesson(np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0))
-    teacher = auto_teacher(lesson, 0, Budget())
+    points = TeacherPoints(
+        np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0)
+    )
+    teacher = auto_teacher(points, 0, Budget())
     assert teacher.labels().shape == (0,)
 
 
@@ -139,7 +141,7 @@ def test_weights_decide_what_is_learned():
     hidden = np.repeat([[0.0], [1.0]], [4, 4], axis=0)
     for heavy in (0, 1):
         weight = np.where((X[:, 0] == 0) == (y == heavy), 9.0, 1.0)
-        labels = auto_teacher(Lesson(X, y, weight, hidden, 2, exact(4, 4)), 0, Budget()).labels()
+        labels = auto_teacher(TeacherPoints(X, y, weight, hidden, 2, exact(4, 4)), 0, Budget()).labels()
         assert labels.tolist() == [heavy] * 4 + [1 - heavy] * 4
 
 
@@ -148,13 +150,20 @@ def test_a_class_counts_as_much_as_another_however_many_labels_it_has():
     X = np.concatenate([np.linspace(0, 4.0, 4), np.linspace(5.5, 9.5, 40)])[:, None]
     y = np.repeat([0, 1], [4, 40])
     hidden = np.linspace(0.05, 9.45, 40)[:, None]
-    labels = auto_teacher(Lesson(X, y, np.ones(44), hidden, 2, exact(20, 20)), 0, Budget()).labels()
+    labels = auto_teacher(TeacherPoints(X, y, np.ones(44), hidden, 2, exact(20, 20)), 0, Budget()).labels()
     assert np.mean(labels == (hidden[:, 0] > 4.75)) >= 0.95
 
 
 def test_the_same_seed_gives_the_same_teacher():
-    lesson, _ = blobs([30, 20], [4, 4], seed=2)
-    noisy = Lesson(lesson.X / 9, lesson.y, lesson.weight, lesson.hidden / 9, 2, lesson.totals)
+    points, _ = blobs([30, 20], [4, 4], seed=2)
+    noisy = TeacherPoints(
+        points.X / 9,
+        points.y,
+        points.weight,
+        points.hidden / 9,
+        2,
+        points.totals,
+    )
     first, second = (auto_teacher(noisy, 5, Budget()) for _ in range(2))
     assert np.array_equal(first.scores, second.scores)
     assert str(first.record) == str(second.record)
@@ -163,8 +172,8 @@ def test_the_same_seed_gives_the_same_teacher():
 
 
 def test_without_time_logistic_regression_alone_is_there():
-    lesson, _ = blobs([30, 20, 10], [4, 4, 4])
-    record = auto_teacher(lesson, 0, over()).record
+    points, _ = blobs([30, 20, 10], [4, 4, 4])
+    record = auto_teacher(points, 0, over()).record
     assert [member.name for member in record.members] == ["logistic regression"]
     assert record.refined == 0.0 and np.isnan(record.score)
 
@@ -174,8 +183,8 @@ def test_without_time_logistic_regression_alone_is_there():
 
 def test_all_that_were_compared_are_told_and_the_scores_are_of_the_best():
     """Whether two features have the same sign: trees find it, logistic regression has nothing to say."""
-    lesson, _ = far_apart("signs")
-    record = auto_teacher(lesson, 0, Budget()).record
+    points, _ = far_apart("signs")
+    record = auto_teacher(points, 0, Budget()).record
     told = {member.name: member for member in record.members}
     assert record.name == "auto" and sum(m.share for m in record.members) == pytest.approx(1.0)
     assert {"tree", "boosting", "logistic regression", "extra trees", "random forest"} <= set(told)
@@ -189,8 +198,8 @@ def test_all_that_were_compared_are_told_and_the_scores_are_of_the_best():
 def test_the_share_of_refined_scores_falls_with_the_labels():
     shares = []
     for labelled in (4, 20, 60):
-        lesson, _ = blobs([labelled + 10, labelled + 10], [labelled, labelled])
-        shares.append(auto_teacher(lesson, 0, Budget()).record.refined)
+        points, _ = blobs([labelled + 10, labelled + 10], [labelled, labelled])
+        shares.append(auto_teacher(points, 0, Budget()).record.refined)
     assert 1.0 > shares[0] > shares[1] > shares[2] > 0.0
 
 
@@ -203,8 +212,8 @@ def test_the_score_is_the_mean_by_shares_of_those_that_were_measured():
 
 
 def test_told_scores_become_ranks_where_there_are_totals():
-    lesson = Lesson(np.zeros((1, 1)), np.array([0]), np.ones(1), np.arange(4.0)[:, None], 2, exact(1, 3))
-    told = Teacher.told(lesson, np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]), "probabilities")
+    points = TeacherPoints(np.zeros((1, 1)), np.array([0]), np.ones(1), np.arange(4.0)[:, None], 2, exact(1, 3))
+    told = Teacher.told(points, np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]), "probabilities")
     assert told.labels().tolist() == [1, 1, 0, 1]
     assert told.record.name == "probabilities" and told.record.members == ()
 
@@ -259,36 +268,36 @@ def test_turned_trees_are_extra_trees_that_see_principal_components_too(monkeypa
 
 def test_members_are_the_same_with_totals_and_without_them():
     """Else one class known would make other labels of the free ones."""
-    lesson, _ = blobs([30, 20], [6, 6])
+    points, _ = blobs([30, 20], [6, 6])
     cheap = ["logistic regression", "tree"]
     forests = ["extra trees", "random forest", "boosting", "extra trees with principal components"]
-    for told in (lesson, replace(lesson, totals=None)):
+    for told in (points, replace(points, totals=None)):
         assert sorted(names_of(told)) == sorted([*cheap, "kernel machine", *forests])
-    assert sorted(names_of(lesson, for_tree=True)) == sorted(
+    assert sorted(names_of(points, for_tree=True)) == sorted(
         [*cheap, "discriminant analysis", "naive Bayes", "kernel machine", *forests]
     )
-    narrow = replace(lesson, X=lesson.X[:, :1], hidden=lesson.hidden[:, :1])
+    narrow = replace(points, X=points.X[:, :1], hidden=points.hidden[:, :1])
     assert "extra trees with principal components" not in names_of(narrow)
 
 
-def names_of(lesson, **options):
-    return [member.name for member in auto_teacher(lesson, 0, Budget(), **options).record.members]
+def names_of(points, **options):
+    return [member.name for member in auto_teacher(points, 0, Budget(), **options).record.members]
 
 
 def test_scores_of_the_lesson_are_those_that_it_is_asked_for():
-    lesson, _ = blobs([30, 20], [6, 6])
-    free = auto_teacher(replace(lesson, totals=None), 0, Budget(), for_tree=True)
-    assert np.allclose(free.asked(free.lesson.hidden), free.scores)
+    points, _ = blobs([30, 20], [6, 6])
+    free = auto_teacher(replace(points, totals=None), 0, Budget(), for_tree=True)
+    assert np.allclose(free.asked(free.points.hidden), free.scores)
 
 
 def test_totals_that_leave_freedom_change_no_score():
     """Free classes come out as without totals; exact ones may be refined on."""
-    lesson, _ = blobs([30, 20, 10], [5, 4, 4])
-    free = auto_teacher(replace(lesson, totals=None), 0, Budget())
+    points, _ = blobs([30, 20, 10], [5, 4, 4])
+    free = auto_teacher(replace(points, totals=None), 0, Budget())
     one = PointTotals(np.ones((47, 1)), [[0, 0, 6]], [[41, 41, 6]])
-    known = auto_teacher(replace(lesson, totals=one), 0, Budget())
+    known = auto_teacher(replace(points, totals=one), 0, Budget())
     assert np.array_equal(known.scores, free.scores) and known.record.refined == 0.0
-    assert auto_teacher(lesson, 0, Budget()).record.refined > 0.0
+    assert auto_teacher(points, 0, Budget()).record.refined > 0.0
 
 
 def test_discriminant_analysis_is_that_of_scikit_learn_with_rows_as_often_as_they_weigh(monkeypatch):
@@ -329,44 +338,44 @@ def far_apart(kind, seed=0):
     X = rng.normal(size=(700, 12))
     truth = (X.sum(axis=1) > 0 if kind == "sum" else X[:, 0] * X[:, 1] > 0).astype(int)
     hidden = np.bincount(truth[600:], minlength=2)
-    return Lesson(X[:600], truth[:600], np.ones(600), X[600:], 2, exact(*hidden)), truth[600:]
+    return TeacherPoints(X[:600], truth[:600], np.ones(600), X[600:], 2, exact(*hidden)), truth[600:]
 
 
 @pytest.mark.parametrize("kind", ["sum", "signs"])
 def test_classifiers_that_are_not_needed_are_not_made(monkeypatch, kind):
-    lesson, truth = far_apart(kind)
+    points, truth = far_apart(kind)
     monkeypatch.setattr(auto, "kernel_fits", lambda *_: False)
-    teacher = auto_teacher(lesson, 0, Budget())
+    teacher = auto_teacher(points, 0, Budget())
     record = teacher.record
     assert len(record.members) == 6 and len(record.chosen) == len(teacher.voters) < 5
     assert (kind == "sum") == ("logistic regression" in record.chosen)
-    many = auto_teacher(replace(lesson, n_others=auto.MANY_ASKED + 1), 0, Budget())
+    many = auto_teacher(replace(points, n_others=auto.MANY_ASKED + 1), 0, Budget())
     assert len(many.voters) <= len(teacher.voters) and np.mean(many.labels() == truth) > 0.8
     # with fewer labels none is left out, as they do not tell
     monkeypatch.setattr(left_out, "_TELLING", 601)
-    assert len(auto_teacher(lesson, 0, Budget()).voters) >= len(teacher.voters)
-    again = auto_teacher(lesson, 0, Budget(), chosen=record.chosen)
+    assert len(auto_teacher(points, 0, Budget()).voters) >= len(teacher.voters)
+    again = auto_teacher(points, 0, Budget(), chosen=record.chosen)
     assert again.record.chosen == record.chosen and np.array_equal(again.scores, teacher.scores)
 
 
 def test_with_many_points_to_ask_for_and_no_time_there_is_a_member(monkeypatch):
-    lesson, _ = far_apart("sum")
-    teacher = auto_teacher(replace(lesson, n_others=auto.MANY_ASKED + 1), 0, Budget(1e-9))
+    points, _ = far_apart("sum")
+    teacher = auto_teacher(replace(points, n_others=auto.MANY_ASKED + 1), 0, Budget(1e-9))
     assert [member.name for member in teacher.record.members] == ["logistic regression"]
     assert np.isnan(teacher.record.members[0].score) and len(teacher.voters) == 1
-    assert np.bincount(teacher.labels()).tolist() == lesson.totals.low[0].tolist()
+    assert np.bincount(teacher.labels()).tolist() == points.totals.low[0].tolist()
 
 
 def test_one_alone_finds_more_than_several_only_beyond_chance():
     """Ten labels that one finds and the others do not are more than chance, two of them are not."""
     y = np.tile([0, 1], 100)
-    right, lesson = (
+    right, points = (
         np.log(np.where(np.eye(2)[y] == 1, 0.9, 0.1)),
-        Lesson(np.zeros((200, 1)), y, np.ones(200), np.zeros((0, 1)), 2),
+        TeacherPoints(np.zeros((200, 1)), y, np.ones(200), np.zeros((0, 1)), 2),
     )
     for missed, expected in ((2, False), (10, True)):
         some = right.copy()
         some[:missed] = some[:missed, ::-1]
-        told = left_out.LeftOut(lesson, ["tree", "a"], np.arange(200), np.arange(200) % 5, np.ones(200), [right, some])
+        told = left_out.LeftOut(points, ["tree", "a"], np.arange(200), np.arange(200) % 5, np.ones(200), [right, some])
         assert told.finds_more("tree", ["a"]) is expected and not told.finds_more("a", ["tree"])
     assert not told.finds_more("tree", ["tree"]) and not told.finds_more("b", ["a"])

@@ -15,17 +15,17 @@ from treewright.exceptions import InvalidInputError, ModelFileError
 
 if TYPE_CHECKING:
     from treewright.data.teacher_record import TeacherRecord
-    from treewright.teachers.given import GivenTeaching, Teaching
+    from treewright.teachers.given import GivenTeacher, TableTeacher
 
-__all__ = ["TaughtModel", "read_teacher", "teacher_state", "teaching_of"]
+__all__ = ["TaughtModel", "read_teacher", "teacher_state", "given_teacher_of"]
 
 
-class _Taught:
+class _HasTeacher:
     teacher_: TeacherRecord | None
 
 
 @parameters
-class TaughtModel(_Taught, TreeModel):
+class TaughtModel(_HasTeacher, TreeModel):
     """Mixin of the classifiers that may learn from a teacher and know no totals.
 
     Parameters
@@ -59,7 +59,7 @@ class TaughtModel(_Taught, TreeModel):
             self.teacher_ = read_teacher(state["teacher"])
 
 
-def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
+def given_teacher_of(teacher: Any, problem: Problem, seed: int) -> GivenTeacher | None:
     """What a teacher says, by the parameter of that name; None for the one that is made of the points themselves.
 
     Parameters
@@ -72,7 +72,7 @@ def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
     seed : int
         Seed of an estimator that has none.
     """
-    from treewright.teachers.given import EstimatorTeaching
+    from treewright.teachers.given import EstimatorTeacher
     from treewright.totals.scores import response_of
 
     if isinstance(teacher, str) and teacher == "auto":
@@ -83,12 +83,12 @@ def teaching_of(teacher: Any, problem: Problem, seed: int) -> Teaching | None:
                 f"teacher {type(teacher).__name__} must be a classifier with predict_proba or decision_function, "
                 "or a regressor"
             )
-        return EstimatorTeaching(teacher, seed)
+        return EstimatorTeacher(teacher, seed)
     return _given(np.asarray(teacher), problem)
 
 
-def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
-    from treewright.teachers.given import GivenTeaching
+def _given(told: np.ndarray, problem: Problem) -> TableTeacher:
+    from treewright.teachers.given import TableTeacher
 
     n, n_classes = len(problem.X), problem.n_classes
     if told.ndim == 2:
@@ -99,7 +99,7 @@ def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
         table = told.astype(np.float64)
         if not np.all(np.isfinite(table[problem.unlabelled])):
             raise InvalidInputError("teacher has scores that are not finite, of unlabelled rows")
-        return GivenTeaching(table, "probabilities")
+        return TableTeacher(table, "probabilities")
     if told.shape != (n,):
         raise InvalidInputError(f"teacher has shape {told.shape}; there are {n} rows")
     hidden = told[problem.unlabelled]
@@ -110,7 +110,7 @@ def _given(told: np.ndarray, problem: Problem) -> GivenTeaching:
         raise InvalidInputError(f"teacher has the label {strange!r} for an unlabelled row, which is not a class")
     table = np.zeros((n, n_classes))
     table[np.flatnonzero(problem.unlabelled), numbers] = 1.0
-    return GivenTeaching(table, "labels")
+    return TableTeacher(table, "labels")
 
 
 # ---------------------------------------------------------------------- model files

@@ -68,7 +68,7 @@ TRUSTED = frozenset(
         "treewright.teachers.classifier.TaughtScores",
         "treewright.teachers.classifier.TeacherClassifier",
         "treewright.teachers.kernel_machine.KernelMachine",
-        "treewright.teachers.lesson.Lesson",
+        "treewright.teachers.points.TeacherPoints",
         "treewright.teachers.members.Fitted",
         "treewright.teachers.teacher.Teacher",
         "treewright.teachers.teacher.TeacherMember",  # where both were when older files were written

@@ -28,7 +28,6 @@ from treewright.core.budget import Budget
 from treewright.core.progress import stage
 from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.teachers.left_out import Asked, LeftOut, left_out
-from treewright.teachers.lesson import Lesson
 from treewright.teachers.members import (
     COST,
     MANY_ASKED,
@@ -39,7 +38,8 @@ from treewright.teachers.members import (
     out_of_bag,
     principal_axes,
 )
-from treewright.teachers.teacher import Exam, Teacher, Voter
+from treewright.teachers.points import TeacherPoints
+from treewright.teachers.teacher import Teacher, UnseenLabels, Voter
 from treewright.totals.scores import Novelty
 
 __all__ = ["auto_teacher"]
@@ -72,7 +72,7 @@ _NEAR_WORK = 2e9
 
 @stage("teacher")
 def auto_teacher(
-    lesson: Lesson,
+    points: TeacherPoints,
     seed: int,
     budget: Budget,
     n_jobs: int = 1,
@@ -85,7 +85,7 @@ def auto_teacher(
 
     Parameters
     ----------
-    lesson : Lesson
+    points : TeacherPoints
         Labelled and unlabelled points.
     seed : int
         Seed of the classifiers.
@@ -110,31 +110,31 @@ def auto_teacher(
     >>> X, y = np.array([[0.0], [1.0], [8.0], [9.0]]), np.array([0, 0, 1, 1])
     >>> hidden = np.array([[0.5], [2.0], [7.0], [8.5], [9.5]])
     >>> totals = PointTotals(np.ones((5, 1)), low=[[2, 3]], high=[[2, 3]])
-    >>> auto_teacher(Lesson(X, y, np.ones(4), hidden, 2, totals), 0, Budget()).labels().tolist()
+    >>> auto_teacher(TeacherPoints(X, y, np.ones(4), hidden, 2, totals), 0, Budget()).labels().tolist()
     [0, 0, 1, 1, 1]
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        work = _Work(lesson.standardized(), seed, n_jobs, for_tree)
-        cells = len(lesson.hidden) * lesson.n_classes * 5
+        work = _Work(points.standardized(), seed, n_jobs, for_tree)
+        cells = len(points.hidden) * points.n_classes * 5
         asked = Asked(work.fitted, work.weight, seed, n_jobs, likely, examined and cells <= _EXAM_CELLS)
         return _made(work, asked, budget, chosen)
 
 
 def _made(work: _Work, asked: Asked, budget: Budget, chosen: Sequence[str] | None) -> Teacher:
-    lesson = work.lesson
-    # Without totals points may be asked for later that are no part of the lesson, even if all of it is labelled.
-    if len(lesson.present) < 2 or (lesson.totals is not None and not len(lesson.hidden)):
-        return _blind(lesson, work.seed)
+    points = work.points
+    # Without totals points may be asked for later that are none of these, even if all of it is labelled.
+    if len(points.present) < 2 or (points.totals is not None and not len(points.hidden)):
+        return _blind(points, work.seed)
     names = list(chosen or work.names())
-    told = left_out(lesson, names, asked, budget.share(_ASKING))
+    told = left_out(points, names, asked, budget.share(_ASKING))
     best = names if chosen else told.needed(COST, work.many)
     if work.for_tree and told.finds_more(_PLAIN, best):
         best = [_PLAIN]
     voices = work.first_voices(best, budget)
     kept = [voice.name for voice in voices]
     pool = told.pool(kept)
-    scores = _with_new_classes(lesson, pool.scores([voice.table for voice in voices]), work.seed)
+    scores = _with_new_classes(points, pool.scores([voice.table for voice in voices]), work.seed)
     voters = [Voter(voice.fitted, float(w)) for voice, w in zip(voices, pool.weights, strict=True)]
     levels, parts = pool.levels, [_alone(told, voice) for voice in voices]
     again = work.refined_voices(scores, budget)
@@ -148,8 +148,8 @@ def _made(work: _Work, asked: Asked, budget: Budget, chosen: Sequence[str] | Non
         levels = (1.0 - refined) * levels
         parts += [voice.table * (w * len(again) / refined) for voice, w in zip(again, share, strict=True)]
     record = TeacherRecord("auto", _compared(told, voices, pool.weights), refined, told.right_pooled(kept))
-    exams = [Exam(*part) for part in told.exams(kept)]
-    return Teacher(lesson, scores, record, parts, voters, levels, exams, told.likely(kept))
+    unseen_labels = [UnseenLabels(*part) for part in told.unseen_labels(kept)]
+    return Teacher(points, scores, record, parts, voters, levels, unseen_labels, told.likely(kept))
 
 
 def _compared(told: LeftOut, voices: list[_Voice], weights: FloatArray) -> tuple[TeacherMember, ...]:
@@ -172,35 +172,35 @@ def _spread(table: FloatArray) -> float:
     return float((table - table.mean(axis=1, keepdims=True)).std()) if table.size else 0.0
 
 
-def _blind(lesson: Lesson, seed: int) -> Teacher:
+def _blind(points: TeacherPoints, seed: int) -> Teacher:
     """Labels of one class only say nothing but how far a point is from them."""
     record = TeacherRecord("auto", (TeacherMember("distance from labelled rows", 1.0, float("nan")),))
-    table = np.repeat(_novelty(lesson, seed)[:, None], lesson.n_classes, axis=1)
-    table[:, lesson.present] *= -1.0
-    return Teacher(lesson, table, record)
+    table = np.repeat(_novelty(points, seed)[:, None], points.n_classes, axis=1)
+    table[:, points.present] *= -1.0
+    return Teacher(points, table, record)
 
 
-def _with_new_classes(lesson: Lesson, scores: FloatArray, seed: int) -> FloatArray:
+def _with_new_classes(points: TeacherPoints, scores: FloatArray, seed: int) -> FloatArray:
     """Scores in which a class without labels has those points that are farthest from all labels, and no others."""
-    unseen = np.setdiff1d(np.arange(lesson.n_classes), lesson.present)
+    unseen = np.setdiff1d(np.arange(points.n_classes), points.present)
     if not len(unseen) or not len(scores):
         return scores
-    known = scores[:, lesson.present].max(axis=1)
+    known = scores[:, points.present].max(axis=1)
     scores = scores.copy()
-    scores[:, unseen] = (known.min() - 1.0 + _novelty(lesson, seed))[:, None]
+    scores[:, unseen] = (known.min() - 1.0 + _novelty(points, seed))[:, None]
     return scores
 
 
-def _novelty(lesson: Lesson, seed: int) -> FloatArray:
+def _novelty(points: TeacherPoints, seed: int) -> FloatArray:
     """How far unlabelled points are from the nearest labelled one: 0 for the farthest, less for others."""
-    n_hidden, n_features = lesson.hidden.shape
-    if not n_hidden or not len(lesson.X):
+    n_hidden, n_features = points.hidden.shape
+    if not n_hidden or not len(points.X):
         return np.zeros(n_hidden)
     most = max(100, int(_NEAR_WORK / (n_hidden * n_features)))
-    known = lesson.X
+    known = points.X
     if len(known) > most:
         known = known[np.random.default_rng(seed).choice(len(known), most, replace=False)]
-    return Novelty(known, lesson.hidden)(lesson.hidden)
+    return Novelty(known, points.hidden)(points.hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,23 +214,23 @@ class _Voice:
 
 
 class _Work:
-    """The classifiers of a lesson; features have unit spread."""
+    """The classifiers of a teacher; features have unit spread."""
 
-    def __init__(self, lesson: Lesson, seed: int, n_jobs: int, for_tree: bool = False) -> None:
-        self.lesson, self.seed, self.n_jobs, self.for_tree = lesson, seed, n_jobs, for_tree
-        self.weight: FloatArray = lesson.weight / lesson.weight.mean() if len(lesson.weight) else lesson.weight
-        self.many = lesson.n_asked > MANY_ASKED
+    def __init__(self, points: TeacherPoints, seed: int, n_jobs: int, for_tree: bool = False) -> None:
+        self.points, self.seed, self.n_jobs, self.for_tree = points, seed, n_jobs, for_tree
+        self.weight: FloatArray = points.weight / points.weight.mean() if len(points.weight) else points.weight
+        self.many = points.n_asked > MANY_ASKED
 
     @property
     def refined_share(self) -> float:
         """Share of refined scores."""
-        return float(1.0 / (1.0 + (len(self.lesson.y) / _FEW_LABELS) ** _STEEP))
+        return float(1.0 / (1.0 + (len(self.points.y) / _FEW_LABELS) ** _STEEP))
 
     def first_voices(self, names: list[str], budget: Budget) -> list[_Voice]:
         """Those of the classifiers that there is time for, at least one, and what they say."""
-        lesson = self.lesson
-        n_trees = int(np.clip(_ASKED_VOTES / max(1, lesson.n_asked), 20, _TREES))
-        task = Task(lesson.X, lesson.y, self.weight, lesson.n_asked, n_trees, self.seed, self.n_jobs)
+        points = self.points
+        n_trees = int(np.clip(_ASKED_VOTES / max(1, points.n_asked), 20, _TREES))
+        task = Task(points.X, points.y, self.weight, points.n_asked, n_trees, self.seed, self.n_jobs)
         found = list[_Voice]()
         for name in names:
             if budget.over and found:
@@ -243,12 +243,12 @@ class _Work:
 
     def names(self) -> list[str]:
         """Classifiers for these points, those first that take the least time."""
-        lesson, n_features = self.lesson, self.lesson.X.shape[1]
+        points, n_features = self.points, self.points.X.shape[1]
         names = ["logistic regression", "tree"]
         if self.for_tree:
             names += ["discriminant analysis"] if n_features <= _MOST_FEATURES else []
             names.append("naive Bayes")
-        if kernel_fits(len(lesson.X), lesson.n_asked, n_features, len(lesson.present)):
+        if kernel_fits(len(points.X), points.n_asked, n_features, len(points.present)):
             names.append("kernel machine")
         names += ["extra trees", "random forest", "boosting"]
         return [*names, "extra trees with principal components"] if n_features >= 2 else names
@@ -256,7 +256,7 @@ class _Work:
     @cached_property
     def axes(self) -> FloatArray:
         """Principal axes of labelled and unlabelled points."""
-        return principal_axes(self.lesson.X, self.lesson.hidden, self.seed)
+        return principal_axes(self.points.X, self.points.hidden, self.seed)
 
     def fitted(self, name: str, task: Task, budget: Budget) -> Fitted | None:
         """A classifier, fitted; one that sees principal components knows the axes of all points."""
@@ -271,15 +271,15 @@ class _Work:
 
         None where totals leave any freedom, where labels are many, and where there is no time.
         """
-        lesson = self.lesson
-        few = len(lesson.X) + len(lesson.hidden) <= _REFINED_POINTS and self.refined_share >= _LEAST_SHARE
-        if not lesson.exact or not few or budget.over:
+        points = self.points
+        few = len(points.X) + len(points.hidden) <= _REFINED_POINTS and self.refined_share >= _LEAST_SHARE
+        if not points.exact or not few or budget.over:
             return []
         kinds = (self._forest_again, self._kernel_again)
         return [voice for kind in kinds if (voice := kind(scores, budget)) is not None]
 
     def _forest_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
-        found, n_known = None, len(self.lesson.X)
+        found, n_known = None, len(self.points.X)
         for round_ in range(_ROUNDS):
             made = out_of_bag(self._both(scores, 1.0, _REFINED_TREES, self.seed + round_), budget)
             if made is None:
@@ -289,8 +289,8 @@ class _Work:
         return found
 
     def _kernel_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
-        lesson, found = self.lesson, None
-        n_known, n_hidden = len(lesson.X), len(lesson.hidden)
+        points, found = self.points, None
+        n_known, n_hidden = len(points.X), len(points.hidden)
         for _ in range(_ROUNDS):
             task = self._both(scores, min(1.0, _OWN_WEIGHT * n_known / n_hidden), 0, self.seed)
             fitted = None if budget.over or len(np.unique(task.y)) < 2 else MEMBERS["kernel machine"](task, budget)
@@ -302,13 +302,13 @@ class _Work:
 
     def _both(self, scores: FloatArray, weight: float, n_trees: int, seed: int) -> Task:
         """All points, the unlabelled ones with the labels of these scores."""
-        lesson = self.lesson
-        own = lesson.weight / lesson.weight.mean()
+        points = self.points
+        own = points.weight / points.weight.mean()
         return Task(
-            np.vstack([lesson.X, lesson.hidden]),
-            np.concatenate([lesson.y, lesson.labels(scores)]),
-            np.concatenate([_OWN_WEIGHT * own, np.full(len(lesson.hidden), weight)]),
-            lesson.n_asked,
+            np.vstack([points.X, points.hidden]),
+            np.concatenate([points.y, points.labels(scores)]),
+            np.concatenate([_OWN_WEIGHT * own, np.full(len(points.hidden), weight)]),
+            points.n_asked,
             n_trees,
             seed,
             self.n_jobs,
@@ -316,7 +316,7 @@ class _Work:
 
     def _voice(self, name: str, fitted: Fitted, raw: FloatArray | None = None) -> _Voice:
         """What a classifier says of the unlabelled points, or what it said before it knew their labels."""
-        hidden, k, least = self.lesson.hidden, self.lesson.n_classes, self.lesson.least
+        hidden, k, least = self.points.hidden, self.points.n_classes, self.points.least
         if not len(hidden):
             return _Voice(name, fitted, np.zeros((0, k)))
         return _Voice(name, fitted, fitted.logs(hidden, k, least) if raw is None else fitted.as_logs(raw, k, least))

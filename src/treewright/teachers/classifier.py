@@ -16,7 +16,7 @@ from treewright.core.budget import Budget
 from treewright.data import of_unit_spread
 from treewright.data.teacher_record import TeacherRecord
 from treewright.teachers.auto import auto_teacher
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.points import TeacherPoints
 from treewright.totals.scores import ClassScores
 
 __all__ = ["TaughtScores", "TeacherClassifier"]
@@ -54,14 +54,14 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64)
         classes, numbers = np.unique(y, return_inverse=True)
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return self.learn(Lesson(X, numbers, weight, X[:0], len(classes)), classes, Budget())
+        return self.learn(TeacherPoints(X, numbers, weight, X[:0], len(classes)), classes, Budget())
 
-    def learn(self, lesson: Lesson, classes: Any, budget: Budget) -> Self:
+    def learn(self, points: TeacherPoints, classes: Any, budget: Budget) -> Self:
         """Fit on labelled and unlabelled rows.
 
         Parameters
         ----------
-        lesson : Lesson
+        points : TeacherPoints
             The rows; each class has labels.
         classes : ndarray of shape (n_classes,)
             Labels of the classes.
@@ -69,9 +69,13 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
             Ends the work early.
         """
         # Without rows to be labelled, scores are compared with those of the labelled ones.
-        told = lesson if len(lesson.hidden) else Lesson(lesson.X, lesson.y, lesson.weight, lesson.X, lesson.n_classes)
+        told = (
+            points
+            if len(points.hidden)
+            else TeacherPoints(points.X, points.y, points.weight, points.X, points.n_classes)
+        )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.classes_, self.n_features_in_ = np.asarray(classes), lesson.X.shape[1]
+        self.classes_, self.n_features_in_ = np.asarray(classes), points.X.shape[1]
         self.centre_, self.spread_ = told.spread
         teacher = auto_teacher(told, seed, budget, chosen=self.members)
         self.teacher_ = teacher.without_points()

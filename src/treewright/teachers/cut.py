@@ -17,7 +17,7 @@ from treewright.data.rows import errors_told, fitting_rows, row_numbers, unlabel
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
 from treewright.teachers.classifier import TaughtScores, TeacherClassifier
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.points import TeacherPoints
 from treewright.totals.cells import cell_counts
 from treewright.totals.scores import ClassScores, Novelty, response_of, weight_argument
 from treewright.totals.shift import Margin, rake, shifted
@@ -135,8 +135,8 @@ def _taught_scores(
     telling = telling_margins(problem.margins)
     only = problem.margins[telling[0]] if len(telling) == 1 else problem.totals
     totals = None if only is None else only.of_points(place, len(hidden))
-    lesson = Lesson(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
-    teacher.learn(lesson, problem.classes, budget)
+    points = TeacherPoints(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
+    teacher.learn(points, problem.classes, budget)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
 

@@ -16,7 +16,7 @@ from treewright.exceptions import InvalidInputError
 from treewright.teachers.ensemble import seed_where_unset
 from treewright.totals.scores import ClassScores, Novelty, response_of
 
-__all__ = ["EstimatorTeaching", "GivenTeaching", "PartlyLabelled", "Teaching"]
+__all__ = ["EstimatorTeacher", "TableTeacher", "PartlyLabelled", "GivenTeacher"]
 
 
 class PartlyLabelled(Protocol):
@@ -39,7 +39,7 @@ class PartlyLabelled(Protocol):
         """The labels, sorted."""
 
 
-class Teaching(Protocol):
+class GivenTeacher(Protocol):
     """Says how well each class fits the unlabelled rows."""
 
     @property
@@ -55,7 +55,7 @@ class Teaching(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class GivenTeaching:
+class TableTeacher:
     """Scores that somebody gave, a row a row of the data."""
 
     table: FloatArray
@@ -68,7 +68,7 @@ class GivenTeaching:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorTeaching:
+class EstimatorTeacher:
     """A classifier or regressor of scikit-learn that is fitted on the labelled rows."""
 
     estimator: Any

@@ -12,8 +12,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.teachers.lesson import Lesson, ordered_pairs
 from treewright.teachers.members import Fitted, Task
+from treewright.teachers.points import TeacherPoints, ordered_pairs
 from treewright.teachers.pool import LEAST_WEIGHT, Pool, equal_pool, needed, pooled
 
 __all__ = ["Asked", "LeftOut", "left_out"]
@@ -56,10 +56,10 @@ class Asked:
 class LeftOut:
     """What some classifiers say of labels that they did not see."""
 
-    lesson: Lesson
+    points: TeacherPoints
     names: list[str]
     """Classifiers, those that there was time for first."""
-    points: IntArray
+    numbers: IntArray
     """Labelled points in folds; none where there are too few labels."""
     fold: IntArray
     """Their folds."""
@@ -80,7 +80,7 @@ class LeftOut:
     @property
     def y(self) -> IntArray:
         """Classes of the points in folds."""
-        return self.lesson.y[self.points]
+        return self.points.y[self.numbers]
 
     @cached_property
     def _stack(self) -> FloatArray:
@@ -122,11 +122,11 @@ class LeftOut:
 
     def knows(self, names: list[str]) -> bool:
         """Whether all of these were asked."""
-        return bool(len(self.points)) and bool(names) and set(names) <= set(self.told)
+        return bool(len(self.numbers)) and bool(names) and set(names) <= set(self.told)
 
     def needed(self, cost: dict[str, float], many: bool) -> list[str]:
         """Classifiers that are worth making; where labels are too few to tell, all that have any weight."""
-        n = len(self.points)
+        n = len(self.numbers)
         if not self.knows(self.names):
             return self.names
         if n < _TELLING:
@@ -138,20 +138,20 @@ class LeftOut:
     def pool(self, names: list[str]) -> Pool:
         """How to weigh some classifiers; equally, where labels do not say."""
         if not self.knows(names):
-            return equal_pool(len(names), self.lesson.n_classes)
+            return equal_pool(len(names), self.points.n_classes)
         return pooled(self._of(names), self.y, self.weight)
 
     def likely(self, names: list[str]) -> FloatArray | None:
         """Probabilities at all labelled points, none of whose labels had a say in them; None if labels are too few."""
         if not self.knows(names) or len(self.rest) < len(self.tables):
             return None
-        scores = np.empty((len(self.lesson.y), self.lesson.n_classes))
-        scores[self.points] = self._by_others(self._of(names))[0]
-        others = np.setdiff1d(np.arange(len(self.lesson.y)), self.points)
+        scores = np.empty((len(self.points.y), self.points.n_classes))
+        scores[self.numbers] = self._by_others(self._of(names))[0]
+        others = np.setdiff1d(np.arange(len(self.points.y)), self.numbers)
         scores[others] = self.pool(names).scores([self.rest[self.names.index(name)] for name in names])
-        return equal_pool(1, self.lesson.n_classes).shares([scores])
+        return equal_pool(1, self.points.n_classes).shares([scores])
 
-    def exams(self, names: list[str]) -> list[tuple[IntArray, FloatArray, FloatArray]]:
+    def unseen_labels(self, names: list[str]) -> list[tuple[IntArray, FloatArray, FloatArray]]:
         """Labelled points of each fold, and log-scores of them and of the unlabelled points by who did not see them."""
         if not self.knows(names) or len(self.hidden) < len(self.tables):
             return []
@@ -160,7 +160,7 @@ class LeftOut:
         for f, pool in enumerate(pools):
             own = self.fold == f
             said = [self.hidden[self.names.index(name)][f] for name in names]
-            found.append((self.points[own], scores[own], pool.scores(said)))
+            found.append((self.numbers[own], scores[own], pool.scores(said)))
         return found
 
     def _of(self, names: list[str]) -> FloatArray:
@@ -176,15 +176,15 @@ class LeftOut:
         return scores, pools
 
 
-def left_out(lesson: Lesson, names: list[str], asked: Asked, budget: Budget) -> LeftOut:
+def left_out(points: TeacherPoints, names: list[str], asked: Asked, budget: Budget) -> LeftOut:
     """Ask classifiers, as far as there is time, for labels that are left out in turn."""
-    some = np.arange(len(lesson.y))
+    some = np.arange(len(points.y))
     if len(some) > _FOLD_POINTS:
         some = np.sort(np.random.default_rng(asked.seed).choice(some, _FOLD_POINTS, replace=False))
-    X, y, weight = lesson.X[some], lesson.y[some], asked.weight[some]
+    X, y, weight = points.X[some], points.y[some], asked.weight[some]
     most = int(np.bincount(y).max())
     if most < 2:
-        return LeftOut(lesson, names, some[:0], some[:0], weight[:0])
+        return LeftOut(points, names, some[:0], some[:0], weight[:0])
     folds = StratifiedKFold(min(_FOLDS, most), shuffle=True, random_state=asked.seed)
     with warnings.catch_warnings():
         # A class of one label does no harm: left out, it is as unlikely to one classifier as to another.
@@ -193,29 +193,29 @@ def left_out(lesson: Lesson, names: list[str], asked: Asked, budget: Budget) -> 
     fold = np.empty(len(y), dtype=np.int64)
     for f, (_, left) in enumerate(parts):
         fold[left] = f
-    found = LeftOut(lesson, names, some, fold, lesson.weight[some])
-    others = np.setdiff1d(np.arange(len(lesson.y)), some)
+    found = LeftOut(points, names, some, fold, points.weight[some])
+    others = np.setdiff1d(np.arange(len(points.y)), some)
     for name in names:
-        table, hidden = np.empty((len(y), lesson.n_classes)), list[FloatArray]()
-        rest = np.empty((len(others), lesson.n_classes))
+        table, hidden = np.empty((len(y), points.n_classes)), list[FloatArray]()
+        rest = np.empty((len(others), points.n_classes))
         for f, (seen, left) in enumerate(parts):
             if budget.over:
                 return found
-            task = Task(X[seen], y[seen], weight[seen], lesson.n_asked, _FOLD_TREES, asked.seed, asked.n_jobs)
+            task = Task(X[seen], y[seen], weight[seen], points.n_asked, _FOLD_TREES, asked.seed, asked.n_jobs)
             fitted = asked.fit(name, task, budget) if len(np.unique(task.y)) > 1 else None
-            table[left] = said_of(fitted, X[left], lesson)
+            table[left] = said_of(fitted, X[left], points)
             if asked.every and f == 0:  # no part has the others, so each would do
-                rest[:] = said_of(fitted, lesson.X[others], lesson)
+                rest[:] = said_of(fitted, points.X[others], points)
             if asked.hidden:
-                hidden.append(said_of(fitted, lesson.hidden, lesson))
+                hidden.append(said_of(fitted, points.hidden, points))
         found.tables.append(table)
         found.rest += [rest] if asked.every else []
         found.hidden += [hidden] if asked.hidden else []
     return found
 
 
-def said_of(fitted: Fitted | None, X: FloatArray, lesson: Lesson) -> FloatArray:
+def said_of(fitted: Fitted | None, X: FloatArray, points: TeacherPoints) -> FloatArray:
     """Log-scores of points in all classes; where there is no classifier they say nothing."""
     if fitted is None or not len(X):
-        return np.zeros((len(X), lesson.n_classes))
-    return fitted.logs(X, lesson.n_classes, lesson.least)
+        return np.zeros((len(X), points.n_classes))
+    return fitted.logs(X, points.n_classes, points.least)

@@ -18,11 +18,11 @@ from treewright.data.teacher_record import TeacherRecord
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
-from treewright.teachers.given import EstimatorTeaching, GivenTeaching, Teaching
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.given import EstimatorTeacher, GivenTeacher, TableTeacher
+from treewright.teachers.points import TeacherPoints
 from treewright.teachers.pool import pooled
 
-__all__ = ["Classroom", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
+__all__ = ["PointTeacher", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
 
 _ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
 """Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 27
@@ -47,7 +47,7 @@ class Taught:
     points come after the others."""
     record: TeacherRecord
     """Who it was."""
-    exams: tuple[tuple[IntArray, FloatArray], ...] = ()
+    unseen_labels: tuple[tuple[IntArray, FloatArray], ...] = ()
     """Points whose labels were left out, and shares at all points by a teacher who did not see them."""
     likely: FloatArray | None = None
     """Calibrated probabilities of the classes at each point, as often right as they say by labels left out; at labelled
@@ -67,7 +67,7 @@ class Taught:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pupils:
+class _Rows:
     """Points as a teacher sees them (:class:`~treewright.teachers.given.PartlyLabelled`)."""
 
     X: Any
@@ -77,7 +77,7 @@ class _Pupils:
 
 
 @dataclass(frozen=True, eq=False)
-class Classroom:
+class PointTeacher:
     """Points, their labels, and whom to ask for the labels of the others.
 
     Attributes
@@ -88,7 +88,7 @@ class Classroom:
         Shares of the classes among the labels of a point, 0 without any, and the weight of these labels.
     classes : ndarray
         The labels, sorted.
-    teaching : Teaching or None
+    given_teacher : GivenTeacher or None
         Who says something of points; None for the teacher that is made of them.
     conduct : Conduct
         Seed and threads.
@@ -100,7 +100,7 @@ class Classroom:
     shares: FloatArray
     mass: FloatArray
     classes: Any
-    teaching: Teaching | None
+    given_teacher: GivenTeacher | None
     conduct: Conduct
     n_imagined: int = 0
 
@@ -111,10 +111,10 @@ class Classroom:
         y: IntArray,
         weight: FloatArray,
         classes: Any,
-        teaching: Teaching | None,
+        given_teacher: GivenTeacher | None,
         conduct: Conduct,
         imagined: FloatArray | None = None,
-    ) -> Classroom:
+    ) -> PointTeacher:
         """The classroom of the points of rows with class numbers, -1 for none.
 
         A teacher who was given says of a point what he says of its rows on average, and nothing of imagined points.
@@ -125,12 +125,12 @@ class Classroom:
             more = np.ones(len(imagined))
             points = Sample.of(np.vstack([points.X, imagined]), None, np.append(points.weight, more), points.n_levels)
             shares, mass = np.vstack([shares, np.zeros((len(imagined), len(classes)))]), np.append(mass, 0.0 * more)
-        X = _features(points, teaching)
-        if isinstance(teaching, GivenTeaching):
-            mean = reduction.members((y < 0).astype(np.float64)) @ teaching.table
+        X = _features(points, given_teacher)
+        if isinstance(given_teacher, TableTeacher):
+            mean = reduction.members((y < 0).astype(np.float64)) @ given_teacher.table
             counts = np.bincount(reduction.place[reduction.kept], y[reduction.kept] < 0, len(reduction.points))
-            teaching = GivenTeaching(mean / np.maximum(counts, 1.0)[:, None], teaching.name)
-        return cls(X, shares, mass, classes, teaching, conduct, len(points) - len(reduction.points))
+            given_teacher = TableTeacher(mean / np.maximum(counts, 1.0)[:, None], given_teacher.name)
+        return cls(X, shares, mass, classes, given_teacher, conduct, len(points) - len(reduction.points))
 
     def taught(self, budget: Budget, examined: bool = False) -> Taught:
         """What the teacher says; if he is to be examined, also what he says without some of the labels.
@@ -143,32 +143,32 @@ class Classroom:
         if known.all() or len(present) < 2:
             shares = np.where(known[:, None], self.shares, np.eye(len(self.classes))[present[0]])
             return Taught(shares, TeacherRecord("none" if known.all() else "the only class"))
-        if self.teaching is None:
+        if self.given_teacher is None:
             return self._blended(y, budget, examined)
-        scores, record = self._scores(y, budget), TeacherRecord(self.teaching.name)
-        shares = self._with_labels(np.flatnonzero(y < 0), scores, self.teaching.logarithmic)
-        if isinstance(self.teaching, GivenTeaching):
+        scores, record = self._scores(y, budget), TeacherRecord(self.given_teacher.name)
+        shares = self._with_labels(np.flatnonzero(y < 0), scores, self.given_teacher.logarithmic)
+        if isinstance(self.given_teacher, TableTeacher):
             return Taught(shares, record)
-        exams: list[tuple[IntArray, FloatArray]] = []
+        unseen_labels: list[tuple[IntArray, FloatArray]] = []
         left_out = np.full(self.shares.shape, np.nan)
         for left in label_folds(y, self.conduct.seed):
             if budget.over:
-                return Taught(shares, record, tuple(exams) if examined else ())
+                return Taught(shares, record, tuple(unseen_labels) if examined else ())
             fewer = y.copy()
             fewer[left] = -1
             others = np.flatnonzero(fewer < 0)
             said = self._scores(fewer, budget)
             left_out[left] = said[np.isin(others, left)]
-            exams.append((left, self._with_labels(others, said, self.teaching.logarithmic)))
-        return Taught(shares, record, tuple(exams) if examined else (), self._likely(y, scores, left_out))
+            unseen_labels.append((left, self._with_labels(others, said, self.given_teacher.logarithmic)))
+        return Taught(shares, record, tuple(unseen_labels) if examined else (), self._likely(y, scores, left_out))
 
     def _likely(self, y: IntArray, scores: FloatArray, left_out: FloatArray) -> FloatArray:
         """Calibrated probabilities of a teacher's scores, and of those of labelled points that did not see the label.
 
         The only label of a class cannot be left out: its point has the shares of the classes among all labels.
         """
-        assert self.teaching is not None
-        known, logarithmic = y >= 0, self.teaching.logarithmic
+        assert self.given_teacher is not None
+        known, logarithmic = y >= 0, self.given_teacher.logarithmic
         asked = known & np.isfinite(left_out).all(axis=1)
         least = 0.5 / (np.count_nonzero(known) + 1.0)
 
@@ -186,15 +186,19 @@ class Classroom:
         """By the teacher that is made of the points."""
         conduct, n_points = self.conduct, len(y) - self.n_imagined
         labelled, hidden = np.flatnonzero(y >= 0), np.flatnonzero(y[:n_points] < 0)
-        lesson = Lesson(self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes))
-        teacher = auto_teacher(lesson, conduct.seed, budget, conduct.threads, examined, for_tree=True, likely=True)
-        exams = tuple(
-            (left, self._with_labels(np.append(left, hidden), np.vstack([exam.scores, exam.hidden]), True))
-            for exam in teacher.exams
-            for left in [labelled[exam.left_out]]
+        teacher_points = TeacherPoints(
+            self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes)
         )
-        # Imagined points are no part of the lesson: features have the spread of those that are there.
-        centre, spread = lesson.spread
+        teacher = auto_teacher(
+            teacher_points, conduct.seed, budget, conduct.threads, examined, for_tree=True, likely=True
+        )
+        unseen_labels = tuple(
+            (left, self._with_labels(np.append(left, hidden), np.vstack([unseen.scores, unseen.hidden]), True))
+            for unseen in teacher.unseen_labels
+            for left in [labelled[unseen.left_out]]
+        )
+        # Imagined points are no part of the teacher_points: features have the spread of those that are there.
+        centre, spread = teacher_points.spread
         others = teacher.asked(of_unit_spread(self.X[n_points:], centre, spread))
         asked = np.append(hidden, np.arange(n_points, len(y)))
         told, said = teacher.likely(), np.vstack([teacher.scores, others])
@@ -202,12 +206,12 @@ class Classroom:
         if told is not None:
             likely = np.empty(shares.shape)
             likely[labelled], likely[asked] = told.known, shares[asked]
-        return Taught(shares, teacher.record, exams, likely)
+        return Taught(shares, teacher.record, unseen_labels, likely)
 
     def _scores(self, y: IntArray, budget: Budget) -> FloatArray:
         """What somebody says of points without a label."""
-        assert self.teaching is not None
-        return self.teaching.scores(_Pupils(self.X, y, self.mass[y >= 0], self.classes), budget)
+        assert self.given_teacher is not None
+        return self.given_teacher.scores(_Rows(self.X, y, self.mass[y >= 0], self.classes), budget)
 
     def _with_labels(self, points: IntArray, scores: FloatArray, logarithmic: bool = False) -> FloatArray:
         """Shares of the classes: by these scores at these points, by their labels at the others."""
@@ -237,7 +241,7 @@ def label_shares(
 
 
 def imagined_points(
-    points: Sample, teaching: Teaching | None, seed: int, times: float = 1.0, steps: bool = False
+    points: Sample, given_teacher: GivenTeacher | None, seed: int, times: float = 1.0, steps: bool = False
 ) -> FloatArray:
     """Points between a point and one of its neighbours, so that a tree has enough to learn from a teacher.
 
@@ -247,7 +251,7 @@ def imagined_points(
     """
     X, n_points = points.X, len(points)
     more = int(times * min(_ENOUGH_ROWS, _ENOUGH_CELLS // max(1, X.shape[1]))) - n_points
-    if more <= 0 or n_points < 2 or sparse.issparse(X) or isinstance(teaching, GivenTeaching):
+    if more <= 0 or n_points < 2 or sparse.issparse(X) or isinstance(given_teacher, TableTeacher):
         return np.zeros((0, X.shape[1]))
     design = design_of(points)
     numbers = X if design is None else design.apply(X)
@@ -267,11 +271,11 @@ def imagined_points(
     return np.asarray(np.where(chosen, either, between), dtype=X.dtype)
 
 
-def refuse_unteachable(X: Any, teaching: Teaching | None) -> None:
+def refuse_unteachable(X: Any, given_teacher: GivenTeacher | None) -> None:
     """Refuse a sparse table that would have to be made dense for its teacher and is too large for that."""
-    if not sparse.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_CELLS or isinstance(teaching, GivenTeaching):
+    if not sparse.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE_CELLS or isinstance(given_teacher, TableTeacher):
         return
-    if isinstance(teaching, EstimatorTeaching) and get_tags(teaching.estimator).input_tags.sparse:
+    if isinstance(given_teacher, EstimatorTeacher) and get_tags(given_teacher.estimator).input_tags.sparse:
         return
     raise InvalidInputError(
         f"X is sparse with {X.shape[0]} rows and {X.shape[1]} features, too large to be made dense for this teacher; "
@@ -279,12 +283,12 @@ def refuse_unteachable(X: Any, teaching: Teaching | None) -> None:
     )
 
 
-def _features(points: Sample, teaching: Teaching | None) -> Any:
+def _features(points: Sample, given_teacher: GivenTeacher | None) -> Any:
     """The points as the teacher takes them: an estimator gets gaps or a sparse table where its tags say so."""
     X = points.X
-    tags = get_tags(teaching.estimator).input_tags if isinstance(teaching, EstimatorTeaching) else None
+    tags = get_tags(given_teacher.estimator).input_tags if isinstance(given_teacher, EstimatorTeacher) else None
     if sparse.issparse(X):
-        taken = isinstance(teaching, GivenTeaching) or (tags is not None and tags.sparse)
+        taken = isinstance(given_teacher, TableTeacher) or (tags is not None and tags.sparse)
         return X if taken else X.toarray()
     design = None if tags is not None and tags.allow_nan and points.n_levels is None else design_of(points)
     numbers = X if design is None else design.apply(X)

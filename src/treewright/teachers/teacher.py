@@ -10,11 +10,11 @@ from scipy.special import softmax
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.data.teacher_record import TeacherRecord
-from treewright.teachers.lesson import Lesson
 from treewright.teachers.members import Fitted
+from treewright.teachers.points import TeacherPoints
 from treewright.totals.shift import Margin, rake, shifted
 
-__all__ = ["Exam", "Likely", "Teacher", "Voter"]
+__all__ = ["UnseenLabels", "Likely", "Teacher", "Voter"]
 
 _NOISE = 0.2
 """Of the spread of the scores, for variety."""
@@ -29,7 +29,7 @@ class Voter:
 
 
 @dataclass(frozen=True, eq=False)
-class Exam:
+class UnseenLabels:
     """What a teacher says who did not see some of the labels."""
 
     left_out: IntArray
@@ -42,7 +42,7 @@ class Exam:
 
 @dataclass(frozen=True, eq=False)
 class Likely:
-    """Calibrated probabilities of the classes at the points of a lesson: as often right as they say."""
+    """Calibrated probabilities of the classes at the points of a points: as often right as they say."""
 
     known: FloatArray
     """At the labelled points, each by classifiers that did not see its label; shape (n_labelled, n_classes)."""
@@ -56,7 +56,7 @@ class Teacher:
 
     Attributes
     ----------
-    lesson : Lesson
+    points : TeacherPoints
         The points.
     scores : ndarray of shape (n_unlabelled, n_classes)
         How well each class fits: logarithms of unnormalized probabilities, if classes are as frequent as among the
@@ -69,41 +69,41 @@ class Teacher:
         Classifiers that can be asked for other points; empty where scores were given.
     levels : ndarray of shape (n_classes,), or float
         What is added to their weighted scores.
-    exams : list of Exam
+    unseen_labels : list of UnseenLabels
         What it says without some of the labels, where that was asked for.
     known : ndarray of shape (n_labelled, n_classes) or None
         Probabilities at the labelled points by classifiers that did not see their labels, if classes are as frequent as
         among the labels, where that was asked for and labels were enough.
     """
 
-    lesson: Lesson
+    points: TeacherPoints
     scores: FloatArray
     record: TeacherRecord
     parts: list[FloatArray] = field(default_factory=list)
     voters: list[Voter] = field(default_factory=list)
     levels: FloatArray | float = 0.0
-    exams: list[Exam] = field(default_factory=list)
+    unseen_labels: list[UnseenLabels] = field(default_factory=list)
     known: FloatArray | None = None
     least: float = 0.0
     """Least probability of a classifier that counts."""
 
     def __post_init__(self) -> None:
-        self.least = self.least or self.lesson.least
+        self.least = self.least or self.points.least
 
     def without_points(self) -> Teacher:
         """What it takes to be asked for other points, and none of the points it learned from: what a file keeps."""
-        told = self.lesson
-        nothing = Lesson(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
-        return replace(self, lesson=nothing, scores=self.scores[:0], parts=[], exams=[], known=None)
+        told = self.points
+        nothing = TeacherPoints(told.X[:0], told.y[:0], told.weight[:0], told.hidden[:0], told.n_classes)
+        return replace(self, points=nothing, scores=self.scores[:0], parts=[], unseen_labels=[], known=None)
 
     @classmethod
-    def told(cls, lesson: Lesson, table: FloatArray, name: str) -> Teacher:
+    def told(cls, points: TeacherPoints, table: FloatArray, name: str) -> Teacher:
         """Of scores that somebody gave, comparable between classes."""
-        return cls(lesson, table, TeacherRecord(name))
+        return cls(points, table, TeacherRecord(name))
 
     def labels(self) -> IntArray:
         """The most likely labels within the totals."""
-        return self.lesson.labels(self.scores)
+        return self.points.labels(self.scores)
 
     def varied(self, rng: np.random.Generator, chance: float = 1.0) -> IntArray:
         """Labels from a random mixture of the scores, for variety; of it `chance` is random and the rest as it is."""
@@ -113,25 +113,25 @@ class Teacher:
         mixed: Any = sum(s * table for s, table in zip(share, tables, strict=True))
         away = self.scores - self.scores.mean(axis=1, keepdims=True)
         noise = _NOISE * float(away.std()) if away.size else 0.0
-        return self.lesson.labels(mixed + noise * rng.normal(size=self.scores.shape))
+        return self.points.labels(mixed + noise * rng.normal(size=self.scores.shape))
 
     def asked(self, X: FloatArray) -> FloatArray:
-        """Scores of other points, in the units of the lesson."""
-        k = self.lesson.n_classes
+        """Scores of other points, in the units of the points."""
+        k = self.points.n_classes
         table = np.zeros((len(X), k)) + self.levels
         for voter in self.voters if len(X) else []:  # estimators refuse to be asked for nothing
             table += voter.weight * voter.fitted.logs(X, k, self.least)
         return table
 
     def likely(self) -> Likely | None:
-        """Calibrated probabilities at the points of the lesson; None if labels left out do not say.
+        """Calibrated probabilities at the points; None if labels left out do not say.
 
         Where totals are known, a shift of each class by group brings sums of probabilities within them; labelled points
         have that of all groups together.
         """
         if self.known is None:
             return None
-        totals, known = self.lesson.totals, np.log(np.maximum(self.known, 1e-300))
+        totals, known = self.points.totals, np.log(np.maximum(self.known, 1e-300))
         if totals is None or not len(self.scores):
             return Likely(self.known, softmax(self.scores, axis=1))
         point, group, times = totals.parts

@@ -259,7 +259,7 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     X, y = np.arange(20.0)[:, None], np.array([0, *[-1] * 18, 1])
     model = model_of(X, y, 9, margin_rule="paper")
     survey = Survey(model)
-    teacher = auto_teacher(survey.lesson, 0, Budget())
+    teacher = auto_teacher(survey.points, 0, Budget())
 
     def run(seed):
         offers = _Offers(Incumbent(model), model, Pool(teacher=teacher, taught=teacher.labels()))
@@ -271,11 +271,11 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     ]
     assert all(kind == kinds[0] for kind in kinds)
     assert len(set(kinds[0])) == 12
-    manners = [[one._lesson(k).manner for k in range(12)] for one in runs]
-    assert all(manner == manners[0] for manner in manners)
+    manners = [[one._lesson(k).settings for k in range(12)] for one in runs]
+    assert all(settings == manners[0] for settings in manners)
     # What the teacher says comes first, in every manner; then variations of it, which differ from seed to seed.
-    lessons = [one._lesson(0).taught for one in runs]
-    assert all(np.array_equal(taught, teacher.labels()) for taught in lessons)
+    graph_teacher = [one._lesson(0).taught for one in runs]
+    assert all(np.array_equal(taught, teacher.labels()) for taught in graph_teacher)
 
 
 # ---------------------------------------------------------------------- room for margins

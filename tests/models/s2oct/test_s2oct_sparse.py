@@ -21,7 +21,7 @@ from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.labelled_sides import mended, right_planes
 from treewright.models.s2oct.search.levelling import Levelling
 from treewright.models.s2oct.search.sparse import SizedTree, all_right, chosen_size, measured, pruned, sized_trees
-from treewright.models.s2oct.search.taught import Manner, School, taught_planes
+from treewright.models.s2oct.search.taught import TaughtSettings, TaughtTrees, taught_planes
 from treewright.tree import Tree, n_split_weights, predict_labels
 from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
@@ -162,7 +162,7 @@ def test_a_taught_tree_meets_the_totals_learns_and_obeys_its_size(most, n_classe
     X, y, truth = noisy(1, n=90, n_classes=n_classes)
     counts = np.bincount(truth[y < 0], minlength=n_classes)
     survey = survey_of(X, y, counts)
-    planes = taught_planes(survey, truth[y < 0], Manner(most), 0, Budget())
+    planes = taught_planes(survey, truth[y < 0], TaughtSettings(most), 0, Budget())
     got = labels_of(planes, survey.hidden)
     if n_classes == 2:  # a threshold that passes all counts meets one total; two totals need not be met together
         assert np.array_equal(np.bincount(got, minlength=n_classes), counts)
@@ -177,7 +177,7 @@ def test_a_taught_tree_meets_the_totals_learns_and_obeys_its_size(most, n_classe
 def test_a_school_without_unlabelled_points_teaches_the_labels():
     X, _, truth = noisy(2, n=30)
     survey = survey_of(X, truth, [0, 0])
-    tree = School(survey, np.zeros(0, dtype=int), Manner()).tree(Budget())
+    tree = TaughtTrees(survey, np.zeros(0, dtype=int), TaughtSettings()).tree(Budget())
     greedy = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, truth)
     assert np.mean(predict_labels(tree, X) == truth) >= greedy.score(X, truth)
 
@@ -191,7 +191,7 @@ def test_labelled_points_that_are_wrong_gain_weight_until_they_are_right():
     survey = survey_of(X, y, [10, 9], depth=2)
     wrong = []
     for raises in (0, 6):
-        tree = School(survey, taught, Manner(1, own=1.0, price=0.2, raises=raises), 0).tree(Budget())
+        tree = TaughtTrees(survey, taught, TaughtSettings(1, own=1.0, price=0.2, raises=raises), 0).tree(Budget())
         wrong.append(int(np.sum(predict_labels(tree, survey.X) != survey.y)))
     assert wrong[1] == 0 <= wrong[0]
 
@@ -332,7 +332,7 @@ def test_all_right_has_objective_zero_or_leaves_the_tree(seed):
     X, y, truth = noisy(seed, n=70, p=2)
     taught = truth[y < 0]
     survey = survey_of(X, y, np.bincount(taught, minlength=2))
-    planes = taught_planes(survey, taught, Manner(2, 3.0, 1.0), 0, Budget())
+    planes = taught_planes(survey, taught, TaughtSettings(2, 3.0, 1.0), 0, Budget())
     before = measured(survey, planes.to_tree(2), taught, 2)
     found = all_right(survey, before, taught, 0, Budget())
     if found is not before:

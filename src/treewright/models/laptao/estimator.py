@@ -21,7 +21,7 @@ from treewright.estimators.model import Given, partly_known_targets, settings_of
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import semi_supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
-from treewright.estimators.teachers import TaughtModel, teaching_of
+from treewright.estimators.teachers import TaughtModel, given_teacher_of
 from treewright.estimators.tree_model import TreeClassifier, TreeRegressor, labelled_in_leaves, rows_in_leaves
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import GraphSettings
@@ -31,7 +31,7 @@ from treewright.tree import Tree, predict_values
 
 if TYPE_CHECKING:
     from treewright.models.laptao.fit import LapTAOFit
-    from treewright.models.laptao.graph_teacher import Lessons
+    from treewright.models.laptao.graph_teacher import GraphTeacher
     from treewright.models.laptao.rounds import Round
 
 __all__ = ["LapTAOClassifier", "LapTAORegressor"]
@@ -177,7 +177,7 @@ class LapTAOModel(GraphModel, TAOModel):
         weight: FloatArray,
         labelled: BoolArray,
         budget: Budget,
-        lessons: Lessons | None = None,
+        graph_teacher: GraphTeacher | None = None,
     ) -> tuple[LapTAOFit, dict[str, Any]]:
         """What training found, and the fitted attributes without labels of the rows."""
         from treewright.models.laptao.fit import train_laptao
@@ -187,7 +187,9 @@ class LapTAOModel(GraphModel, TAOModel):
         neighbours = settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_round_told), is_classifier(self)
         with budget.stop_on_interrupt():
-            found = train_laptao(rows, labelled, classes, graph, self, neighbours, conduct, budget, start, lessons)
+            found = train_laptao(
+                rows, labelled, classes, graph, self, neighbours, conduct, budget, start, graph_teacher
+            )
         held = {attribute: getattr(found.model, name) for name, attribute in _ATTRIBUTES.items()}
         fitted = {attribute: value for attribute, value in held.items() if value is not None}
         fitted |= {"targets_": found.targets, "target_weight_": found.target_weight}
@@ -334,14 +336,14 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     _sometimes = (*LapTAOModel._sometimes, "teacher_", "teacher_weight_")
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.models.laptao.graph_teacher import Lessons
+        from treewright.models.laptao.graph_teacher import GraphTeacher
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
-        Y, lessons = np.eye(problem.n_classes)[np.maximum(problem.y, 0)], None
+        Y, graph_teacher = np.eye(problem.n_classes)[np.maximum(problem.y, 0)], None
         if self.teacher is not None:
-            teaching = teaching_of(self.teacher, problem, self._seed())
-            lessons = Lessons(problem.classes, teaching, self.teacher_weight)
-        found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget, lessons)
+            given_teacher = given_teacher_of(self.teacher, problem, self._seed())
+            graph_teacher = GraphTeacher(problem.classes, given_teacher, self.teacher_weight)
+        found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget, graph_teacher)
         if found.taught is not None:
             fitted |= {"teacher_": found.taught.teacher, "teacher_weight_": found.taught.weight}
         if found.model.tree is not None:

@@ -39,7 +39,7 @@ from treewright.engine.starts import StartTask, starting_tree
 from treewright.engine.stretch import Stretch
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
-from treewright.models.laptao.graph_teacher import Lessons, SoftLabels
+from treewright.models.laptao.graph_teacher import GraphTeacher, SoftLabels
 from treewright.models.laptao.likely import graph_probabilities
 from treewright.models.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.models.laptao.tree_steps import (
@@ -180,23 +180,23 @@ def train_laptao(
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
-    lessons: Lessons | None = None,
+    graph_teacher: GraphTeacher | None = None,
 ) -> LapTAOFit:
     """Fit a model to few labels and the graph between all rows.
 
     Targets are in columns, anything where a row is not `labelled`. Those of `classes` have a 1 in the column of the
     class, and their tree gets labels; others are divided by their spread. The graph has the affinities of the rows,
     None for those of nearest neighbours. What is too deep in a start is cut off. A model is fitted whatever the budget.
-    Lessons are for classes alone.
+    GraphTeacher are for classes alone.
     """
     assert rows.y is not None
     _check_weights(rows.weight, labelled, settings)
-    if lessons is not None:
-        refuse_unteachable(rows.X, lessons.teaching)
+    if graph_teacher is not None:
+        refuse_unteachable(rows.X, graph_teacher.given_teacher)
     known = graph if graph is None else check_graph(graph, len(rows))
     scale = None if classes else target_spread(rows.y[labelled], rows.weight[labelled])
     Y = rows.y if scale is None else rows.y / scale
-    needed = labelled if lessons is None else np.ones(len(rows), dtype=bool)
+    needed = labelled if graph_teacher is None else np.ones(len(rows), dtype=bool)
     with one_thread():
         bare = replace(rows, y=None)
         reduction, near = _points_and_graph(bare, labelled, needed, known, graph_settings, conduct, budget)
@@ -206,8 +206,8 @@ def train_laptao(
     means, mass = _by_point(centred, label_weight, reduction.place[kept], len(points))
     task = GraphTask(points.X, near.W, means, mass, points.weight, float(settings.gamma))
     taught = None
-    if lessons is not None:
-        task, taught = lessons.added_to(task, reduction, rows, labelled, mean, near.searched > 0, conduct, budget)
+    if graph_teacher is not None:
+        task, taught = graph_teacher.added_to(task, reduction, rows, labelled, mean, near.searched > 0, conduct, budget)
     unit, n_imagined = weight_unit(rows.weight[kept]), 0 if taught is None else len(taught.imagined)
     automatic = unit * automatic_alpha(float(points.weight.sum()) / unit + n_imagined, least=0.0)
     alpha = automatic if settings.alpha == "auto" else float(settings.alpha)

@@ -14,10 +14,10 @@ from treewright.data.teacher_record import TeacherRecord
 from treewright.models.laptao.rounds import GraphTask
 from treewright.models.laptao.soft_labels import DEFAULT_WEIGHT, best_weight, softened
 from treewright.optimize.conduct import Conduct
-from treewright.teachers.given import Teaching
-from treewright.teachers.taught_points import Classroom, imagined_points
+from treewright.teachers.given import GivenTeacher
+from treewright.teachers.taught_points import PointTeacher, imagined_points
 
-__all__ = ["Lessons", "SoftLabels"]
+__all__ = ["GraphTeacher", "SoftLabels"]
 
 _TEACHING = 0.3
 """Share of the time, once there is a graph, that the teacher may take."""
@@ -40,21 +40,21 @@ class SoftLabels:
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class GraphTeacher:
     """Whom the model learns from besides labels and graph.
 
     Attributes
     ----------
     classes : ndarray
         The labels, sorted.
-    teaching : Teaching or None
+    given_teacher : GivenTeacher or None
         Who says something of rows; None for the teacher that is made of the points.
     weight : float or "auto"
         Weight of a label of the teacher, relative to a given one; "auto" by labels left out.
     """
 
     classes: Any
-    teaching: Teaching | None
+    given_teacher: GivenTeacher | None
     weight: float | str = "auto"
 
     def added_to(
@@ -71,15 +71,15 @@ class Lessons:
         """The task with the labels of the teacher at points that have none; without a graph they count whatever is."""
         assert rows.y is not None
         y = np.where(labelled, rows.y.argmax(axis=1), -1)
-        imagined = imagined_points(reduction.points, self.teaching, conduct.seed)
-        room = Classroom.of(reduction, y, rows.weight, self.classes, self.teaching, conduct, imagined)
+        imagined = imagined_points(reduction.points, self.given_teacher, conduct.seed)
+        point_teacher = PointTeacher.of(reduction, y, rows.weight, self.classes, self.given_teacher, conduct, imagined)
         n_points = len(reduction.points)
         choose = self.weight == "auto" and graph
-        taught = room.taught(budget.share(_TEACHING), examined=choose)
+        taught = point_teacher.taught(budget.share(_TEACHING), examined=choose)
         weight = DEFAULT_WEIGHT if self.weight == "auto" else float(self.weight)
-        if choose and taught.exams:
-            exams = [(left, shares[:n_points] - mean) for left, shares in taught.exams]
-            weight = best_weight(task, exams, mean, budget.share(_TEACHING))
+        if choose and taught.unseen_labels:
+            unseen_labels = [(left, shares[:n_points] - mean) for left, shares in taught.unseen_labels]
+            weight = best_weight(task, unseen_labels, mean, budget.share(_TEACHING))
         labels = np.eye(len(self.classes))[taught.shares[n_points:].argmax(axis=1)] - mean
         if weight < DEFAULT_WEIGHT:
             imagined, labels = imagined[:0], labels[:0]

@@ -55,7 +55,7 @@ def softened(task: GraphTask, targets: FloatArray, weight: float) -> GraphTask:
 
 
 def left_out_losses(
-    task: GraphTask, exams: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
+    task: GraphTask, unseen_labels: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
 ) -> FloatArray:
     """How far labels smoothed along the graph are from those left out, for each weight of a teacher's labels.
 
@@ -63,12 +63,12 @@ def left_out_losses(
     ----------
     task : GraphTask
         Points, graph and labels.
-    exams : sequence of (ndarray of int, ndarray of shape (n_points, n_outputs))
+    unseen_labels : sequence of (ndarray of int, ndarray of shape (n_points, n_outputs))
         Points whose labels are left out, and what a teacher who did not see them says, centred.
     mean : ndarray of shape (n_outputs,)
         Mean of the labels.
     budget : Budget
-        Ends the work early, with fewer exams.
+        Ends the work early, with fewer unseen_labels.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def left_out_losses(
     """
     losses = np.zeros(len(SOFT_WEIGHTS))
     unit = float(task.label_weight[task.label_weight > 0].mean())
-    for left, targets in exams:
+    for left, targets in unseen_labels:
         if budget.over:
             break
         mass = task.label_weight.copy()
@@ -94,8 +94,8 @@ def left_out_losses(
 
 
 def best_weight(
-    task: GraphTask, exams: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
+    task: GraphTask, unseen_labels: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
 ) -> float:
     """The weight with which labels left out are told best, see :func:`left_out_losses`; few labels change it little."""
     away = np.abs(np.log10(np.maximum(SOFT_WEIGHTS, SOFT_WEIGHTS[1] / 3) / DEFAULT_WEIGHT))
-    return SOFT_WEIGHTS[int((left_out_losses(task, exams, mean, budget) + _CAUTION * away).argmin())]
+    return SOFT_WEIGHTS[int((left_out_losses(task, unseen_labels, mean, budget) + _CAUTION * away).argmin())]

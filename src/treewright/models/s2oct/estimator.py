@@ -16,7 +16,7 @@ from treewright.data import Problem
 from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
-from treewright.estimators.teachers import read_teacher, teacher_state, teaching_of
+from treewright.estimators.teachers import given_teacher_of, read_teacher, teacher_state
 from treewright.estimators.totals_model import TotalsModel, log_shares, transduced
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
@@ -160,9 +160,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         from treewright.models.s2oct.fit import train_s2oct
 
         start, settings = self._given_tree(problem.n_features), self
-        teaching = teaching_of(self.teacher, problem, self._seed())
+        given_teacher = given_teacher_of(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
-            found = train_s2oct(problem, settings, prepared, budget, start, teaching)
+            found = train_s2oct(problem, settings, prepared, budget, start, given_teacher)
         fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
         fitted |= transduced(problem, found.numbers)
         return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted, budget)}

@@ -31,7 +31,7 @@ from treewright.engine.leaf_probabilities import smoothed_tree
 from treewright.models.s2oct.distances import largest_distance
 from treewright.models.s2oct.leaf_shares import likely_tree
 from treewright.models.s2oct.objective import S2OCT, default_depth, default_max_coefficient
-from treewright.models.s2oct.search.attempts import Teach, search_s2oct
+from treewright.models.s2oct.search.attempts import TeacherMaker, search_s2oct
 from treewright.models.s2oct.search.choice import LEEWAY, Pool, committee, members
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.sparse import (
@@ -43,15 +43,15 @@ from treewright.models.s2oct.search.sparse import (
     sized_trees,
     sizes_of,
 )
-from treewright.models.s2oct.search.taught import Manner, taught_planes
+from treewright.models.s2oct.search.taught import TaughtSettings, taught_planes
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import Outcome, optimize, solved_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.solvers import Progress, require
 from treewright.teachers.auto import auto_teacher
-from treewright.teachers.given import Teaching
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.given import GivenTeacher
+from treewright.teachers.points import TeacherPoints
 from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree, predict_labels
 from treewright.tree.rounding import rounded_tree
@@ -113,7 +113,7 @@ class _Search:
     model: S2OCT
     starts: list[Tree]
     samples: int
-    teach: Teach | None
+    make_teacher: TeacherMaker | None
     conduct: Conduct
     pool: Pool = field(default_factory=Pool)
 
@@ -123,7 +123,7 @@ class _Search:
             self.model,
             self.starts,
             budget,
-            self.teach,
+            self.make_teacher,
             self.conduct.seed,
             samples=self.samples,
             n_jobs=self.conduct.threads,
@@ -136,11 +136,11 @@ def train_s2oct(
     conduct: Conduct,
     budget: Budget,
     start: Tree | None = None,
-    teaching: Teaching | None = None,
+    given_teacher: GivenTeacher | None = None,
 ) -> S2OCTFit:
     """Find the best trees for labelled and unlabelled rows and their totals, and choose among them.
 
-    The teacher is made of the points themselves unless `teaching` brings one.
+    The teacher is made of the points themselves unless `given_teacher` brings one.
     """
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
     unit = weight_unit(problem.weight_labelled)
@@ -150,9 +150,9 @@ def train_s2oct(
     reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
-    teach = _teach(problem, reduction, model, conduct, teaching)
+    make_teacher = _teacher_maker(problem, reduction, model, conduct, given_teacher)
     train = partial(_sparse, size=reduction.points.size) if _takes_smallest(settings) else _optimal
-    outcome, others, guess, teacher = train(model, starts, settings, conduct, budget, teach)
+    outcome, others, guess, teacher = train(model, starts, settings, conduct, budget, make_teacher)
 
     def of_rows(labels: IntArray) -> IntArray:
         of_points = np.zeros(len(reduction.points), dtype=np.int64)
@@ -173,7 +173,7 @@ def train_s2oct(
             return reduction.invert(of_points)[problem.unlabelled]
 
         scores = None if teacher is None else of_hidden(teacher.scores)
-        tree = likely_tree(problem, tree, scores, teaching, budget)
+        tree = likely_tree(problem, tree, scores, given_teacher, budget)
     else:
         tree = smoothed_tree(tree, problem)
     record = _absent_told(problem, _model_told(model, found.record.times(unit)), numbers)
@@ -213,12 +213,17 @@ _Trained = tuple[Outcome[Tree], list[Tree], IntArray, Teacher | None]
 
 
 def _optimal(
-    model: S2OCT, starts: list[Tree], settings: S2OCTClassifier, conduct: Conduct, budget: Budget, teach: Teach
+    model: S2OCT,
+    starts: list[Tree],
+    settings: S2OCTClassifier,
+    conduct: Conduct,
+    budget: Budget,
+    make_teacher: TeacherMaker,
 ) -> _Trained:
     """The best tree of the model: search, then branch and bound, then the choice among equally good ones."""
     few = 1 if settings.prefer in ("first", "taught") else _SAMPLES
     printed = settings.formulation == "paper"
-    search = _Search(model, starts, max(few, settings.n_estimators), None if printed else teach, conduct)
+    search = _Search(model, starts, max(few, settings.n_estimators), None if printed else make_teacher, conduct)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
     outcome = optimize(model, search, conduct, budget, search_share=share)
     outcome, others, guess = _chosen(model, outcome, search, settings)
@@ -235,7 +240,7 @@ def _sparse(
     settings: S2OCTClassifier,
     conduct: Conduct,
     budget: Budget,
-    teach: Teach,
+    make_teacher: TeacherMaker,
     *,
     size: FloatArray,
 ) -> _Trained:
@@ -245,7 +250,7 @@ def _sparse(
     """
     require(conduct.prover.name, conduct.prover.capabilities, model.needs)
     survey = Survey(model)
-    teacher = teach(survey.lesson, budget.share(0.4))
+    teacher = make_teacher(survey.teacher_points, budget.share(0.4))
     taught = teacher.labels()
     path = [measured(survey, tree, taught, None) for tree in starts]
     tried = sized_trees(survey, taught, conduct.seed, budget)
@@ -283,7 +288,7 @@ def _members(
         if budget.over:
             break
         taught, most = teacher.varied(rng, _CHANCE), _MEMBER_FEATURES[number % len(_MEMBER_FEATURES)]
-        planes = taught_planes(survey, taught, Manner(most, 3.0, 1.0, kicks=KICKS), seed + 1 + number, budget)
+        planes = taught_planes(survey, taught, TaughtSettings(most, 3.0, 1.0, kicks=KICKS), seed + 1 + number, budget)
         step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
         if step.missed <= best.missed:
             found.append(step)
@@ -302,19 +307,21 @@ def _words(best: SizedTree, model: S2OCT, size: FloatArray, n_tried: int) -> str
     return f"{words}; max_split_features=None asks for an optimum, margin_rule='paper' for that of the paper's model"
 
 
-def _teach(problem: Problem, reduction: Reduction, model: S2OCT, conduct: Conduct, teaching: Teaching | None) -> Teach:
+def _teacher_maker(
+    problem: Problem, reduction: Reduction, model: S2OCT, conduct: Conduct, given_teacher: GivenTeacher | None
+) -> TeacherMaker:
     """What makes the teacher of points: of the points themselves, or of what somebody says of the rows."""
 
-    def teach(lesson: Lesson, budget: Budget) -> Teacher:
-        if teaching is None:
-            return auto_teacher(lesson, conduct.seed, budget, conduct.threads)
+    def make_teacher(teacher_points: TeacherPoints, budget: Budget) -> Teacher:
+        if given_teacher is None:
+            return auto_teacher(teacher_points, conduct.seed, budget, conduct.threads)
         of_rows = np.zeros((len(problem.X), problem.n_classes))
-        of_rows[problem.unlabelled] = teaching.scores(problem, budget)
+        of_rows[problem.unlabelled] = given_teacher.scores(problem, budget)
         total = reduction.members() @ of_rows
         counts = np.maximum(np.bincount(reduction.place[reduction.kept], minlength=len(reduction.points)), 1)
-        return Teacher.told(lesson, (total / counts[:, None])[model.y < 0], teaching.name)
+        return Teacher.told(teacher_points, (total / counts[:, None])[model.y < 0], given_teacher.name)
 
-    return teach
+    return make_teacher
 
 
 @stage("shorter numbers")

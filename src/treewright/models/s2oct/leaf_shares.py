@@ -9,7 +9,7 @@ from treewright.core.budget import Budget
 from treewright.data import Problem, Sample
 from treewright.engine.leaf_probabilities import smoothed, taught_tree
 from treewright.teachers.cut import class_shifts
-from treewright.teachers.given import GivenTeaching, Teaching
+from treewright.teachers.given import GivenTeacher, TableTeacher
 from treewright.totals.shift import Margin, rake, shifted
 from treewright.tree import Tree, route
 
@@ -23,7 +23,7 @@ _GRACE = 0.5
 
 
 def likely_tree(
-    problem: Problem, tree: Tree, scores: FloatArray | None, teaching: Teaching | None, budget: Budget
+    problem: Problem, tree: Tree, scores: FloatArray | None, given_teacher: GivenTeacher | None, budget: Budget
 ) -> Tree:
     """The tree with probabilities that sum to the totals over the unlabelled rows, which must be some.
 
@@ -40,7 +40,7 @@ def likely_tree(
         The tree, in the units of the data.
     scores : ndarray of shape (n_unlabelled, n_classes), or None
         Logarithms of unnormalized probabilities of the unlabelled rows, by the teacher; None without one.
-    teaching : Teaching or None
+    given_teacher : GivenTeacher or None
         Who the teacher is; None for the one that is made of the rows.
     budget : Budget
         Time that is left.
@@ -48,8 +48,8 @@ def likely_tree(
     n, k = problem.n_unlabelled, problem.n_classes
     hidden = problem.X[problem.unlabelled]
     rows = Sample.of(hidden, np.full(n, -1), np.ones(n))
-    if isinstance(teaching, GivenTeaching) and scores is not None:
-        given = np.maximum(teaching.table[problem.unlabelled], 0.0)
+    if isinstance(given_teacher, TableTeacher) and scores is not None:
+        given = np.maximum(given_teacher.table[problem.unlabelled], 0.0)
         total = given.sum(axis=1, keepdims=True)
         said = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / k)
         return taught_tree(tree, rows, said, judged=False)

@@ -21,7 +21,7 @@ from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
-from treewright.estimators.teachers import TaughtModel, teaching_of
+from treewright.estimators.teachers import TaughtModel, given_teacher_of
 from treewright.estimators.tree_model import (
     TreeClassifier,
     TreeModel,
@@ -245,7 +245,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         from treewright.models.tao.fit import train_taught_tao
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
-        teaching = teaching_of(self.teacher, problem, self._seed())
+        given_teacher = given_teacher_of(self.teacher, problem, self._seed())
         rows, start = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:
@@ -254,7 +254,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         factors(np.arange(problem.n_classes))  # what cannot be weights is refused before the teacher learns
         with budget.stop_on_interrupt():
             found = train_taught_tao(
-                rows, problem.classes, teaching, factors, self, self._conduct(_pass_told), budget, start
+                rows, problem.classes, given_teacher, factors, self, self._conduct(_pass_told), budget, start
             )
         labels = {"classes_": problem.classes, "transduction_": problem.classes[found.numbers]}
         counted = rows_in_leaves(found.fit.tree, given.X, problem.weight)  # labels of a teacher weigh less

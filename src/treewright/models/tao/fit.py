@@ -28,8 +28,8 @@ from treewright.optimize.conduct import Conduct
 from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
-from treewright.teachers.given import Teaching
-from treewright.teachers.taught_points import Classroom, imagined_points, refuse_unteachable
+from treewright.teachers.given import GivenTeacher
+from treewright.teachers.taught_points import PointTeacher, imagined_points, refuse_unteachable
 from treewright.tree import Tree, predict_labels, predict_values, settled, visited
 from treewright.tree.trimming import trimmed_tree
 
@@ -188,7 +188,7 @@ class TaughtTAOFit:
 def train_taught_tao(
     rows: Sample,
     classes: Any,
-    teaching: Teaching | None,
+    given_teacher: GivenTeacher | None,
     factors: Callable[[IntArray], FloatArray],
     settings: TAOModel,
     conduct: Conduct,
@@ -197,8 +197,8 @@ def train_taught_tao(
 ) -> TaughtTAOFit:
     """Fit a tree to class numbers, -1 for none, and to what a teacher says of rows that have none.
 
-    The teacher is made of the points themselves unless `teaching` brings one; `factors` are those of the weights of
-    rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
+    The teacher is made of the points themselves unless `given_teacher` brings one; `factors` are those of the weights
+    of rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
     A row that he labels weighs the lead of its class over the next one: what the errors that he expects grow by, if the
     tree says another.
     """
@@ -206,12 +206,12 @@ def train_taught_tao(
     labelled = rows.y >= 0
     if not np.any(labelled & (rows.weight > 0)):
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
-    refuse_unteachable(rows.X, teaching)
+    refuse_unteachable(rows.X, given_teacher)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    imagined = imagined_points(reduction.points, teaching, conduct.seed, _IMAGINED, steps=True)
-    room = Classroom.of(reduction, rows.y, rows.weight, classes, teaching, conduct, imagined)
+    imagined = imagined_points(reduction.points, given_teacher, conduct.seed, _IMAGINED, steps=True)
+    point_teacher = PointTeacher.of(reduction, rows.y, rows.weight, classes, given_teacher, conduct, imagined)
     with one_thread():
-        taught = room.taught(budget.share(_TEACHING))
+        taught = point_teacher.taught(budget.share(_TEACHING))
     said, n_points = taught.shares.argmax(axis=1), len(reduction.points)
     lead = np.maximum(taught.lead, _LEAST_LEAD)
     numbers = np.where(labelled, rows.y, reduction.invert(said[:n_points]))

@@ -41,27 +41,27 @@ from treewright.models.s2oct.search.moves import Moves, shrunk
 from treewright.models.s2oct.search.one_feature import axis_trees
 from treewright.models.s2oct.search.priced import OWN, priced_trees
 from treewright.models.s2oct.search.structure import grown, linear, separated, simplified
-from treewright.models.s2oct.search.taught import Manner, taught_planes
+from treewright.models.s2oct.search.taught import TaughtSettings, taught_planes
 from treewright.optimize.incumbent import Incumbent
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.points import TeacherPoints
 from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree
 from treewright.tree.complete import Planes
 
-__all__ = ["Teach", "search_s2oct"]
+__all__ = ["TeacherMaker", "search_s2oct"]
 
-Teach = Callable[[Lesson, Budget], Teacher]
+TeacherMaker = Callable[[TeacherPoints, Budget], Teacher]
 """Makes a teacher of points in the units of the model."""
 
 _ROUNDS = 6
 """How often an attempt that misses the totals is guided anew."""
 _MANNERS = (
-    Manner(own=10.0, price=0.2),
-    Manner(own=3.0, price=0.2, raises=4),
-    Manner(own=10.0, price=0.05),
-    Manner(own=3.0, price=0.05, raises=4),
-    Manner(own=30.0, price=1.0, raises=2),
-    Manner(own=3.0, price=1.0),
+    TaughtSettings(own=10.0, price=0.2),
+    TaughtSettings(own=3.0, price=0.2, raises=4),
+    TaughtSettings(own=10.0, price=0.05),
+    TaughtSettings(own=3.0, price=0.05, raises=4),
+    TaughtSettings(own=30.0, price=1.0, raises=2),
+    TaughtSettings(own=3.0, price=1.0),
 )
 """Ways in which trees are taught, in turn."""
 _KICKS = 6
@@ -90,7 +90,7 @@ def search_s2oct(
     model: S2OCT,
     starts: Iterable[Tree],
     budget: Budget,
-    teach: Teach | None,
+    make_teacher: TeacherMaker | None,
     seed: int = 0,
     samples: int = 1,
     attempts: int = 300,
@@ -108,7 +108,7 @@ def search_s2oct(
         Trees to begin with, in the units of the model.
     budget : Budget
         Ends the search early; a CART tree and the given starts are offered whatever it says.
-    teach : callable or None
+    make_teacher : callable or None
         Makes the teacher; without one only the starts and CART are offered.
     seed : int
         Seed of attempts.
@@ -128,12 +128,12 @@ def search_s2oct(
     for tree in starts:
         offers.add(tree)
     offers.add(cart_tree(survey.X, survey.y, survey.weight, model.n_classes, model.depth))
-    if teach is not None and not budget.over:
+    if make_teacher is not None and not budget.over:
         offers.add(Tree.leaf(np.bincount(survey.y, survey.weight, model.n_classes), survey.X.shape[1]))
         if len(model.present) > 1 and not model.restricted:
             for planes in _linear(survey, budget.share(0.3)):
                 offers.add(planes.to_tree(model.n_classes))
-        teacher = teach(survey.lesson, budget.share(0.3))
+        teacher = make_teacher(survey.teacher_points, budget.share(0.3))
         offers.pool.teacher, offers.pool.taught = teacher, teacher.labels()
         for tree in starts:
             given, rng = survey.stretched(survey.completed(tree)), np.random.default_rng(seed)
@@ -211,7 +211,7 @@ class _Run:
             yield shrunk(survey, levelling.level(planes), budget)
 
     def taught(self) -> None:
-        """Teach trees until more of them are no better: objective first, then agreement with the teacher."""
+        """TeacherMaker trees until more of them are no better: objective first, then agreement with the teacher."""
         offers, best, idle = self.offers, self.offers.best, 0
         batch = max(1, self.n_jobs)
         for first in range(0, _TAUGHT, batch):
@@ -240,7 +240,7 @@ class _Run:
             if (best.proven and enough) or first - improved >= idle:
                 return
 
-    def _make(self, tasks: list[_Task | _Lesson]) -> None:
+    def _make(self, tasks: list[_Task | _TaughtTask]) -> None:
         if self.n_jobs == 1:
             made = [task.made(self.survey, self.budget) for task in tasks]
         else:
@@ -249,15 +249,15 @@ class _Run:
         for planes in made:
             self.offers.add_planes(planes)
 
-    def _lesson(self, number: int) -> _Lesson:
+    def _lesson(self, number: int) -> _TaughtTask:
         """What the teacher says at first, in all manners; then variations of it."""
         own = number < len(_MANNERS)
         # What is varied need not be kept at all costs: the shortest way to the totals is as good, and soon done.
         most, kicks = self.survey.model.max_split_features, _KICKS if own else 0
-        manner = replace(_MANNERS[number % len(_MANNERS)], most=most, gentle=own, kicks=kicks)
+        settings = replace(_MANNERS[number % len(_MANNERS)], most=most, gentle=own, kicks=kicks)
         taught = self.offers.pool.taught if own else self.teacher.varied(self.rng)
         assert taught is not None
-        return _Lesson(taught, manner, self.seed + number)
+        return _TaughtTask(taught, settings, self.seed + number)
 
     def _task(self, number: int) -> _Task:
         """What attempt `number` is to do: the first follows the teacher, later ones vary."""
@@ -289,19 +289,19 @@ def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
 
 
 @dataclass(frozen=True)
-class _Lesson:
+class _TaughtTask:
     """An attempt that begins with a taught tree."""
 
     taught: IntArray
     """Labels of the unlabelled points."""
-    manner: Manner
+    settings: TaughtSettings
     seed: int
 
     def made(self, survey: Survey, budget: Budget) -> Planes:
         """A taught tree that meets the totals, with the labelled points on their sides if that can be."""
-        planes = taught_planes(survey, self.taught, self.manner, self.seed, budget)
+        planes = taught_planes(survey, self.taught, self.settings, self.seed, budget)
         right = right_planes(survey, planes, self.taught, np.random.default_rng(self.seed), budget)
-        if self.manner.most is None:
+        if self.settings.most is None:
             return right
         # With few features labels cannot all be right, and what it takes to mend some may ruin others.
         return min(right, shrunk(survey, planes, budget), key=survey.objective)
@@ -353,6 +353,6 @@ class _Task:
         return shrunk(survey, settled(moves, best) if roomy else widened(moves, best), budget)
 
 
-def _made_elsewhere(model: S2OCT, task: _Task | _Lesson, seconds: float) -> Planes:
+def _made_elsewhere(model: S2OCT, task: _Task | _TaughtTask, seconds: float) -> Planes:
     """An attempt in another process."""
     return task.made(Survey(model), Budget(seconds if np.isfinite(seconds) else None))

@@ -8,7 +8,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.models.s2oct.objective import S2OCT
-from treewright.teachers.lesson import Lesson
+from treewright.teachers.points import TeacherPoints
 from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
 
@@ -32,7 +32,7 @@ class Survey:
     Attributes
     ----------
     X, y, weight, hidden : ndarray
-        Labelled and unlabelled points, as a :class:`~treewright.teachers.lesson.Lesson` has them.
+        Labelled and unlabelled points, as a :class:`~treewright.teachers.points.TeacherPoints` has them.
     totals : PointTotals
         Totals of the unlabelled ones.
     """
@@ -65,11 +65,11 @@ class Survey:
         return float(np.abs(self.model.X).max(initial=0.0))
 
     @property
-    def lesson(self) -> Lesson:
+    def teacher_points(self) -> TeacherPoints:
         """What a teacher is to learn from."""
         totals = self.totals
         free = bool(np.all(totals.low <= 0) and np.all(totals.high >= totals.group_rows[:, None]))
-        return Lesson(self.X, self.y, self.weight, self.hidden, self.model.n_classes, None if free else totals)
+        return TeacherPoints(self.X, self.y, self.weight, self.hidden, self.model.n_classes, None if free else totals)
 
     def unit(self, X: FloatArray) -> FloatArray:
         """Points in coordinates of [0, 1]."""

@@ -20,7 +20,7 @@ from treewright.models.s2oct.objective import S2OCT
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.labelled_sides import right_planes
 from treewright.models.s2oct.search.levelling import MISSED
-from treewright.models.s2oct.search.taught import Manner, levelled_planes, taught_tree
+from treewright.models.s2oct.search.taught import TaughtSettings, levelled_planes, taught_tree
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
@@ -88,11 +88,11 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
             break
         best = f"{max(step.learned for step in found):.1%} learned" if found else ""
         note(part=(number + 1, len(sizes)), detail=best)
-        manner = Manner(most, _OWN, price, kicks=KICKS)
-        tree = taught_tree(survey, taught, manner, seed, budget)
+        settings = TaughtSettings(most, _OWN, price, kicks=KICKS)
+        tree = taught_tree(survey, taught, settings, seed, budget)
         place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
         if place not in known:
-            planes = levelled_planes(survey, tree, taught, manner, seed, budget)
+            planes = levelled_planes(survey, tree, taught, settings, seed, budget)
             known[place] = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
         found.append(known[place])
     return found

@@ -29,7 +29,7 @@ from treewright.models.s2oct.search.levelling import Levelling
 from treewright.tree import Tree, predict_labels, relabelled
 from treewright.tree.complete import Planes
 
-__all__ = ["Manner", "School", "levelled_planes", "taught_planes", "taught_tree"]
+__all__ = ["TaughtSettings", "TaughtTrees", "levelled_planes", "taught_planes", "taught_tree"]
 
 _POINTS = 8_000
 """Taught points that a tree is fitted to; where there are more, a sample of them."""
@@ -44,7 +44,7 @@ _FITTING = 0.5
 
 
 @dataclass(frozen=True)
-class Manner:
+class TaughtSettings:
     """How a tree is taught."""
 
     most: int | None = None
@@ -62,20 +62,20 @@ class Manner:
 
 
 @dataclass(eq=False)
-class School:
+class TaughtTrees:
     """Labelled and taught points in coordinates of [0, 1], and trees that are fitted to them.
 
     Parameters
     ----------
     survey, taught, seed
         See :mod:`treewright.models.s2oct.search`.
-    manner : Manner
+    settings : TaughtSettings
         How they are taught.
     """
 
     survey: Survey
     taught: IntArray
-    manner: Manner
+    settings: TaughtSettings
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class School:
         self.X = np.ascontiguousarray(survey.unit(np.vstack([survey.X[known], survey.hidden[hidden]])))
         self.y = np.concatenate([survey.y[known], self.taught[hidden]])
         own = survey.weight[known] / survey.weight[known].mean()
-        self.weight = np.concatenate([self.manner.own * own, rows / max(rows.mean(), 1.0) if len(rows) else rows])
+        self.weight = np.concatenate([self.settings.own * own, rows / max(rows.mean(), 1.0) if len(rows) else rows])
 
     def tree(self, budget: Budget) -> Tree:
         """The best of several trees that alternating optimization finds, in the units of the model."""
@@ -109,7 +109,7 @@ class School:
         weight, n = self.weight.copy(), self.n_known
         found = self._labelled(tree)
         best, fewest = found, self._wrong(found)
-        for _ in range(self.manner.raises):
+        for _ in range(self.settings.raises):
             if not fewest or budget.over:
                 break
             wrong = np.flatnonzero(predict_labels(found, self.X[:n]) != self.y[:n])
@@ -130,13 +130,13 @@ class School:
         return relabelled(bare, self.X, self.y, self.weight)
 
     def _passes(self, tree: Tree, weight: FloatArray, budget: Budget) -> TAOResult:
-        leaves, manner = ClassLeaves(self.y, weight, self.survey.model.n_classes), self.manner
+        leaves, settings = ClassLeaves(self.y, weight, self.survey.model.n_classes), self.settings
         return alternate_nodes(
             tree,
             self.X,
             leaves,
-            manner.price,
-            max_split_features=manner.most,
+            settings.price,
+            max_split_features=settings.most,
             max_iter=_PASSES,
             budget=budget,
         )
@@ -144,36 +144,38 @@ class School:
     def _starts(self, budget: Budget) -> Iterator[Tree]:
         depth, n_classes, n = self.survey.model.depth, self.survey.model.n_classes, len(self.y)
         yield cart_tree(self.X, self.y, self.weight, n_classes, depth)
-        if self.manner.most is None and not budget.over:
+        if self.settings.most is None and not budget.over:
             one_hot = sparse.csr_array((np.ones(n), (np.arange(n), self.y)), shape=(n, n_classes))
-            yield balanced_tree(self.X, one_hot, self.weight, depth, self.manner.price, budget, 1, self.seed)
+            yield balanced_tree(self.X, one_hot, self.weight, depth, self.settings.price, budget, 1, self.seed)
         rng = np.random.default_rng(self.seed)
         for _ in range(_RANDOM_STARTS if n <= _FEW_POINTS else 1):
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
-def taught_tree(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Tree:
+def taught_tree(survey: Survey, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget) -> Tree:
     """A taught tree, in the units of the model; its thresholds are not yet where the totals are met.
 
     Parameters
     ----------
     survey, taught, seed, budget
         See :mod:`treewright.models.s2oct.search`.
-    manner : Manner
+    settings : TaughtSettings
         How they are taught.
     """
-    return School(survey, taught, manner, seed).tree(budget.share(_FITTING))
+    return TaughtTrees(survey, taught, settings, seed).tree(budget.share(_FITTING))
 
 
-def levelled_planes(survey: Survey, tree: Tree, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
+def levelled_planes(
+    survey: Survey, tree: Tree, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget
+) -> Planes:
     """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched."""
     planes = survey.stretched(survey.completed(tree))
-    worth = np.concatenate([manner.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
-    levelling = Levelling(survey, taught, worth, np.random.default_rng(seed), budget, manner.most)
-    return levelling.level(planes, manner.gentle, manner.kicks)
+    worth = np.concatenate([settings.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
+    levelling = Levelling(survey, taught, worth, np.random.default_rng(seed), budget, settings.most)
+    return levelling.level(planes, settings.gentle, settings.kicks)
 
 
-def taught_planes(survey: Survey, taught: IntArray, manner: Manner, seed: int, budget: Budget) -> Planes:
+def taught_planes(survey: Survey, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget) -> Planes:
     """Both: hyperplanes of a tree that was taught and meets the totals if moves of its thresholds can."""
-    tree = taught_tree(survey, taught, manner, seed, budget)
-    return levelled_planes(survey, tree, taught, manner, seed, budget)
+    tree = taught_tree(survey, taught, settings, seed, budget)
+    return levelled_planes(survey, tree, taught, settings, seed, budget)

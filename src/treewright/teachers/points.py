@@ -10,11 +10,11 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.data import PointTotals, mean_and_spread, of_unit_spread
 from treewright.totals.points import divide_points
 
-__all__ = ["Lesson", "ordered_pairs"]
+__all__ = ["TeacherPoints", "ordered_pairs"]
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TeacherPoints:
     """Labelled and unlabelled points, numbers only, in any units.
 
     Attributes
@@ -63,7 +63,7 @@ class Lesson:
         """Classes that have labelled points."""
         return np.unique(self.y)
 
-    def standardized(self) -> Lesson:
+    def standardized(self) -> TeacherPoints:
         """The same with features of mean 0 and spread 1 over all points."""
         centre, spread = self.spread
         X, hidden = (of_unit_spread(points, centre, spread) for points in (self.X, self.hidden))
