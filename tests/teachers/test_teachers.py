@@ -29,7 +29,7 @@ def exact(*counts):
 
 
 def blobs(sizes, labelled, seed=0):
-    """Clouds far from each other, the first rows of some of them labelled: a lesson and the truth about the others."""
+    """Clouds far from each other, the first rows of some of them labelled: points of a teacher and the truth about the others."""
     rng = np.random.default_rng(seed)
     centre = 9.0 * np.eye(len(sizes), 3)
     truth = np.repeat(np.arange(len(sizes)), sizes)
@@ -284,7 +284,7 @@ def names_of(points, **options):
     return [member.name for member in auto_teacher(points, 0, Budget(), **options).record.members]
 
 
-def test_scores_of_the_lesson_are_those_that_it_is_asked_for():
+def test_scores_of_unlabelled_points_are_those_that_it_is_asked_for():
     points, _ = blobs([30, 20], [6, 6])
     free = auto_teacher(replace(points, totals=None), 0, Budget(), for_tree=True)
     assert np.allclose(free.asked(free.points.hidden), free.scores)

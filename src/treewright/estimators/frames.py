@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from treewright.data.columns_checked import listing, missing_mask, refuse_durati
 from treewright.data.mixed import has_other_than_numbers
 from treewright.data.rows import is_frame
 from treewright.data.table import Surprises, TableEncoder
-from treewright.estimators.model import NOTED, Given
+from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
 from treewright.estimators.tables import frame_columns, frame_table
 from treewright.exceptions import InvalidInputError
@@ -40,17 +38,15 @@ def needs_encoding(X: Any) -> bool:
 
 def encoded_rows(model: Any, given: Given) -> Given:
     """Make numbers of the rows of a fit, and note how: the model keeps that as plain data, which files can have."""
-    if given.y is None:
-        raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
-    refuse_durations(given.X, "X")
-    other, table = copy(model), frame_table(frame_columns(given.X))
-    validate_data(other, given.X, reset=True, skip_check_array=True)
+    return rows_of_fit(model, given, _learned)
+
+
+def _learned(other: Any, X: Any) -> tuple[FloatArray, dict[str, Any]]:
+    refuse_durations(X, "X")
+    table = frame_table(frame_columns(X))
+    validate_data(other, X, reset=True, skip_check_array=True)
     encoder = TableEncoder.fit(table, table.columns, fill_gaps=True)
-    rows = encoder.transform(table, Surprises())[0]
-    if len(rows) < 2:
-        raise InvalidInputError(f"Found array with {len(rows)} sample(s) while a minimum of 2 is required")
-    noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
-    return replace(given, X=rows, noted=noted | {"_encoder": encoder.to_dict()})
+    return encoder.transform(table, Surprises())[0], {"_encoder": encoder.to_dict()}
 
 
 def new_encoded_rows(model: Any, X: Any) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +9,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import validate_data
 
 from treewright.data.columns_checked import refuse_dates, refuse_repeated_names
 from treewright.data.rows import is_frame
-from treewright.estimators.model import NOTED, Given
+from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
-from treewright.exceptions import InvalidInputError
 
 __all__ = ["handed_rows", "hands_through", "new_handed_rows"]
 
@@ -40,15 +37,7 @@ def hands_through(estimator: Any, X: Any) -> bool:
 
 def handed_rows(model: Any, given: Given) -> Given:
     """Note number and names of the features of rows that are handed through; nothing else is looked at."""
-    if given.y is None:
-        raise ValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
-    other = copy(model)
-    rows = _looked_at(other, given.X, reset=True)
-    n_rows = _num_samples(rows)
-    if n_rows < 2:
-        raise InvalidInputError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required")
-    noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
-    return replace(given, X=rows, handed=True, noted=noted)
+    return rows_of_fit(model, given, lambda other, X: (_looked_at(other, X, reset=True), {}), handed=True)
 
 
 def new_handed_rows(model: Any, X: ArrayLike) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from treewright.data.columns_checked import listing, missing_mask, refuse_dates,
 from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
 from treewright.data.table import date_format
-from treewright.estimators.model import NOTED, Given
+from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
 from treewright.estimators.parameters import parameter, parameters
 from treewright.estimators.problems import supervised_problem
@@ -97,11 +96,9 @@ class MixedModel(_Noted, TreeModel):
 
     def _checked_rows(self, given: Given) -> Given:
         """Validate the rows of a fit: numbers, codes and NaN."""
-        X = given.X
-        if given.y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
-        other = copy(self)
+        return rows_of_fit(self, given, self._read)
+
+    def _read(self, other: Any, X: Any) -> tuple[Any, dict[str, Any]]:
         refuse_dates(X, "X")
         refuse_repeated_names(X)
         features, chosen = None, self.categorical_features
@@ -115,11 +112,10 @@ class MixedModel(_Noted, TreeModel):
             rows = self._checked(other, X, matrix, features, reset=True)
         else:
             rows = self._numbers(other, X, reset=True)
-        noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)}
         known = features is not None and bool(features.categorical.any())
-        noted["categories_"] = list(features.levels) if features is not None and known else None
+        levels = list(features.levels) if features is not None and known else None
         gaps = np.zeros(rows.shape[1], dtype=bool) if sparse.issparse(rows) else np.isnan(rows).any(axis=0)
-        return replace(given, X=rows, noted=noted | {"has_missing_": gaps})
+        return rows, {"categories_": levels, "has_missing_": gaps}
 
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)

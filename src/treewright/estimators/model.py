@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
 
 from treewright.core import progress
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
@@ -50,6 +50,7 @@ __all__ = [
     "drawn_seed",
     "new_rows",
     "partly_known_targets",
+    "rows_of_fit",
     "settings_of",
     "thread_count",
     "wrapped_kind",
@@ -98,14 +99,33 @@ class Given:
         return held_weights(np.asarray(given))
 
 
-def fit_rows(estimator: Any, given: Given) -> Given:
-    """Validate the rows of a fit, and note number and names of their features."""
+def rows_of_fit(
+    estimator: Any, given: Given, read: Callable[[Any, Any], tuple[Any, dict[str, Any]]], **more: Any
+) -> Given:
+    """Validate the rows of a fit, and note number and names of their features.
+
+    Parameters
+    ----------
+    estimator : Model
+        Stays as it is.
+    given : Given
+        What the fit was given.
+    read : callable
+        Gets a copy of the estimator, for scikit-learn to note what it notes, and X; returns the rows as training takes
+        them, and what else is noted of them.
+    **more
+        What else is to be said of the rows in what is returned.
+    """
     if given.y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     # scikit-learn sets what it notes at once; a fit that fails later must leave the old fit whole
     other = copy(estimator)
-    rows = _checked(other, given.X, ensure_min_samples=2)
-    return replace(given, X=rows, noted={name: getattr(other, name) for name in NOTED if hasattr(other, name)})
+    rows, noted = read(other, given.X)
+    n_rows = _num_samples(rows)
+    if n_rows < 2:
+        raise InvalidInputError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required")
+    noted = {name: getattr(other, name) for name in NOTED if hasattr(other, name)} | noted
+    return replace(given, X=rows, noted=noted, **more)
 
 
 def new_rows(estimator: Any, X: ArrayLike) -> Any:
@@ -340,7 +360,7 @@ class Model:
 
     def _checked_rows(self, given: Given) -> Given:
         """Validate the rows of a fit."""
-        return fit_rows(self, given)
+        return rows_of_fit(self, given, lambda other, X: (_checked(other, X, ensure_min_samples=2), {}))
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The record of a fit to checked rows, and the fitted attributes."""

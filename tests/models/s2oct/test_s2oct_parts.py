@@ -271,11 +271,11 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     ]
     assert all(kind == kinds[0] for kind in kinds)
     assert len(set(kinds[0])) == 12
-    manners = [[one._lesson(k).settings for k in range(12)] for one in runs]
-    assert all(settings == manners[0] for settings in manners)
+    kinds_taught = [[one._taught_task(k).settings for k in range(12)] for one in runs]
+    assert all(kind == kinds_taught[0] for kind in kinds_taught)
     # What the teacher says comes first, in every manner; then variations of it, which differ from seed to seed.
-    graph_teacher = [one._lesson(0).taught for one in runs]
-    assert all(np.array_equal(taught, teacher.labels()) for taught in graph_teacher)
+    labels = [one._taught_task(0).taught for one in runs]
+    assert all(np.array_equal(taught, teacher.labels()) for taught in labels)
 
 
 # ---------------------------------------------------------------------- room for margins

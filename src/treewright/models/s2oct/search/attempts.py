@@ -218,7 +218,7 @@ class _Run:
             if self.budget.over:
                 return
             before = offers.pool.place
-            self._make([self._lesson(k) for k in range(first, first + batch)])
+            self._make([self._taught_task(k) for k in range(first, first + batch)])
             idle = 0 if offers.pool.place < before else idle + batch
             enough = len(offers.pool.trees) >= self.samples or first + batch >= _PROVEN_ATTEMPTS
             if idle >= (_IDLE_TAUGHT if best.proven else _IDLE_UNPROVEN) and (enough or not best.proven):
@@ -249,7 +249,7 @@ class _Run:
         for planes in made:
             self.offers.add_planes(planes)
 
-    def _lesson(self, number: int) -> _TaughtTask:
+    def _taught_task(self, number: int) -> _TaughtTask:
         """What the teacher says at first, in all manners; then variations of it."""
         own = number < len(_MANNERS)
         # What is varied need not be kept at all costs: the shortest way to the totals is as good, and soon done.
