@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 
 from sklearn.tree import DecisionTreeClassifier
-from svm1odt import MEDIUM, ONE, percent, sets, split, training_accuracy
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, GroupTable, Method, Row, Sample, Specification
+from svm1odt import MEDIUM, ONE, percent, sets, split, training_accuracy
 from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier
-from treewright.bench import TIME_LIMIT, GroupTable, Method, Row, Sample, Specification
 
 # Table 5 of that paper: test and training accuracy of BinOCT, per cent, depth 2. Its "Fair" is left out: it is right on
 # all training rows of banknote authentication, of which trees of single features get 93 %, so its splits have several.
@@ -26,11 +26,11 @@ PUBLISHED = {
 }
 
 
-def published(position: int) -> bench.Column:
+def published(position: int) -> harness.Column:
     def value(group: list[Row], rows: list[Row]) -> float | None:
         return PUBLISHED[group[0]["data"]][position] if group and group[0]["data"] in PUBLISHED else None
 
-    return bench.Column(f"BinOCT, {('testing', 'training')[position]}, published", value, ".1f")
+    return harness.Column(f"BinOCT, {('testing', 'training')[position]}, published", value, ".1f")
 
 
 def training_percent(row: Row) -> float:
@@ -50,35 +50,35 @@ AXIS = Specification(
     data=sets(MEDIUM),
     samples=(Sample("75 %", split, draws=3),),
     methods=METHODS,
-    metrics=(bench.accuracy, training_accuracy),
+    metrics=(harness.accuracy, training_accuracy),
     summary=(
         GroupTable(
             {"method": "method"},
             (
-                bench.count("fits"),
-                bench.mean("test accuracy", "accuracy", ".1%"),
-                bench.mean("training accuracy", "training", ".1%"),
-                bench.share("optimal", "status", "optimal"),
-                bench.median("median seconds", "seconds", ".1f"),
+                harness.count("fits"),
+                harness.mean("test accuracy", "accuracy", ".1%"),
+                harness.mean("training accuracy", "training", ".1%"),
+                harness.share("optimal", "status", "optimal"),
+                harness.median("median seconds", "seconds", ".1f"),
             ),
             order=NAMES,
         ),
         GroupTable(
             {"data": "data"},
-            (*(bench.mean(name, training_percent, ".1f").of(method=name) for name in NAMES), published(1)),
+            (*(harness.mean(name, training_percent, ".1f").of(method=name) for name in NAMES), published(1)),
             title="Training accuracy, per cent, mean of the splits",
         ),
         GroupTable(
             {"data": "data"},
-            (*(bench.mean(name, percent, ".1f").of(method=name) for name in NAMES), published(0)),
+            (*(harness.mean(name, percent, ".1f").of(method=name) for name in NAMES), published(0)),
             title="Test accuracy, per cent, mean of the splits",
         ),
     ),
     time_limit=10.0,
 )
 SPECIFICATIONS = (
-    AXIS.with_quick(data=(bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),), samples=ONE, time_limit=1.0),
+    AXIS.with_quick(data=(harness.PaperSets("SVM1ODT", harness.read_classes, ("wine",)),), samples=ONE, time_limit=1.0),
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 
-import treewright.bench as bench
+import harness
+from harness import SOLVER, TIME_LIMIT, Column, GroupTable, Instance, Method, Outcome, Row, Sample, Where
 from treewright import C2RFClassifier, paper_forest
-from treewright.bench import SOLVER, TIME_LIMIT, Column, GroupTable, Instance, Method, Outcome, Row, Sample, Where
 
 NAMES = ("magic", "ring", "twonorm", "waveform_21", "agaricus_lepiota", "connect_4", "clean2")
 OURS, PRINTED, ONLY_PP = "C2RF, paper's model", "Algorithm 1 as printed", "Algorithm 1 without priorities"
@@ -63,7 +63,7 @@ def large_forest(instance: Instance) -> RandomForestClassifier:
 
 
 def measures(label: np.ndarray, instance: Instance) -> dict[str, Any]:
-    found = bench.accuracy_of(label, instance)
+    found = harness.accuracy_of(label, instance)
     deviation = float(abs(np.sum(label) - instance.given["totals"][1]))
     return {**found, "mcc_percent": 50.0 * (1.0 + found["mcc"]), "deviation": deviation}
 
@@ -75,7 +75,7 @@ def all_measures(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     if model.class_prices:
         # Members of these forests predict numbers of classes, and both classes are labelled.
         votes = np.mean([member.predict(instance.X_test) for member in model.estimators_], axis=0)
-        labels = {"forest": (votes > 0.5).astype(int), "forest, cut": bench.cut_at_total(votes, instance)}
+        labels = {"forest": (votes > 0.5).astype(int), "forest, cut": harness.cut_at_total(votes, instance)}
         also = {name: {**measures(label, instance), "status": None} for name, label in labels.items()}
     return {**own, "also": also}
 
@@ -85,7 +85,7 @@ FORESTS = {"paper": small_forest, "200 trees": large_forest}
 
 def method(name: str, forest: str = "paper", **parameters: Any) -> Method:
     parameters = {"solver": SOLVER, "time_limit": TIME_LIMIT, "random_state": 0, **parameters}
-    options: dict[str, Any] = {"given": ("totals", "allow_new_classes"), "answer": bench.transduction}
+    options: dict[str, Any] = {"given": ("totals", "allow_new_classes"), "answer": harness.transduction}
     return Method(name, C2RFClassifier, parameters, forest, {"estimator": FORESTS[forest]}, **options)
 
 
@@ -99,19 +99,19 @@ def printed(name: str) -> Method:
 
 def overview(sample: str) -> GroupTable:
     columns = (
-        bench.count("fits"),
-        bench.mean("accuracy", "accuracy", ".2%"),
-        bench.mean("MCC", "mcc", ".3f"),
-        bench.mean("MCC, %", "mcc_percent", ".2f"),
-        bench.mean("mean deviation", "deviation", ".1f"),
-        bench.share("proven", "status", "optimal"),
+        harness.count("fits"),
+        harness.mean("accuracy", "accuracy", ".2%"),
+        harness.mean("MCC", "mcc", ".3f"),
+        harness.mean("MCC, %", "mcc_percent", ".2f"),
+        harness.mean("mean deviation", "deviation", ".1f"),
+        harness.share("proven", "status", "optimal"),
     )
 
     def title(rows: list[Row]) -> str:
         return f"{len({(row['data'], row['draw']) for row in rows})} {sample} samples"
 
     by = {"setting": "forest", "method": "method"}
-    return GroupTable(by, columns, title, bench.finished_with(sample=sample), order=("paper", "200 trees"))
+    return GroupTable(by, columns, title, harness.finished_with(sample=sample), order=("paper", "200 trees"))
 
 
 def published(sample: str, title: str, first: int) -> Column:
@@ -122,32 +122,32 @@ def published(sample: str, title: str, first: int) -> Column:
 
 
 def medians(name: str) -> Column:
-    percent = bench.median("", lambda row: 100 * row["accuracy"])
-    return bench.joined(name, percent, bench.median("", "mcc_percent")).of(method=name)
+    percent = harness.median("", lambda row: 100 * row["accuracy"])
+    return harness.joined(name, percent, harness.median("", "mcc_percent")).of(method=name)
 
 
 def by_data(sample: str) -> GroupTable:
     theirs = published(sample, "forest, published", 0), published(sample, "C2RF, published", 2)
     columns = (*theirs, *map(medians, ("forest", OURS, "C2RF, threshold")))
     title = f"Paper's forest, medians over the {sample} samples, accuracy / MCC in %"
-    return GroupTable({"data": "data"}, columns, title, bench.finished_with(sample=sample, setting="paper"))
+    return GroupTable({"data": "data"}, columns, title, harness.finished_with(sample=sample, setting="paper"))
 
 
 def times(*programs: str) -> GroupTable:
     columns = (
-        bench.mean("ours, first sample", "fit_seconds", ".1f").of(method=OURS, draw=0),
-        bench.median("ours, median", "fit_seconds", ".1f").of(method=OURS),
-        bench.most("ours, largest", "fit_seconds", ".1f").of(method=OURS),
-        *(bench.each(name, "{fit_seconds:.1f}, {status}").of(method=name) for name in programs),
+        harness.mean("ours, first sample", "fit_seconds", ".1f").of(method=OURS, draw=0),
+        harness.median("ours, median", "fit_seconds", ".1f").of(method=OURS),
+        harness.most("ours, largest", "fit_seconds", ".1f").of(method=OURS),
+        *(harness.each(name, "{fit_seconds:.1f}, {status}").of(method=name) for name in programs),
     )
     title = "Seconds to proof, paper's forest and model, biased samples; printed programs on the first sample"
-    return GroupTable({"data": "data"}, columns, title, bench.finished_with(sample="biased", setting="paper"))
+    return GroupTable({"data": "data"}, columns, title, harness.finished_with(sample="biased", setting="paper"))
 
 
 def ratios(rows: list[Row]) -> str:
     """How much faster than the printed algorithm, or than what a solver without priorities makes of it."""
     name = PRINTED if any(row["method"] == PRINTED for row in rows) else ONLY_PP
-    first = bench.finished_with(sample="biased", setting="paper", draw=0)(rows)
+    first = harness.finished_with(sample="biased", setting="paper", draw=0)(rows)
     own = {(row["data"], row["method"]): row["fit_seconds"] for row in first}
     both = np.array([(own[d, name], own[d, OURS]) for d, m in own if m == name and (d, OURS) in own])
     if not len(both):
@@ -160,18 +160,18 @@ def ratios(rows: list[Row]) -> str:
     )
 
 
-BIASED = Sample("biased", bench.partly_labelled, {"share": 0.01, "biased": True}, draws=5)
-SIMPLE = Sample("simple", bench.partly_labelled, {"share": 0.01}, draws=5)
-DATA = bench.PaperSets("C2RF", bench.read_one_class, NAMES)
+BIASED = Sample("biased", harness.partly_labelled, {"share": 0.01, "biased": True}, draws=5)
+SIMPLE = Sample("simple", harness.partly_labelled, {"share": 0.01}, draws=5)
+DATA = harness.PaperSets("C2RF", harness.read_one_class, NAMES)
 TABLES = (*map(overview, PUBLISHED), *map(by_data, PUBLISHED))
 MODELS = (method("C2RF, threshold"), method(OURS, class_prices=False), method("C2RF, threshold", "200 trees"))
-MAIN = bench.Specification(
+MAIN = harness.Specification(
     name="c2rf",
     data=(DATA,),
     samples=(BIASED, SIMPLE),
     methods=(*MODELS, printed(ONLY_PP)),
     metrics=(all_measures,),
-    summary=(*TABLES, times(ONLY_PP), ratios, bench.contradictions),
+    summary=(*TABLES, times(ONLY_PP), ratios, harness.contradictions),
     time_limit=60.0,
 )
 ABLATION = replace(
@@ -180,7 +180,7 @@ ABLATION = replace(
     solver="scip",
     samples=(replace(BIASED, draws=1),),
     methods=(MODELS[1], *map(printed, PROGRAMS)),
-    summary=(times(*PROGRAMS), ratios, bench.contradictions),
+    summary=(times(*PROGRAMS), ratios, harness.contradictions),
 )
 SMALL: dict[str, Any] = {
     "data": (replace(DATA, names=("waveform_21",)),),
@@ -192,4 +192,4 @@ SMALL: dict[str, Any] = {
 SPECIFICATIONS = (MAIN.with_quick(**SMALL), ABLATION.with_quick(**SMALL))
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from register import register_batches
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
+from register import register_batches
 from treewright import TotalsClassifier, estimated_accuracy
 from treewright.app.reading import ESTIMATORS
 from treewright.data.table import Table, TableEncoder, read_table

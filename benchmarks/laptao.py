@@ -28,9 +28,9 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import harness
 import treewright as tw
-import treewright.bench as bench
-from treewright.bench import THREADS, Data, Instance, Method, PivotTable, Row, Sample, Specification, Where
+from harness import THREADS, Data, Instance, Method, PivotTable, Row, Sample, Specification, Where
 from treewright.data import unit_scaling
 from treewright.graph import neighbor_graph
 
@@ -49,7 +49,7 @@ PUBLISHED = {
 }
 
 
-def by_share(title: str, cell: bench.Column, published: str = "", **options: Any) -> PivotTable:
+def by_share(title: str, cell: harness.Column, published: str = "", **options: Any) -> PivotTable:
     known = {name: dict(zip(SHARES, values, strict=True)) for name, values in PUBLISHED.get(published, {}).items()}
     return PivotTable(("method", "method"), ("share", "{:g} %"), cell, title=title, known=known, **options)
 
@@ -59,8 +59,8 @@ def whole_seconds(row: Row) -> float:
     return row["seconds"] + (row["graph_seconds"] if row["method"] in GRAPH else 0.0)
 
 
-SECONDS = (bench.most("seconds", "seconds", ".0f"),)
-MEAN_ERROR, RANGE = bench.mean("", "error"), bench.median_range("", "error")
+SECONDS = (harness.most("seconds", "seconds", ".0f"),)
+MEAN_ERROR, RANGE = harness.mean("", "error"), harness.median_range("", "error")
 
 # ---------------------------------------------------------------------- MNIST
 
@@ -75,14 +75,14 @@ def with_graph(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndar
 
 
 def mnist(train: Path, test: Path, sha256: list[str], n_jobs: int, most_rows: int | None = None) -> Data:
-    X, y = (part[:most_rows] for part in bench.read_table_of_numbers(train, sha256[0]))
-    X_test, y_test = (part[:most_rows] for part in bench.read_table_of_numbers(test, sha256[1]))
+    X, y = (part[:most_rows] for part in harness.read_table_of_numbers(train, sha256[0]))
+    X_test, y_test = (part[:most_rows] for part in harness.read_table_of_numbers(test, sha256[1]))
     return with_graph(X, y, X_test, y_test, n_jobs)
 
 
 def mnist_held_out(train: Path, sha256: list[str], n_jobs: int, most_rows: int | None = None) -> Data:
     """A hundredth of the training rows instead of the test rows."""
-    X, y = (part[:most_rows] for part in bench.read_table_of_numbers(train, sha256[0]))
+    X, y = (part[:most_rows] for part in harness.read_table_of_numbers(train, sha256[0]))
     out, kept = np.split(np.random.default_rng(2026).permutation(len(y)), [len(y) // 100])
     return with_graph(X[kept], y[kept], X[out], y[out], n_jobs)
 
@@ -146,19 +146,19 @@ MNIST_METHODS = (
     *WITH_GRAPH,
     Method("oblique-self", oblique_self, TREE, where=ONCE),
     Method("axis-self", axis_self, where=ONCE),
-    Method("oblique-lbl", tw.TAOClassifier, TREE, on=bench.labelled_rows),
-    Method("oblique-all", tw.TAOClassifier, TREE, on=bench.all_labels, where=Where(samples=("1 %",), draws=1)),
+    Method("oblique-lbl", tw.TAOClassifier, TREE, on=harness.labelled_rows),
+    Method("oblique-all", tw.TAOClassifier, TREE, on=harness.all_labels, where=Where(samples=("1 %",), draws=1)),
     Method("SSCT", tw.SSCTClassifier, {**TREE, "max_features": "sqrt"}, on=partial(some_rows, most=3000), where=ONCE),
     Method("LapSVM", tw.LapSVMClassifier, SEED, on=partial(some_rows, most=6000), where=ONCE),
 )
 TRAIN, TEST = "laptao/mnist_train.tsv.gz", "laptao/mnist_test.tsv.gz"
-HELD_OUT = bench.FileSet("mnist held-out rows", (TRAIN,), mnist_held_out, JOBS, keep=True)
+HELD_OUT = harness.FileSet("mnist held-out rows", (TRAIN,), mnist_held_out, JOBS, keep=True)
 CHOOSE = Specification(
     name="laptao-choose",
     data=(HELD_OUT,),
     samples=tuple(Sample(f"{s:g} %", some_labels, {"share": s, "shuffled": False}) for s in (1.0, 10.0)),
     methods=CHOICES,
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(by_share("MNIST, held-out rows: mean error, per cent", MEAN_ERROR, columns=SECONDS),),
     threads=2,
 ).with_quick(
@@ -168,22 +168,22 @@ CHOOSE = Specification(
 )
 MNIST = Specification(
     name="laptao-mnist",
-    data=(bench.FileSet("mnist", (TRAIN, TEST), mnist, JOBS, keep=True),),
+    data=(harness.FileSet("mnist", (TRAIN, TEST), mnist, JOBS, keep=True),),
     samples=tuple(Sample(f"{s:g} %", some_labels, {"share": s}, draws=3 if s in (1.0, 10.0) else 1) for s in SHARES),
     methods=MNIST_METHODS,
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(
         by_share(
             "MNIST: mean error, per cent",
             MEAN_ERROR,
-            columns=(bench.most("seconds", whole_seconds, ".0f"),),
+            columns=(harness.most("seconds", whole_seconds, ".0f"),),
             everywhere=("oblique-all",),
             published="mnist",
         ),
     ),
     threads=2,
 ).with_quick(
-    data=(bench.FileSet("mnist", (TEST, TEST), mnist, {**JOBS, "most_rows": 600}, keep=True),),
+    data=(harness.FileSet("mnist", (TEST, TEST), mnist, {**JOBS, "most_rows": 600}, keep=True),),
     samples=(Sample("1 %", some_labels, {"share": 10.0}),),
     methods=tuple(method for method in MNIST_METHODS if method.name in ("LapTAO", "oblique-lbl", "SSCT")),
 )
@@ -205,7 +205,7 @@ LAPTAO: dict[str, dict[str, Any]] = {
 
 
 def cpu_act(path: Path, sha256: list[str], features: str) -> Data:
-    data = bench.read_values(path, sha256)
+    data = harness.read_values(path, sha256)
     above = data.X - data.X.min(axis=0)
     X = {"square roots": np.sqrt(above), "as they are": data.X, "logarithms": np.log1p(above)}[features]
     return replace(data, X=X)
@@ -244,8 +244,8 @@ def cpu_act_methods(depth: int) -> list[Method]:
     methods = [
         Method("axis-self", axis_self_regressor, where=sets, **own),
         Method("oblique-self", oblique_self_regressor, where=sets, **own),
-        Method("oblique-lbl", tw.TAORegressor, on=bench.labelled_rows, where=sets, **own),
-        Method("oblique-all", tw.TAORegressor, on=bench.all_labels, where=once, **own),
+        Method("oblique-lbl", tw.TAORegressor, on=harness.labelled_rows, where=sets, **own),
+        Method("oblique-all", tw.TAORegressor, on=harness.all_labels, where=once, **own),
     ]
     for name, options in LAPTAO.items():
         where = Where(("cpu_act",), TESTS) if name in NO_DEPTH else sets
@@ -263,26 +263,26 @@ OTHER_FEATURES = Method(
 
 def held_out_rows(rows: list[Row]) -> list[Row]:
     """Errors on held-out rows, with depth and features in the name."""
-    own = bench.only(bench.finished(rows), held_out=True)
+    own = harness.only(harness.finished(rows), held_out=True)
     return [row | {"method": ", ".join(filter(None, (row["method"], row["setting"], row["data"])))} for row in own]
 
 
 def at_chosen_depth(rows: list[Row]) -> list[Row]:
     """Rows of the test at the depth that has the least median error on held-out rows."""
-    used = [row for row in bench.finished(rows) if row["data"] == "cpu_act"]
-    groups = bench.grouped(bench.only(used, held_out=True), ("method", "share", "setting"))
+    used = [row for row in harness.finished(rows) if row["data"] == "cpu_act"]
+    groups = harness.grouped(harness.only(used, held_out=True), ("method", "share", "setting"))
     held_out = {key: statistics.median(row["error"] for row in group) for key, group in groups.items()}
     chosen = []
-    for (name, share), own in bench.grouped(bench.only(used, held_out=False), ("method", "share")).items():
+    for (name, share), own in harness.grouped(harness.only(used, held_out=False), ("method", "share")).items():
         depths = dict.fromkeys(row["setting"] for row in own)
-        chosen += bench.only(own, setting=min(depths, key=lambda depth: held_out.get((name, share, depth), 0.0)))
+        chosen += harness.only(own, setting=min(depths, key=lambda depth: held_out.get((name, share, depth), 0.0)))
     return chosen
 
 
 CPU_ACT = Specification(
     name="laptao-cpu_act",
     data=tuple(
-        bench.FileSet(name, ("laptao/cpu_act.tsv.gz",), cpu_act, {"features": features})
+        harness.FileSet(name, ("laptao/cpu_act.tsv.gz",), cpu_act, {"features": features})
         for name, features in FEATURES.items()
     ),
     samples=(
@@ -290,7 +290,7 @@ CPU_ACT = Specification(
         *(Sample(name, a_split, {"share": s, "held_out": False}, 10) for name, s in zip(TESTS, SHARES, strict=True)),
     ),
     methods=(*(method for depth in DEPTHS for method in cpu_act_methods(depth)), OTHER_FEATURES),
-    metrics=(bench.squared_error,),
+    metrics=(harness.squared_error,),
     summary=(
         by_share("cpu_act, held-out rows: median squared error (range)", RANGE, columns=SECONDS, rows=held_out_rows),
         by_share(
@@ -323,7 +323,7 @@ def made(rows: int) -> Data:
 
 
 def exponent(rows: list[Row]) -> str:
-    own = bench.only(bench.finished(rows), method="LapTAO")
+    own = harness.only(harness.finished(rows), method="LapTAO")
     if len(own) < 2:
         return ""
     slope = np.polyfit(np.log([row["n"] for row in own]), np.log([row["seconds"] for row in own]), 1)[0]
@@ -333,28 +333,28 @@ def exponent(rows: list[Row]) -> str:
 LAPTAO_COLUMNS = {"seconds": "{seconds:.0f}", "GiB": "{memory_gib:.1f}", "error, per cent": "{error:.1f}"}
 SCALE = Specification(
     name="laptao-scale",
-    data=tuple(bench.DataSet(f"{n} rows", made, {"rows": n}) for n in (125_000, 250_000, 500_000, 1_000_000)),
+    data=tuple(harness.DataSet(f"{n} rows", made, {"rows": n}) for n in (125_000, 250_000, 500_000, 1_000_000)),
     samples=(Sample("0.5 %", some_labels, {"share": 0.5, "shuffled": False}),),
     methods=(
         Method("LapTAO", tw.LapTAOClassifier, TREE),
-        Method("labels alone", tw.TAOClassifier, {"max_depth": 8, "random_state": 0}, on=bench.labelled_rows),
+        Method("labels alone", tw.TAOClassifier, {"max_depth": 8, "random_state": 0}, on=harness.labelled_rows),
     ),
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(
-        bench.GroupTable(
+        harness.GroupTable(
             {"data": "rows"},
             (
-                *(bench.each(*column).of(method="LapTAO") for column in LAPTAO_COLUMNS.items()),
-                bench.each("labels alone", "{error:.1f}").of(method="labels alone"),
-                bench.each("rounds", "{n_iter}").of(method="LapTAO"),
+                *(harness.each(*column).of(method="LapTAO") for column in LAPTAO_COLUMNS.items()),
+                harness.each("labels alone", "{error:.1f}").of(method="labels alone"),
+                harness.each("rounds", "{n_iter}").of(method="LapTAO"),
             ),
         ),
         exponent,
     ),
     threads=2,
-).with_quick(data=(bench.DataSet("1,000", made, {"rows": 1_000}),))
+).with_quick(data=(harness.DataSet("1,000", made, {"rows": 1_000}),))
 
 SPECIFICATIONS = (CHOOSE, MNIST, CPU_ACT, SCALE)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -21,9 +21,9 @@ from sklearn.model_selection import KFold
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
+import harness
+from harness import Data, Instance, Method
 from treewright import LapSVMClassifier, LapTAOClassifier, SSCTClassifier, TAOClassifier
-from treewright.bench import Data, Instance, Method
 
 LEAST_ROWS, MOST_ROWS, LEAST_LABELS, DEPTH = 200, 3000, 20, 6
 
@@ -67,10 +67,10 @@ class TheBetterOne:
 def few_labels(data: Data, draw: int, share: float) -> Instance:
     n, X, y = len(data.y), data.X, data.y
     if n < LEAST_ROWS:
-        raise bench.SkipRow(f"less than {LEAST_ROWS} rows")
+        raise harness.SkipRow(f"less than {LEAST_ROWS} rows")
     test, train = np.split(np.random.default_rng(100 + draw).permutation(n), [n // 3])
     known = np.arange(len(train)) < max(LEAST_LABELS, round(share / 100 * len(train)))
-    return bench.two_classes(Instance(X[train], y[train], known, X[test], y[test], draw))
+    return harness.two_classes(Instance(X[train], y[train], known, X[test], y[test], draw))
 
 
 def tao(instance: Instance) -> TAOClassifier:
@@ -96,9 +96,9 @@ def self_training(name: str, tree: Callable[[Instance], Any]) -> Method:
 SEED = {"random_state": 0}
 TREE: dict[str, Any] = {"max_depth": DEPTH, **SEED}
 METHODS = (
-    Method("random forest", RandomForestClassifier, {"n_estimators": 200, **SEED}, on=bench.labelled_rows),
-    Method("oblique-lbl", TAOClassifier, TREE, on=bench.labelled_rows),
-    Method("axis-lbl", DecisionTreeClassifier, TREE, on=bench.labelled_rows),
+    Method("random forest", RandomForestClassifier, {"n_estimators": 200, **SEED}, on=harness.labelled_rows),
+    Method("oblique-lbl", TAOClassifier, TREE, on=harness.labelled_rows),
+    Method("axis-lbl", DecisionTreeClassifier, TREE, on=harness.labelled_rows),
     laptao("LapTAO"),
     laptao("LapTAO (stretch 0)", stretch=0.0),
     laptao("LapTAO forest", n_estimators=12),
@@ -116,22 +116,22 @@ METHODS = (
 
 
 # One row a table and method
-MEANS = bench.combined(("data", "method"), lambda own: {"error": statistics.fmean(row["error"] for row in own)})
-ERROR = bench.mean("mean error", "error", ".1f")
-BY_TABLE = bench.PivotTable(("data", "data"), ("method", "{}"), ERROR, rows=MEANS)
-BY_METHOD = bench.GroupTable(
+MEANS = harness.combined(("data", "method"), lambda own: {"error": statistics.fmean(row["error"] for row in own)})
+ERROR = harness.mean("mean error", "error", ".1f")
+BY_TABLE = harness.PivotTable(("data", "data"), ("method", "{}"), ERROR, rows=MEANS)
+BY_METHOD = harness.GroupTable(
     {"method": "method"},
-    (bench.count("tables"), ERROR, *bench.against("oblique-lbl", "method", "error")),
+    (harness.count("tables"), ERROR, *harness.against("oblique-lbl", "method", "error")),
     rows=MEANS,
     order=tuple(method.name for method in METHODS),
 )
-DATA = bench.PaperSets("S2OCT", bench.read_classes, parameters={"most_rows": MOST_ROWS})
-TABLES = bench.Specification(
+DATA = harness.PaperSets("S2OCT", harness.read_classes, parameters={"most_rows": MOST_ROWS})
+TABLES = harness.Specification(
     name="laptao-tables",
     data=(DATA,),
-    samples=(bench.Sample("5 %", few_labels, {"share": 5.0}, draws=2),),
+    samples=(harness.Sample("5 %", few_labels, {"share": 5.0}, draws=2),),
     methods=METHODS,
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(BY_TABLE, BY_METHOD),
 )
 
@@ -140,4 +140,4 @@ SMALL: dict[str, Any] = {"data": (replace(DATA, names=("irish",)),), "methods": 
 SPECIFICATIONS = (TABLES.with_quick(**SMALL),)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

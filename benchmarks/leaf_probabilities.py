@@ -20,7 +20,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, DataSet, GroupTable, Instance, Method, Outcome, Sample, Specification
 from treewright import (
     LapTAOClassifier,
     OCTClassifier,
@@ -30,7 +31,6 @@ from treewright import (
     SVM1ODTClassifier,
     TAOClassifier,
 )
-from treewright.bench import TIME_LIMIT, Data, DataSet, GroupTable, Instance, Method, Outcome, Sample, Specification
 
 TEXT = ("iris", "congressional_voting")
 NUMBERS = (
@@ -119,19 +119,19 @@ def _loss(shares: np.ndarray, y: np.ndarray, model: Any) -> float:
 
 
 COLUMNS = (
-    bench.count("fits"),
-    bench.mean("right", "right", ".1%"),
-    bench.mean("confidence, seen", "sure_seen", ".1%"),
-    bench.mean("likely", "sure", ".1%"),
-    bench.mean("log loss: constant", "constant", ".3f"),
-    bench.mean("seen", "seen", ".3f"),
-    bench.mean("likely", "likely", ".3f"),
+    harness.count("fits"),
+    harness.mean("right", "right", ".1%"),
+    harness.mean("confidence, seen", "sure_seen", ".1%"),
+    harness.mean("likely", "sure", ".1%"),
+    harness.mean("log loss: constant", "constant", ".3f"),
+    harness.mean("seen", "seen", ".3f"),
+    harness.mean("likely", "likely", ".3f"),
 )
 ALONE = Specification(
     name="leaf_probabilities",
     data=(
-        bench.PaperSets("SVM1ODT", bench.read_coded_classes, TEXT),
-        bench.PaperSets("SVM1ODT", bench.read_classes, NUMBERS),
+        harness.PaperSets("SVM1ODT", harness.read_coded_classes, TEXT),
+        harness.PaperSets("SVM1ODT", harness.read_classes, NUMBERS),
         *(
             DataSet(f"made, {flip:.0%} by chance", made, {"flip": flip, "n_classes": 2, "n": 300})
             for flip in (0.2, 0.6)
@@ -162,7 +162,7 @@ TAUGHT = Specification(
             for flip in (0.1, 0.3)
         ),
         DataSet("made, 3 classes", made, {"flip": 0.3, "n_classes": 3, "n": 3000}),
-        bench.PaperSets("S2OCT", bench.read_classes, LARGE),
+        harness.PaperSets("S2OCT", harness.read_classes, LARGE),
     ),
     samples=(Sample("150 labels", few_labels, draws=2),),
     methods=(
@@ -176,9 +176,9 @@ TAUGHT = Specification(
     time_limit=30.0,
 )
 SPECIFICATIONS = (
-    ALONE.with_quick(data=(bench.PaperSets("SVM1ODT", bench.read_coded_classes, ("iris",)),), time_limit=0.5),
+    ALONE.with_quick(data=(harness.PaperSets("SVM1ODT", harness.read_coded_classes, ("iris",)),), time_limit=0.5),
     TAUGHT.with_quick(data=(DataSet("made", made, {"flip": 0.3, "n_classes": 2, "n": 300}),), time_limit=5.0),
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -18,9 +18,9 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, DataSet, Instance, Method, Row
 from treewright import SVM1ODTClassifier, TAOClassifier
-from treewright.bench import TIME_LIMIT, Data, DataSet, Instance, Method, Row
 
 Columns = dict[str, np.ndarray]
 
@@ -164,7 +164,7 @@ def compared(rows: list[Row]) -> str:
     lines = []
     for name in ("TAO", "SVM1-ODT"):
         ways = [
-            {(r["data"], r["draw"]): r for r in bench.only(bench.finished(rows), method=f"{name}, {way}")}
+            {(r["data"], r["draw"]): r for r in harness.only(harness.finished(rows), method=f"{name}, {way}")}
             for way in ("native", "columns")
         ]
         both = [(row, ways[1][place]) for place, row in ways[0].items() if place in ways[1]]
@@ -174,24 +174,24 @@ def compared(rows: list[Row]) -> str:
     return "; ".join(lines)
 
 
-MIXED = bench.Specification(
+MIXED = harness.Specification(
     name="mixed",
     data=tuple(DataSet(name, made, {"name": name}) for name in TABLES),
-    samples=(bench.Sample("drawn", drawn, draws=5),),
+    samples=(harness.Sample("drawn", drawn, draws=5),),
     methods=(
         Method("TAO, native", TAOClassifier, {**TAO, **NATIVE}),
         Method("TAO, columns", TAOClassifier, TAO, on=zeros_and_ones),
         Method("SVM1-ODT, native", SVM1ODTClassifier, {**SVM1, **NATIVE}),
         Method("SVM1-ODT, columns", SVM1ODTClassifier, SVM1, on=zeros_and_ones),
     ),
-    metrics=(bench.accuracy,),
+    metrics=(harness.accuracy,),
     summary=(
-        bench.GroupTable(
+        harness.GroupTable(
             {"data": "table", "method": "method"},
             (
-                bench.mean("objective", "objective", ".1f"),
-                bench.mean("test accuracy", "accuracy", ".1%"),
-                bench.median("median seconds", "seconds", ".1f"),
+                harness.mean("objective", "objective", ".1f"),
+                harness.mean("test accuracy", "accuracy", ".1%"),
+                harness.median("median seconds", "seconds", ".1f"),
             ),
         ),
         compared,
@@ -201,10 +201,10 @@ MIXED = bench.Specification(
 SPECIFICATIONS = (
     MIXED.with_quick(
         data=(DataSet("loans", made, {"name": "loans", "rows": 120}),),
-        samples=(bench.Sample("drawn", drawn),),
+        samples=(harness.Sample("drawn", drawn),),
         time_limit=0.5,
     ),
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -22,9 +22,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
 from treewright import OCTClassifier
-from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
 
 NUMBERS = (
     *("spectf_heart_train", "breast_cancer_wisconsin_original", "heart_disease_cleveland", "banknote_authentication"),
@@ -68,9 +68,9 @@ def importable(module: str) -> Callable[[Instance], Instance]:
         try:
             import_module(module)
         except ImportError as error:
-            raise bench.SkipRow(f"{module} cannot be imported: {error}") from error
+            raise harness.SkipRow(f"{module} cannot be imported: {error}") from error
         if np.isnan(instance.X).any():
-            raise bench.SkipRow(f"{module} takes no missing values")
+            raise harness.SkipRow(f"{module} takes no missing values")
         return instance
 
     return found
@@ -87,12 +87,12 @@ def training_errors(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
 
 def agreement(rows: list[Row]) -> str:
     """On how many instances that OCT proves another exact method has other errors, and how their times compare."""
-    ours = {(r["data"], r["setting"], r["draw"]): r for r in bench.only(bench.finished(rows), method="OCT")}
+    ours = {(r["data"], r["setting"], r["draw"]): r for r in harness.only(harness.finished(rows), method="OCT")}
     lines = []
     for method in ("pycontree", "pystreed"):
         pairs = [
             (ours[key], row)
-            for row in bench.only(bench.finished(rows), method=method)
+            for row in harness.only(harness.finished(rows), method=method)
             if (key := (row["data"], row["setting"], row["draw"])) in ours and ours[key]["status"] == "optimal"
         ]
         if pairs:
@@ -132,37 +132,39 @@ NAMES = ("OCT", "pycontree", "pystreed", "CART")
 BY_METHOD = GroupTable(
     {"setting": "depth", "method": "method"},
     (
-        bench.count("fits"),
-        bench.mean("training errors", "errors", ".1f"),
-        bench.mean("bound", "bound_errors", ".1f"),
-        bench.share("optimal", "status", "optimal"),
-        bench.mean("test accuracy", "accuracy", ".1%"),
-        bench.median("median seconds", "seconds", ".3f"),
+        harness.count("fits"),
+        harness.mean("training errors", "errors", ".1f"),
+        harness.mean("bound", "bound_errors", ".1f"),
+        harness.share("optimal", "status", "optimal"),
+        harness.mean("test accuracy", "accuracy", ".1%"),
+        harness.median("median seconds", "seconds", ".3f"),
     ),
 )
 BY_SET = GroupTable(
     {"data": "data", "setting": "depth"},
     (
-        *(bench.mean(f"errors, {name}", "errors", ".1f").of(method=name) for name in NAMES),
-        bench.mean("bound", "bound_errors", ".1f").of(method="OCT"),
-        *(bench.median(f"seconds, {name}", "seconds", ".3f").of(method=name) for name in NAMES[:3]),
-        *(bench.mean(f"test, {name}", "accuracy", ".1%").of(method=name) for name in NAMES),
+        *(harness.mean(f"errors, {name}", "errors", ".1f").of(method=name) for name in NAMES),
+        harness.mean("bound", "bound_errors", ".1f").of(method="OCT"),
+        *(harness.median(f"seconds, {name}", "seconds", ".3f").of(method=name) for name in NAMES[:3]),
+        *(harness.mean(f"test, {name}", "accuracy", ".1%").of(method=name) for name in NAMES),
     ),
 )
 OCT_SETS = Specification(
     name="oct",
     data=(
-        bench.PaperSets("SVM1ODT", bench.read_classes, NUMBERS),
-        bench.PaperSets("SVM1ODT", bench.read_coded_classes, TEXT),
-        bench.PaperSets("OCTSVM", bench.read_classes, OTHERS),
+        harness.PaperSets("SVM1ODT", harness.read_classes, NUMBERS),
+        harness.PaperSets("SVM1ODT", harness.read_coded_classes, TEXT),
+        harness.PaperSets("OCTSVM", harness.read_classes, OTHERS),
     ),
     samples=(Sample("75 %", split, draws=3),),
     methods=METHODS,
-    metrics=(bench.accuracy, training_errors),
+    metrics=(harness.accuracy, training_errors),
     summary=(BY_METHOD, agreement, BY_SET),
     time_limit=60.0,
 ).with_quick(
-    data=(bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),), samples=(Sample("75 %", split),), time_limit=5.0
+    data=(harness.PaperSets("SVM1ODT", harness.read_classes, ("wine",)),),
+    samples=(Sample("75 %", split),),
+    time_limit=5.0,
 )
 
 
@@ -190,12 +192,12 @@ def some(data: Data, draw: int, rows: int) -> Instance:
 BOUNDED = GroupTable(
     {"data": "data"},
     (
-        bench.mean("errors", "errors", ".0f"),
-        bench.mean("bound", "bound_errors", ".0f"),
-        bench.share("optimal", "status", "optimal"),
-        bench.median("seconds", "seconds", ".2f"),
-        bench.median("processor seconds", "processor_seconds", ".2f"),
-        bench.mean("GiB", "memory_gib", ".2f"),
+        harness.mean("errors", "errors", ".0f"),
+        harness.mean("bound", "bound_errors", ".0f"),
+        harness.share("optimal", "status", "optimal"),
+        harness.median("seconds", "seconds", ".2f"),
+        harness.median("processor seconds", "processor_seconds", ".2f"),
+        harness.mean("GiB", "memory_gib", ".2f"),
     ),
 )
 
@@ -207,29 +209,29 @@ def deep(depth: int) -> tuple[Method, ...]:
 LARGE = Specification(
     name="oct-large",
     data=tuple(
-        bench.DataSet(f"100 000 x 20, {classes} classes", made, {"n": 100_000, "p": 20, "classes": classes})
+        harness.DataSet(f"100 000 x 20, {classes} classes", made, {"n": 100_000, "p": 20, "classes": classes})
         for classes in (2, 3, 5)
     ),
     samples=(Sample("all", some, {"rows": 100_000}),),
     methods=deep(2),
-    metrics=(bench.accuracy, training_errors),
+    metrics=(harness.accuracy, training_errors),
     summary=(BOUNDED,),
     time_limit=60.0,
-).with_quick(data=(bench.DataSet("small", made, {"n": 300, "p": 5, "classes": 3}),))
+).with_quick(data=(harness.DataSet("small", made, {"n": 300, "p": 5, "classes": 3}),))
 DEEP = Specification(
     name="oct-deep",
     data=(
-        bench.DataSet("noise, 10 columns", noise, {"n": 500, "p": 10}),
-        bench.DataSet("noise, 20 columns", noise, {"n": 500, "p": 20}),
-        bench.PaperSets("SVM1ODT", bench.read_classes, DEEP_SETS),
+        harness.DataSet("noise, 10 columns", noise, {"n": 500, "p": 10}),
+        harness.DataSet("noise, 20 columns", noise, {"n": 500, "p": 20}),
+        harness.PaperSets("SVM1ODT", harness.read_classes, DEEP_SETS),
     ),
     samples=(Sample("500 rows", some, {"rows": 500}),),
     methods=deep(4),
-    metrics=(bench.accuracy, training_errors),
+    metrics=(harness.accuracy, training_errors),
     summary=(BOUNDED,),
     time_limit=20.0,
-).with_quick(data=(bench.DataSet("noise", noise, {"n": 60, "p": 3}),), time_limit=1.0)
+).with_quick(data=(harness.DataSet("noise", noise, {"n": 60, "p": 3}),), time_limit=1.0)
 SPECIFICATIONS = (OCT_SETS, LARGE, DEEP)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
 from treewright import OCTHClassifier
-from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
 
 TEXT = ("iris", "congressional_voting")
 NUMBERS = ("breast_cancer_wisconsin_original", "sonar", "ionosphere")
@@ -45,7 +45,8 @@ def errors(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
 def compared(rows: list[Row]) -> str:
     """How the errors of OCT-H compare with those of the others, over data sets."""
     by = {
-        m: {r["data"]: r["errors"] for r in bench.only(bench.finished(rows), method=m)} for m in (OURS, PRINTED, CART)
+        m: {r["data"]: r["errors"] for r in harness.only(harness.finished(rows), method=m)}
+        for m in (OURS, PRINTED, CART)
     }
     lines = []
     for other in (PRINTED, CART):
@@ -57,12 +58,12 @@ def compared(rows: list[Row]) -> str:
     return f"Errors of {OURS}: " + "; ".join(lines) + "." if lines else ""
 
 
-def of_method(name: str) -> tuple[bench.Column, ...]:
+def of_method(name: str) -> tuple[harness.Column, ...]:
     """Errors, bound and seconds of a method."""
     columns = (
-        bench.mean(f"{name}: errors", "errors", ".0f"),
-        bench.mean("at least", "at_least", ".0f"),
-        bench.mean("seconds", "seconds", ".1f"),
+        harness.mean(f"{name}: errors", "errors", ".0f"),
+        harness.mean("at least", "at_least", ".0f"),
+        harness.mean("seconds", "seconds", ".1f"),
     )
     return tuple(column.of(method=name) for column in columns)
 
@@ -76,8 +77,8 @@ METHODS = (
 FIVE = Specification(
     name="oct_h",
     data=(
-        bench.PaperSets("SVM1ODT", bench.read_coded_classes, TEXT),
-        bench.PaperSets("SVM1ODT", bench.read_classes, NUMBERS),
+        harness.PaperSets("SVM1ODT", harness.read_coded_classes, TEXT),
+        harness.PaperSets("SVM1ODT", harness.read_classes, NUMBERS),
     ),
     samples=(Sample("all rows", all_rows),),
     methods=METHODS,
@@ -85,17 +86,19 @@ FIVE = Specification(
     summary=(
         GroupTable(
             {"data": "data"},
-            (*of_method(OURS), *of_method(PRINTED), bench.mean("CART: errors", "errors", ".0f").of(method=CART)),
+            (*of_method(OURS), *of_method(PRINTED), harness.mean("CART: errors", "errors", ".0f").of(method=CART)),
         ),
         compared,
     ),
     time_limit=60.0,
 )
-OTHERS = replace(FIVE, name="oct_h-more", data=(bench.PaperSets("SVM1ODT", bench.read_classes, MORE),))
+OTHERS = replace(FIVE, name="oct_h-more", data=(harness.PaperSets("SVM1ODT", harness.read_classes, MORE),))
 SPECIFICATIONS = (
-    FIVE.with_quick(data=(bench.PaperSets("SVM1ODT", bench.read_coded_classes, ("iris",)),), time_limit=1.0),
-    OTHERS.with_quick(data=(bench.PaperSets("SVM1ODT", bench.read_classes, ("haberman_survival",)),), time_limit=1.0),
+    FIVE.with_quick(data=(harness.PaperSets("SVM1ODT", harness.read_coded_classes, ("iris",)),), time_limit=1.0),
+    OTHERS.with_quick(
+        data=(harness.PaperSets("SVM1ODT", harness.read_classes, ("haberman_survival",)),), time_limit=1.0
+    ),
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -28,10 +28,10 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, PivotTable, Row, Sample, SkipRow
+from harness import Specification as Spec
 from treewright import OCTHClassifier, OCTSVMClassifier, RESVMClassifier, find_wrong_labels
-from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, PivotTable, Row, Sample, SkipRow
-from treewright.bench import Specification as Spec
 from treewright.core.budget import Budget
 from treewright.data import unit_scaling
 from treewright.models.octsvm.committee import find_suspects
@@ -61,7 +61,7 @@ PUBLISHED = {
     "sonar": {0: (65.36, 66.90, 71.63, 74.76), 20: (57.41, 60.38, 65.45, 69.92)}
     | {30: (54.64, 58.97, 62.53, 67.30), 40: (55.16, 57.77, 60.33, 63.84)},
 }
-SETS = (bench.PaperSets("OCTSVM", bench.read_classes, tuple(PUBLISHED)),)
+SETS = (harness.PaperSets("OCTSVM", harness.read_classes, tuple(PUBLISHED)),)
 SEED = {"random_state": 0}
 OURS = "OCTSVM"
 
@@ -140,12 +140,12 @@ def percent(row: Row) -> float:
     return 100.0 * float(row["accuracy"])
 
 
-def published(position: int) -> bench.Column:
+def published(position: int) -> harness.Column:
     def value(group: list[Row], rows: list[Row]) -> float | None:
         figures = [PUBLISHED[row["data"]][int(row["share"])][position] for row in group if row["data"] in PUBLISHED]
         return float(np.mean(figures)) if figures else None
 
-    return bench.Column(("CART", "OCT", "OCT-H", "OCTSVM")[position] + ", published", value, ".1f")
+    return harness.Column(("CART", "OCT", "OCT-H", "OCTSVM")[position] + ", published", value, ".1f")
 
 
 TREE = {"max_depth": 3, **SEED}
@@ -160,22 +160,22 @@ METHODS = (
     Method("random forest", RandomForestClassifier, SEED),
 )
 BY_NOISE = PivotTable(
-    ("method", "method"), ("sample", "{}"), bench.mean("", percent, ".1f"), title="Test accuracy, per cent"
+    ("method", "method"), ("sample", "{}"), harness.mean("", percent, ".1f"), title="Test accuracy, per cent"
 )
 TABLE_2 = Spec(
     name="octsvm-noise",
     data=SETS,
     samples=NOISE,
     methods=METHODS,
-    metrics=(bench.accuracy, labels_found),
+    metrics=(harness.accuracy, labels_found),
     summary=(
         GroupTable(
             {"method": "method"},
             (
-                bench.count("fits"),
-                bench.mean("accuracy", percent, ".1f"),
-                *(bench.mean(s.name, percent, ".1f").of(sample=s.name) for s in NOISE),
-                bench.median("median seconds", "seconds", ".1f"),
+                harness.count("fits"),
+                harness.mean("accuracy", percent, ".1f"),
+                *(harness.mean(s.name, percent, ".1f").of(sample=s.name) for s in NOISE),
+                harness.median("median seconds", "seconds", ".1f"),
             ),
             order=tuple(method.name for method in METHODS),
             title="Test accuracy, per cent, by share of flipped labels",
@@ -183,7 +183,7 @@ TABLE_2 = Spec(
         GroupTable(
             {"data": "data", "sample": "flipped"},
             (
-                *(bench.mean(m.name, percent, ".1f").of(method=m.name) for m in METHODS),
+                *(harness.mean(m.name, percent, ".1f").of(method=m.name) for m in METHODS),
                 *(published(k) for k in (0, 2, 3)),
             ),
             title="Test accuracy, per cent",
@@ -234,7 +234,7 @@ def grid_accuracy(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
 
 def best_of_the_grid(rows: list[Row]) -> str:
     """The best setting of each cell on the test folds, marked as what it is."""
-    cells = bench.grouped(bench.finished(rows), ("data", "share"))
+    cells = harness.grouped(harness.finished(rows), ("data", "share"))
     if not cells:
         return ""
     best = [100 * np.mean([row["grid"] for row in group], axis=0).max() for group in cells.values()]
@@ -257,9 +257,9 @@ GRID_SETS = Spec(
         GroupTable(
             {"data": "data"},
             (
-                bench.count("fits"),
-                bench.mean("mean of all settings", lambda row: 100.0 * float(np.mean(row["grid"])), ".1f"),
-                bench.median("median seconds", "seconds", ".1f"),
+                harness.count("fits"),
+                harness.mean("mean of all settings", lambda row: 100.0 * float(np.mean(row["grid"])), ".1f"),
+                harness.median("median seconds", "seconds", ".1f"),
             ),
             title="Test accuracy, per cent",
         ),
@@ -294,18 +294,18 @@ def noisy_shape(data: Data, draw: int, share: float, rows: int = 200) -> Instanc
 SHAPES = ("band", "band of five", "diagonal band", "checkerboard", "disc", "corner")
 SHAPE_SETS = Spec(
     name="octsvm-shapes",
-    data=tuple(bench.DataSet(kind, shape, {"kind": kind}) for kind in SHAPES),
+    data=tuple(harness.DataSet(kind, shape, {"kind": kind}) for kind in SHAPES),
     samples=(Sample("20 %", noisy_shape, {"share": 20}, draws=5),),
     methods=tuple(method for method in METHODS if method.name not in ("OCT-H",)),
-    metrics=(bench.accuracy, labels_found),
+    metrics=(harness.accuracy, labels_found),
     summary=(
         PivotTable(
             ("method", "method"),
             ("data", "{}"),
-            bench.mean("", percent, ".1f"),
+            harness.mean("", percent, ".1f"),
             title="Test accuracy, per cent, 200 rows, 20 % of the labels flipped",
         ),
-        GroupTable({"method": "method"}, (bench.mean("accuracy", percent, ".1f"), bench.mean("F1", "f1", ".2f"))),
+        GroupTable({"method": "method"}, (harness.mean("accuracy", percent, ".1f"), harness.mean("F1", "f1", ".2f"))),
     ),
     time_limit=5.0,
 )
@@ -399,7 +399,7 @@ LABEL_SAMPLES = (
 )
 LABELS = Spec(
     name="octsvm-labels",
-    data=(*SETS, bench.DataSet("two gaussians", gaussians, {})),
+    data=(*SETS, harness.DataSet("two gaussians", gaussians, {})),
     samples=LABEL_SAMPLES,
     methods=FINDERS,
     metrics=(labels_found, forest_accuracy),
@@ -407,17 +407,17 @@ LABELS = Spec(
         GroupTable(
             {"sample": "sample", "method": "method"},
             (
-                bench.count("samples"),
-                bench.mean("F1", "f1", ".3f"),
-                bench.mean("average precision", "precision", ".3f"),
-                bench.mean("forest on noisy labels", "forest", ".1%"),
-                bench.mean("suspects dropped", "dropped", ".1%"),
-                bench.mean("suspects flipped", "flipped", ".1%"),
-                bench.median("median seconds", "seconds", ".1f"),
+                harness.count("samples"),
+                harness.mean("F1", "f1", ".3f"),
+                harness.mean("average precision", "precision", ".3f"),
+                harness.mean("forest on noisy labels", "forest", ".1%"),
+                harness.mean("suspects dropped", "dropped", ".1%"),
+                harness.mean("suspects flipped", "flipped", ".1%"),
+                harness.median("median seconds", "seconds", ".1f"),
             ),
             title="Wrong labels found, 20 % flipped; accuracy of a random forest after cleaning",
         ),
-        PivotTable(("data", "data"), ("method", "{}"), bench.mean("", "f1", ".2f"), title="F1, all samples"),
+        PivotTable(("data", "data"), ("method", "{}"), harness.mean("", "f1", ".2f"), title="F1, all samples"),
     ),
 )
 
@@ -469,7 +469,7 @@ def nothing(model: Any, instance: Instance) -> np.ndarray:
 
 PROOFS = Spec(
     name="octsvm-proofs",
-    data=(bench.PaperSets("OCTSVM", bench.read_classes, ("heart",)),),
+    data=(harness.PaperSets("OCTSVM", harness.read_classes, ("heart",)),),
     samples=tuple(Sample(f"{n} rows", some_rows, {"rows": n}) for n in (10, 20, 40, 80)),
     methods=tuple(
         Method(
@@ -487,17 +487,17 @@ PROOFS = Spec(
         GroupTable(
             {"setting": "depth", "sample": "rows", "method": "method"},
             (
-                bench.mean("objective", "objective", ".3f"),
-                bench.mean("bound", "bound", ".3f"),
-                bench.share("proven", "status", "optimal"),
-                bench.mean("seconds", "seconds", ".1f"),
+                harness.mean("objective", "objective", ".3f"),
+                harness.mean("bound", "bound", ".3f"),
+                harness.share("proven", "status", "optimal"),
+                harness.mean("seconds", "seconds", ".1f"),
             ),
         ),
     ),
     time_limit=60.0,
 )
 
-ONE = bench.PaperSets("OCTSVM", bench.read_classes, ("heart",))
+ONE = harness.PaperSets("OCTSVM", harness.read_classes, ("heart",))
 SPECIFICATIONS = (
     TABLE_2.with_quick(
         data=(ONE,), samples=(Sample("20 %", noisy_fold, {"share": 20}),), methods=METHODS[2:6], time_limit=1.0
@@ -511,4 +511,4 @@ SPECIFICATIONS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

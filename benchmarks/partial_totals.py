@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from register import register_batches
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from register import register_batches
 from treewright import TotalsClassifier, estimated_accuracy
 from treewright.data.table import Table, TableEncoder
 

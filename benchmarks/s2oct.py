@@ -23,12 +23,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from verify_s2oct import verify_zero
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Instance, Method, Outcome, Row
 from treewright import OCTHClassifier, S2OCTClassifier, TotalsClassifier
-from treewright.bench import TIME_LIMIT, Instance, Method, Outcome, Row
 from treewright.tree import Tree, n_split_weights, predict_labels
+from verify_s2oct import verify_zero
 
 
 def depth(instance: Instance) -> int:
@@ -41,7 +41,7 @@ def self_training(max_depth: int) -> SelfTrainingClassifier:
 
 def standardized(instance: Instance) -> Instance:
     scale = StandardScaler().fit(instance.X).transform
-    return bench.labelled_rows(replace(instance, X=scale(instance.X), X_test=scale(instance.X_test)))
+    return harness.labelled_rows(replace(instance, X=scale(instance.X), X_test=scale(instance.X_test)))
 
 
 def of_the_tree(model: S2OCTClassifier, instance: Instance) -> np.ndarray:
@@ -49,7 +49,7 @@ def of_the_tree(model: S2OCTClassifier, instance: Instance) -> np.ndarray:
 
 
 def cut(model: Any, instance: Instance) -> np.ndarray:
-    return bench.cut_at_total(bench.scores(model, instance.X_test), instance)
+    return harness.cut_at_total(harness.scores(model, instance.X_test), instance)
 
 
 def committee(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ def committee(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     model = outcome.model
     if not isinstance(model, S2OCTClassifier) or model.n_estimators == 1:
         return {}
-    votes = bench.accuracy_of(bench.transduction(model, instance), instance)
+    votes = harness.accuracy_of(harness.transduction(model, instance), instance)
     return {"trees": len(model.trees_), "also": {"S2OCT committee": votes}}
 
 
@@ -97,7 +97,7 @@ OURS: dict[str, Any] = {"model": S2OCTClassifier, "given": ("totals", "allow_new
 CUT: dict[str, Any] = {"on": standardized, "answer": cut}
 TREE: dict[str, Any] = {"per_instance": {"max_depth": depth}}
 DEFAULT = {**SEED, "time_limit": TIME_LIMIT}
-SOME = bench.Where(spread=20)
+SOME = harness.Where(spread=20)
 METHODS = (
     Method("S2OCT", parameters=DEFAULT, **OURS),
     Method("S2OCT, any number of features", parameters={**DEFAULT, "max_split_features": None}, **OURS),
@@ -106,18 +106,18 @@ METHODS = (
         for k in (1, 2, 3, 5)
     ),
     Method("S2OCT with committee", parameters={**DEFAULT, "n_estimators": 25}, where=SOME, **OURS),
-    Method("teacher", TotalsClassifier, SEED, given=("totals", "allow_new_classes"), answer=bench.transduction),
+    Method("teacher", TotalsClassifier, SEED, given=("totals", "allow_new_classes"), answer=harness.transduction),
     Method("S2OCT margin=paper", parameters=PAPER, **OURS),
     Method("S2OCT as printed", parameters={**PAPER, "formulation": "paper"}, where=SOME, **OURS),
     Method(
         "OCT-H",
         OCTHClassifier,
         {**SEED, "min_samples_leaf": 0.05, "margin": 0.005, "time_limit": 10.0},
-        on=bench.labelled_rows,
+        on=harness.labelled_rows,
         **TREE,
     ),
-    Method("CART", DecisionTreeClassifier, SEED, on=bench.labelled_rows, **TREE),
-    Method("self-training CART", self_training, on=bench.two_classes, **TREE),
+    Method("CART", DecisionTreeClassifier, SEED, on=harness.labelled_rows, **TREE),
+    Method("self-training CART", self_training, on=harness.two_classes, **TREE),
     Method("logistic regression, cut", LogisticRegression, {"max_iter": 1000}, **CUT),
     Method("linear SVM, cut", LinearSVC, **CUT),
     Method("CART, cut", DecisionTreeClassifier, SEED, **TREE, **CUT),
@@ -146,20 +146,20 @@ def bound_share(row: Row) -> float | None:
     return float(row["status"] == "optimal" or row["bound"] > row["objective"] / 2)
 
 
-TABLE = bench.GroupTable(
+TABLE = harness.GroupTable(
     {"method": "method"},
     (
-        bench.count("fits"),
-        bench.share("optimal", "status", "optimal"),
-        bench.mean("accuracy", fair("accuracy"), ".1%"),
-        bench.mean("MCC", fair("mcc"), ".3f"),
-        bench.mean("accuracy, all rows", fair("accuracy_all"), ".1%"),
-        bench.median("median seconds", "seconds", ".1f"),
-        bench.mean("terms a split", lambda row: row.get("terms") if row["p"] >= 10 else None, ".1f"),
-        bench.mean("splits", lambda row: row.get("splits"), ".1f"),
-        bench.mean("accuracy up to 800 rows", lambda row: fair("accuracy")(row) if row["n"] <= 800 else None, ".1%"),
-        bench.mean("above", lambda row: fair("accuracy")(row) if row["n"] > 800 else None, ".1%"),
-        bench.mean("bound of objective above", bound_share, ".0%"),
+        harness.count("fits"),
+        harness.share("optimal", "status", "optimal"),
+        harness.mean("accuracy", fair("accuracy"), ".1%"),
+        harness.mean("MCC", fair("mcc"), ".3f"),
+        harness.mean("accuracy, all rows", fair("accuracy_all"), ".1%"),
+        harness.median("median seconds", "seconds", ".1f"),
+        harness.mean("terms a split", lambda row: row.get("terms") if row["p"] >= 10 else None, ".1f"),
+        harness.mean("splits", lambda row: row.get("splits"), ".1f"),
+        harness.mean("accuracy up to 800 rows", lambda row: fair("accuracy")(row) if row["n"] <= 800 else None, ".1%"),
+        harness.mean("above", lambda row: fair("accuracy")(row) if row["n"] > 800 else None, ".1%"),
+        harness.mean("bound of objective above", bound_share, ".0%"),
     ),
     title,
     order=tuple(method.name for method in METHODS),
@@ -168,8 +168,8 @@ TABLE = bench.GroupTable(
 
 def pairs(rows: list[Row], ours: str, theirs: str) -> list[tuple[Row, Row]]:
     """Rows of two methods on the same samples."""
-    by = {(row["data"], row["draw"]): row for row in bench.only(bench.finished(rows), method=ours)}
-    others = bench.only(bench.finished(rows), method=theirs)
+    by = {(row["data"], row["draw"]): row for row in harness.only(harness.finished(rows), method=ours)}
+    others = harness.only(harness.finished(rows), method=theirs)
     return [(by[place], row) for row in others if (place := (row["data"], row["draw"])) in by]
 
 
@@ -190,20 +190,20 @@ def beside_the_printed_program(rows: list[Row]) -> str:
     )
 
 
-DATA = bench.PaperSets("S2OCT", bench.read_one_class, parameters={"keep_duplicates": ["ionosphere"]})
-BIASED = bench.Specification(
+DATA = harness.PaperSets("S2OCT", harness.read_one_class, parameters={"keep_duplicates": ["ionosphere"]})
+BIASED = harness.Specification(
     name="s2oct",
     data=(DATA,),
-    samples=(bench.Sample("biased", bench.partly_labelled, {"share": 0.1, "biased": True}),),
+    samples=(harness.Sample("biased", harness.partly_labelled, {"share": 0.1, "biased": True}),),
     methods=METHODS,
-    metrics=(bench.accuracy, committee, size, zero_objectives),
-    summary=(TABLE, beside_oct_h, beside_the_printed_program, bench.contradictions),
+    metrics=(harness.accuracy, committee, size, zero_objectives),
+    summary=(TABLE, beside_oct_h, beside_the_printed_program, harness.contradictions),
     time_limit=60.0,
 )
 SIMPLE = replace(
     BIASED,
     name="s2oct-simple",
-    samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.1}),),
+    samples=(harness.Sample("simple", harness.partly_labelled, {"share": 0.1}),),
     methods=tuple(method for method in METHODS if method.parameters.get("margin_rule") != "paper"),
 )
 
@@ -216,7 +216,7 @@ AXIS_SETS = (
 
 def met_where_they_can(rows: list[Row]) -> str:
     """Totals of trees with one feature a split: a bound above 0 says that no tree is right in labels and totals."""
-    ours = bench.only(bench.finished(rows), method="S2OCT, 1 features")
+    ours = harness.only(harness.finished(rows), method="S2OCT, 1 features")
     open_ = [row for row in ours if row["bound"] <= 0]
     exact = sum(row["missed"] == 0 for row in open_)
     shown = sum(row["objective"] == 0 for row in open_)
@@ -230,32 +230,32 @@ AXIS = replace(
     BIASED,
     name="s2oct-axis",
     methods=tuple(
-        replace(method, where=bench.Where(sets=AXIS_SETS))
+        replace(method, where=harness.Where(sets=AXIS_SETS))
         for method in METHODS
         if method.name in ("S2OCT, 1 features", "CART, cut")
     ),
-    metrics=(bench.accuracy, size, zero_objectives, missed_rows),
+    metrics=(harness.accuracy, size, zero_objectives, missed_rows),
     summary=(
         TABLE,
         met_where_they_can,
-        bench.GroupTable(
+        harness.GroupTable(
             {"data": "data"},
             (
-                bench.mean("missed rows", "missed", ".0f").of(method="S2OCT, 1 features"),
-                bench.mean("wrong labels", "wrong_labels", ".0f").of(method="S2OCT, 1 features"),
-                bench.mean("objective", "objective", ".2f").of(method="S2OCT, 1 features"),
-                bench.mean("bound", "bound", ".2f").of(method="S2OCT, 1 features"),
-                bench.mean("accuracy", "accuracy", ".1%").of(method="S2OCT, 1 features"),
-                bench.mean("CART, cut", "accuracy", ".1%").of(method="CART, cut"),
+                harness.mean("missed rows", "missed", ".0f").of(method="S2OCT, 1 features"),
+                harness.mean("wrong labels", "wrong_labels", ".0f").of(method="S2OCT, 1 features"),
+                harness.mean("objective", "objective", ".2f").of(method="S2OCT, 1 features"),
+                harness.mean("bound", "bound", ".2f").of(method="S2OCT, 1 features"),
+                harness.mean("accuracy", "accuracy", ".1%").of(method="S2OCT, 1 features"),
+                harness.mean("CART, cut", "accuracy", ".1%").of(method="CART, cut"),
             ),
         ),
-        bench.contradictions,
+        harness.contradictions,
     ),
     time_limit=20.0,
 )
 
 
-def quick(own: bench.Specification, *names: str) -> bench.Specification:
+def quick(own: harness.Specification, *names: str) -> harness.Specification:
     """With a quick one of a few data sets in which no method has a longer limit than the others."""
     limit = {"time_limit": TIME_LIMIT}
     methods = (
@@ -268,4 +268,4 @@ def quick(own: bench.Specification, *names: str) -> bench.Specification:
 SPECIFICATIONS = (quick(BIASED, "lupus", "irish"), quick(SIMPLE, "irish"), quick(AXIS, "lupus"))
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

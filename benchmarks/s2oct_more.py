@@ -12,9 +12,9 @@ from typing import Any
 
 from sklearn.datasets import load_wine, make_classification
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, DataSet, Instance, Outcome, PaperSets, Where, each
 from treewright import S2OCTClassifier
-from treewright.bench import TIME_LIMIT, Data, DataSet, Instance, Outcome, PaperSets, Where, each
 
 
 def wine() -> Data:
@@ -31,14 +31,14 @@ def missed(instance: Instance, outcome: Outcome) -> Mapping[str, Any]:
     return {"missed": sum(row["deviation"] for row in totals), "classes": len(totals), "depth": outcome.model.max_depth}
 
 
-def method(depth: int, *sets: str) -> bench.Method:
+def method(depth: int, *sets: str) -> harness.Method:
     parameters = {"max_depth": depth, "time_limit": TIME_LIMIT, "random_state": 0}
     options: dict[str, Any] = {
         "given": ("totals", "allow_new_classes"),
-        "answer": bench.transduction,
+        "answer": harness.transduction,
         "where": Where(sets=sets),
     }
-    return bench.Method("S2OCT", S2OCTClassifier, parameters, f"depth {depth}", **options)
+    return harness.Method("S2OCT", S2OCTClassifier, parameters, f"depth {depth}", **options)
 
 
 COLUMNS = {
@@ -53,22 +53,22 @@ COLUMNS = {
     "seconds": "{seconds:.1f}",
     "GiB": "{memory_gib:.1f}",
 }
-MORE = bench.Specification(
+MORE = harness.Specification(
     name="s2oct-more",
     data=(
-        PaperSets("S2OCT", bench.read_classes, ("iris", "penguins")),
+        PaperSets("S2OCT", harness.read_classes, ("iris", "penguins")),
         DataSet("wine", wine),
         DataSet("as large as adult", as_large_as_adult),
-        PaperSets("S2OCT", bench.read_one_class, ("connect_4",)),
+        PaperSets("S2OCT", harness.read_one_class, ("connect_4",)),
     ),
-    samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.1}),),
+    samples=(harness.Sample("simple", harness.partly_labelled, {"share": 0.1}),),
     methods=(method(2, "iris", "penguins", "wine"), method(3, "as large as adult", "connect_4")),
-    metrics=(bench.accuracy, missed),
-    summary=(bench.GroupTable({"data": "data"}, tuple(each(*column) for column in COLUMNS.items())),),
+    metrics=(harness.accuracy, missed),
+    summary=(harness.GroupTable({"data": "data"}, tuple(each(*column) for column in COLUMNS.items())),),
     time_limit=60.0,
 )
 
 SPECIFICATIONS = (MORE.with_quick(data=(DataSet("wine", wine),), time_limit=2.0),)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

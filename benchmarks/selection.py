@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from svm1odt import LARGE, no_answer, sets
 
-import treewright.bench as bench
+import harness
+from harness import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
+from svm1odt import LARGE, no_answer, sets
 from treewright import Tree, select
-from treewright.bench import TIME_LIMIT, Data, GroupTable, Instance, Method, Outcome, Row, Sample, Specification
 from treewright.engine.cart import cart_tree
 
 
@@ -59,11 +59,11 @@ def what_was_selected(instance: Instance, outcome: Outcome) -> Mapping[str, Any]
     }
 
 
-def told_of(name: str) -> bench.Column:
+def told_of(name: str) -> harness.Column:
     def value(group: list[Row], rows: list[Row]) -> str | None:
         return group[0][name] if group else None
 
-    return bench.Column("largest clusters", value, "")
+    return harness.Column("largest clusters", value, "")
 
 
 SELECTED = tuple(
@@ -85,11 +85,11 @@ SELECTION = Specification(
         GroupTable(
             {"data": "data", "method": "method"},
             (
-                bench.mean("selected", "n_selected", ".0f"),
-                bench.mean("extreme", "extreme", ".0f"),
-                bench.mean("distinct rows", "n_points", ".0f"),
-                bench.mean("seconds", "selecting", ".1f"),
-                bench.mean("time was over", "fallback", ".0%"),
+                harness.mean("selected", "n_selected", ".0f"),
+                harness.mean("extreme", "extreme", ".0f"),
+                harness.mean("distinct rows", "n_points", ".0f"),
+                harness.mean("seconds", "selecting", ".1f"),
+                harness.mean("time was over", "fallback", ".0%"),
                 told_of("largest"),
             ),
             order=tuple(method.name for method in SELECTED),
@@ -101,4 +101,4 @@ SELECTION = Specification(
 SPECIFICATIONS = (SELECTION.with_quick(data=sets(["htru2"]), time_limit=1.0, methods=SELECTED[:1]),)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-import treewright.bench as bench
+import harness
+from harness import Data, Instance, Method, Row
 from treewright import TAOClassifier
-from treewright.bench import Data, Instance, Method, Row
 
 VALUES, MOST_ROWS, FOLDS = (0.0, 0.1, 0.25, 0.5), 6000, 3
 
@@ -24,7 +24,7 @@ def fold(data: Data, draw: int) -> Instance:
     """The fold of this number for testing."""
     X, y = data.X, data.y
     if np.bincount(y).min() < FOLDS:
-        raise bench.SkipRow("a class has less rows than there are folds")
+        raise harness.SkipRow("a class has less rows than there are folds")
     train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))[draw]
     return Instance(X[train], y[train], np.ones(len(train), dtype=bool), X[test], y[test], draw)
 
@@ -39,20 +39,20 @@ def error(folds: list[Row]) -> Row:
     return {"error": 100.0 * sum(row["wrong"] for row in folds) / sum(row["tested"] for row in folds)}
 
 
-BY_TABLE = bench.combined(("data", "setting"), error)
-TABLE = bench.PivotTable(("data", "data"), ("setting", "{}"), bench.mean("", "error"), rows=BY_TABLE)
-MEANS = bench.GroupTable(
+BY_TABLE = harness.combined(("data", "setting"), error)
+TABLE = harness.PivotTable(("data", "data"), ("setting", "{}"), harness.mean("", "error"), rows=BY_TABLE)
+MEANS = harness.GroupTable(
     {"setting": "mean of all"},
-    (bench.count("tables"), bench.mean("error", "error"), *bench.against("stretch 0", "setting", "error")),
+    (harness.count("tables"), harness.mean("error", "error"), *harness.against("stretch 0", "setting", "error")),
     rows=BY_TABLE,
 )
-DATA = bench.PaperSets("S2OCT", bench.read_classes, parameters={"most_rows": MOST_ROWS})
-OBLIQUE = bench.Specification(
+DATA = harness.PaperSets("S2OCT", harness.read_classes, parameters={"most_rows": MOST_ROWS})
+OBLIQUE = harness.Specification(
     name="stretch",
     data=(DATA,),
-    samples=(bench.Sample("fold", fold, draws=FOLDS),),
+    samples=(harness.Sample("fold", fold, draws=FOLDS),),
     methods=tuple(map(method, VALUES)),
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(TABLE, MEANS),
 )
 AXIS = replace(
@@ -62,10 +62,10 @@ AXIS = replace(
 )
 SMALL: dict[str, Any] = {
     "data": (replace(DATA, names=("lupus", "irish")),),
-    "samples": (bench.Sample("fold", fold),),
+    "samples": (harness.Sample("fold", fold),),
 }
 
 SPECIFICATIONS = (OBLIQUE.with_quick(**SMALL), AXIS.with_quick(**SMALL))
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

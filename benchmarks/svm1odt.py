@@ -25,9 +25,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-import treewright.bench as bench
-from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, SVM1ODTClassifier, TAOClassifier
-from treewright.bench import (
+import harness
+from harness import (
     TIME_LIMIT,
     Data,
     GroupTable,
@@ -39,6 +38,7 @@ from treewright.bench import (
     Sample,
     Specification,
 )
+from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, SVM1ODTClassifier, TAOClassifier
 from treewright.core.budget import Budget
 from treewright.data import Merge, Scale, make_problem, reduced, unit_scaling
 from treewright.data import Sample as Rows
@@ -123,26 +123,26 @@ def linear() -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-def sets(names: Collection[str]) -> tuple[bench.PaperSets, ...]:
+def sets(names: Collection[str]) -> tuple[harness.PaperSets, ...]:
     """Some of the paper's data sets, tables of numbers first."""
     numbers = tuple(name for name in names if name not in TEXT)
     text = tuple(name for name in names if name in TEXT)
-    readers = (bench.read_classes, numbers), (bench.read_coded_classes, text)
-    return tuple(bench.PaperSets("SVM1ODT", read, some) for read, some in readers)
+    readers = (harness.read_classes, numbers), (harness.read_coded_classes, text)
+    return tuple(harness.PaperSets("SVM1ODT", read, some) for read, some in readers)
 
 
 SEED = {"random_state": 0}
 OURS = "SVM1-ODT"
-MEASURES = (bench.accuracy, training_accuracy, what_it_used)
+MEASURES = (harness.accuracy, training_accuracy, what_it_used)
 
 # ---------------------------------------------------------------------- medium sets
 
 
-def published(figures: Mapping[str, tuple[float, ...]], name: str, position: int) -> bench.Column:
+def published(figures: Mapping[str, tuple[float, ...]], name: str, position: int) -> harness.Column:
     def value(group: list[Row], rows: list[Row]) -> float | None:
         return figures[group[0]["data"]][position] if group and group[0]["data"] in figures else None
 
-    return bench.Column(f"{name}, published", value, ".1f")
+    return harness.Column(f"{name}, published", value, ".1f")
 
 
 def percent(row: Row) -> float:
@@ -151,7 +151,7 @@ def percent(row: Row) -> float:
 
 def means(rows: list[Row], method: str) -> dict[str, float]:
     """Mean test accuracy on each data set, per cent."""
-    groups = bench.grouped(bench.only(bench.finished(rows), method=method), ("data",))
+    groups = harness.grouped(harness.only(harness.finished(rows), method=method), ("data",))
     return {data: float(np.mean([percent(row) for row in group])) for (data,), group in groups.items()}
 
 
@@ -193,13 +193,13 @@ def compared(
     by_method = GroupTable(
         {"method": "method"},
         (
-            bench.count("fits"),
-            bench.mean("test accuracy", "accuracy", ".1%"),
-            bench.mean("training accuracy", "training", ".1%"),
-            bench.share("optimal", "status", "optimal"),
-            bench.mean("terms of a split", "terms", ".1f"),
-            bench.mean("selected", "selected", ".1%"),
-            bench.median("median seconds", "seconds", ".1f"),
+            harness.count("fits"),
+            harness.mean("test accuracy", "accuracy", ".1%"),
+            harness.mean("training accuracy", "training", ".1%"),
+            harness.share("optimal", "status", "optimal"),
+            harness.mean("terms of a split", "terms", ".1f"),
+            harness.mean("selected", "selected", ".1%"),
+            harness.median("median seconds", "seconds", ".1f"),
         ),
         order=tuple(method.name for method in methods),
     )
@@ -207,7 +207,7 @@ def compared(
     by_set = GroupTable(
         {"data": "data"},
         (
-            *(bench.mean(method.name, percent, ".1f").of(method=method.name) for method in methods),
+            *(harness.mean(method.name, percent, ".1f").of(method=method.name) for method in methods),
             *(published(figures, name, k) for k, name in enumerate(("S1O", "CART", "OCT-H", "Fair")[:n_published])),
         ),
         title="Test accuracy, per cent, mean of the splits",
@@ -243,7 +243,7 @@ DEAR = [(epsilon, price) for epsilon in (0.005, 0.02, 0.05) for price in (0.1, 2
 def best_of_the_grid(rows: list[Row]) -> str:
     """Mean over the data sets of the best setting on the test rows, of all splits and of each, marked as what it is."""
     by_set: dict[str, dict[str, dict[int, float]]] = {}
-    for row in bench.finished(rows):
+    for row in harness.finished(rows):
         by_set.setdefault(row["data"], {}).setdefault(row["setting"], {})[row["draw"]] = percent(row)
     if not by_set:
         return ""
@@ -283,7 +283,7 @@ GRID_SETS = replace(
         for e, a in DEAR
     ),
     summary=(
-        PivotTable(("data", "data"), ("setting", "{}"), bench.mean("", percent, ".1f"), title="epsilon, alpha_2"),
+        PivotTable(("data", "data"), ("setting", "{}"), harness.mean("", percent, ".1f"), title="epsilon, alpha_2"),
         best_of_the_grid,
     ),
     time_limit=2.0,
@@ -304,12 +304,12 @@ LARGE_METHODS = tuple(
 )
 
 
-def published_large(method: int) -> bench.Column:
+def published_large(method: int) -> harness.Column:
     def value(group: list[Row], rows: list[Row]) -> float | None:
         depth = int(group[0]["setting"][-1])
         return LARGE[group[0]["data"]][depth - 2][method] if group[0]["data"] in LARGE else None
 
-    return bench.Column(("S1O-DS", "CART")[method] + ", published", value, ".1f")
+    return harness.Column(("S1O-DS", "CART")[method] + ", published", value, ".1f")
 
 
 LARGE_SETS = Specification(
@@ -323,14 +323,14 @@ LARGE_SETS = Specification(
             {"data": "data", "setting": "depth"},
             (
                 *(
-                    bench.joined(
+                    harness.joined(
                         f"{name}: test, training",
-                        bench.mean("", percent, ".1f").of(method=name),
-                        bench.mean("", lambda row: 100.0 * row["training"], ".1f").of(method=name),
+                        harness.mean("", percent, ".1f").of(method=name),
+                        harness.mean("", lambda row: 100.0 * row["training"], ".1f").of(method=name),
                     )
                     for name in (OURS, f"{OURS}, layers", f"{OURS}, all rows", "CART", "TAO")
                 ),
-                bench.mean("selected", "selected", ".1%").of(method=OURS),
+                harness.mean("selected", "selected", ".1%").of(method=OURS),
                 published_large(0),
                 published_large(1),
             ),
@@ -382,7 +382,7 @@ def no_answer(model: Any, instance: Instance) -> np.ndarray:
 
 def ways_compared(rows: list[Row]) -> str:
     """On how many data sets the search is at or below HiGHS, and a fit at or below the search."""
-    by = {way: {r["data"]: r["objective"] for r in bench.only(bench.finished(rows), method=way)} for way in WAYS}
+    by = {way: {r["data"]: r["objective"] for r in harness.only(harness.finished(rows), method=way)} for way in WAYS}
     lines = []
     for mine, theirs in (("search", "HiGHS"), ("fit", "search")):
         both = [(by[mine][d], by[theirs][d]) for d in by[mine] if d in by[theirs]]
@@ -404,14 +404,14 @@ SEARCH = Specification(
         PivotTable(
             ("data", "data"),
             ("method", "{}"),
-            bench.mean("", "objective", ".3f"),
+            harness.mean("", "objective", ".3f"),
             title="Objective, epsilon 0.01, alpha_1 1000, alpha_2 0.1, depth 2; seconds: search 5, HiGHS 60, fit 60",
         ),
         ways_compared,
     ),
 )
 SMALL: dict[str, Any] = {
-    "data": (bench.PaperSets("SVM1ODT", bench.read_classes, ("wine",)),),
+    "data": (harness.PaperSets("SVM1ODT", harness.read_classes, ("wine",)),),
     "time_limit": 1.0,
 }
 ONE = (Sample("75 %", split),)
@@ -428,4 +428,4 @@ SPECIFICATIONS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

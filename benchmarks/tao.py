@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-import treewright.bench as bench
+import harness
+from harness import Data, DataSet, Instance, Method
 from treewright import Tree
-from treewright.bench import Data, DataSet, Instance, Method
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_start
 from treewright.engine.leaves import ClassLeaves
@@ -79,29 +79,29 @@ def start(instance: Instance) -> Tree:
     return tree
 
 
-def ratio(group: list[bench.Row], rows: list[bench.Row]) -> float | None:
+def ratio(group: list[harness.Row], rows: list[harness.Row]) -> float | None:
     seconds = {row["method"]: row["seconds"] for row in group}
     return seconds["LIBLINEAR"] / seconds["ours"] if {"LIBLINEAR", "ours"} <= set(seconds) else None
 
 
 SOLVERS = ("ours", "LIBLINEAR")
-NODES = bench.Specification(
+NODES = harness.Specification(
     name="tao",
     data=(
         DataSet("100 000 x 18", made, {"n": 100_000, "p": 18, "informative": 12}),
         DataSet("20 000 x 784", made, {"n": 20_000, "p": 784, "informative": 60}),
     ),
-    samples=(bench.Sample("halves", halves),),
+    samples=(harness.Sample("halves", halves),),
     methods=tuple(Method(name, Passes, {"solver": name}, per_instance={"tree": start}) for name in ("CART", *SOLVERS)),
-    metrics=(bench.error_percent,),
+    metrics=(harness.error_percent,),
     summary=(
-        bench.GroupTable(
+        harness.GroupTable(
             {"data": "rows x features"},
             (
-                *(bench.each(f"seconds, {name}", "{seconds:.1f}").of(method=name) for name in SOLVERS),
-                bench.Column("ratio", ratio, ".1f"),
-                *(bench.each(f"objective, {n}", "{objective:.0f}").of(method=n) for n in ("CART", *SOLVERS)),
-                *(bench.each(f"test error, {n}", "{error:.2f}").of(method=n) for n in ("CART", *SOLVERS)),
+                *(harness.each(f"seconds, {name}", "{seconds:.1f}").of(method=name) for name in SOLVERS),
+                harness.Column("ratio", ratio, ".1f"),
+                *(harness.each(f"objective, {n}", "{objective:.0f}").of(method=n) for n in ("CART", *SOLVERS)),
+                *(harness.each(f"test error, {n}", "{error:.2f}").of(method=n) for n in ("CART", *SOLVERS)),
             ),
         ),
     ),
@@ -109,4 +109,4 @@ NODES = bench.Specification(
 SPECIFICATIONS = (NODES,)
 
 if __name__ == "__main__":
-    sys.exit(bench.main(*SPECIFICATIONS, about=__doc__))
+    sys.exit(harness.main(*SPECIFICATIONS, about=__doc__))

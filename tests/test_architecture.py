@@ -26,7 +26,6 @@ FLOW = [
     ["models"],
     ["estimation"],
     ["report"],
-    ["bench"],
     ["app", "__init__", "__main__"],
 ]
 LINE_OF = {folder: number for number, line in enumerate(FLOW) for folder in line}

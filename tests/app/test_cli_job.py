@@ -297,7 +297,7 @@ def test_a_file_with_anything_unexpected_is_refused(job, tmp_path, capsys):
         "expected a TotalsClassifier": (document, sio.dumps(LogisticRegression().fit(X, y)), {}),
         "labeller.skops is damaged": (document, labeller[: len(labeller) // 2], {}),
         "its format is not": (b"{}", labeller, {}),
-        "has version 3": (json.dumps(plain | {"version": 3}), labeller, {}),
+        "has version 2, this treewright": (json.dumps(plain | {"version": 2}), labeller, {}),
         "not about the same": (json.dumps(plain | {"tree": other_tree(plain["tree"])}), labeller, {}),
     }
     path = tmp_path / "m.zip"

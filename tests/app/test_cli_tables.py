@@ -9,7 +9,7 @@ from tests.cli_survey import changed
 
 from treewright import load_model
 from treewright.app import files, main
-from treewright.data.table import Table, read_table, write_table
+from treewright.data.table import read_table, write_table
 
 
 @pytest.fixture
@@ -137,23 +137,6 @@ def test_all_that_is_wrong_is_said_at_once(register, capsys):
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "the weight column 'w' has text" in said
     assert "'name' has 60 different" in said and "'street' has 60 different" in said and "--drop name,street)" in said
-
-
-def test_a_model_file_of_before_means_what_it_meant(register, tmp_path):
-    assert fit(register, "--features", "region,age", "--quiet") == 0
-    document = json.loads((tmp_path / "m.json").read_text())
-    assert len(document["feature_names"]) == 4  # region=süd or north, is missing, age, is missing
-    # as it was written: a feature a level, and no gaps
-    names = ["region=north", "region=süd", "region=west", "age"]
-    document["feature_names"] = names
-    document["table"]["encoder"] = {"columns": [["region", ["north", "süd", "west"]], ["age", None]]}
-    (tmp_path / "old.json").write_text(json.dumps(document))
-    model = files.TableModel.read(str(tmp_path / "old.json"))
-    rows = read_table(register).frame.drop_nulls(["region", "age"])
-    X = model.features_of(Table(rows))
-    assert np.array_equal(X[:, 1], (rows["region"] == "süd").to_numpy()) and np.array_equal(X[:, 3], rows["age"])
-    out = tmp_path / "q.csv"
-    assert main(["predict", str(tmp_path / "old.json"), str(register), "--out", str(out)]) == 2
 
 
 def test_codes_with_zeros_in_front_as_target_groups_and_feature(tmp_path, capsys):

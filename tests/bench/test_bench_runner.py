@@ -4,19 +4,29 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from tiny_bench import Constant, no_data, one_class_only, slow, slow_data, specification, two_blobs
+from tiny_bench import (
+    Constant,
+    a_lock,
+    no_data,
+    one_class_only,
+    slow,
+    slow_data,
+    specification,
+    two_blobs,
+    what_only_here_is,
+    with_harness,
+)
 
-from treewright import OCTHClassifier, __version__, bench
-from treewright.bench import DataSet, InThisProcess, Method, OwnProcesses, ProcessDied, Sample, Store, plan, run
+import harness
+from harness import DataSet, Method, Sample, Store, plan, run
+from treewright import OCTHClassifier, __version__
 from treewright.exceptions import InvalidInputError
 
 HERE = Path(__file__).parent
@@ -43,7 +53,7 @@ def test_a_row_has_what_scikit_learn_says_of_the_same_fit(store):
     run(plan(specification()), store, jobs=0)
     (row,) = store.rows()
     data = two_blobs()
-    instance = bench.partly_labelled(data, 0, 0.5)
+    instance = harness.partly_labelled(data, 0, 0.5)
     tree = DecisionTreeClassifier(random_state=0).fit(data.X[instance.known], data.y[instance.known])
     hidden = ~instance.known
     assert row["accuracy"] == tree.score(data.X[hidden], data.y[hidden])
@@ -81,9 +91,9 @@ def takes_a_while(instance, outcome):
 
 def test_what_a_fit_says_of_itself_is_in_the_row(store):
     method = Method("OCT-H", OCTHClassifier, {"max_depth": 1, "random_state": 0, "time_limit": 20.0})
-    run(plan(specification(replace(method, on=bench.labelled_rows))), store, jobs=0)
+    run(plan(specification(replace(method, on=harness.labelled_rows))), store, jobs=0)
     data = two_blobs()
-    known = bench.partly_labelled(data, 0, 0.5).known
+    known = harness.partly_labelled(data, 0, 0.5).known
     model = OCTHClassifier(1, random_state=0, time_limit=20.0).fit(data.X[known], data.y[known])
     (row,) = store.rows()
     assert (row["status"], row["objective"], row["bound"]) == (model.status_, model.objective_, model.bound_)
@@ -91,7 +101,7 @@ def test_what_a_fit_says_of_itself_is_in_the_row(store):
 
 
 def test_measures_of_the_same_name_are_refused(store):
-    run(plan(specification(Method("A", Constant), metrics=(bench.accuracy, bench.accuracy))), store, jobs=0)
+    run(plan(specification(Method("A", Constant), metrics=(harness.accuracy, harness.accuracy))), store, jobs=0)
     assert "'accuracy' is measured twice" in store.rows()[0]["failure"]
 
 
@@ -106,17 +116,14 @@ def test_totals_that_the_sample_lacks_are_told(store):
 
 def test_processes_give_what_one_process_gives(tmp_path):
     own = specification(
-        Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=bench.labelled_rows),
+        Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=harness.labelled_rows),
         Method("0", Constant),
-        samples=(Sample("simple", bench.partly_labelled, {"share": 0.5}, draws=2),),
+        samples=(Sample("simple", harness.partly_labelled, {"share": 0.5}, draws=2),),
     )
-    serial, parallel, threads = (Store(tmp_path / f"{name}.jsonl") for name in ("serial", "parallel", "threads"))
+    serial, parallel = (Store(tmp_path / f"{name}.jsonl") for name in ("serial", "parallel"))
     assert run(plan(own), serial, jobs=0).made == 4
     assert run(plan(own), parallel, jobs=2).made == 4
-    with ThreadPoolExecutor(2) as executor:  # as Dask or any other executor
-        assert run(plan(own), threads, executor=executor).made == 4
-        assert executor.submit(int).result() == 0  # it is not ours to shut down
-    assert without_times(serial.rows()) == without_times(parallel.rows()) == without_times(threads.rows())
+    assert without_times(serial.rows()) == without_times(parallel.rows())
 
 
 def test_a_second_run_makes_nothing_and_a_wider_one_the_rest(store):
@@ -149,7 +156,7 @@ def test_a_store_cut_at_any_byte_is_completed(tmp_path):
 
 def test_skipped_and_failed_rows_are_recorded_and_the_others_go_on(store):
     own = specification(
-        Method("skipped", Constant, on=bench.labelled_rows),
+        Method("skipped", Constant, on=harness.labelled_rows),
         Method("raises", Constant, {"deed": "raise"}),
         Method("exits", Constant, {"deed": "exit"}),
         Method("segfaults", Constant, {"deed": "segfault"}),
@@ -168,31 +175,22 @@ def test_skipped_and_failed_rows_are_recorded_and_the_others_go_on(store):
     assert run(plan(own), store, jobs=0).made == 0  # failures stand
     alone = tuple(task for task in plan(own) if task.method.name == "raises")
     assert run(alone, store, jobs=0, retry=True).made == 1
-    assert len(store.rows()) == 6 and len(bench.latest(store.rows())) == 5
+    assert len(store.rows()) == 6 and len(harness.latest(store.rows())) == 5
 
 
-def test_exit_codes_are_kept_while_other_processes_start():
-    with OwnProcesses(3) as processes:
-        ends = [processes.submit(os._exit, 3 + k % 2) for k in range(6)]
-    told = [str(end.exception()) for end in ends]
-    assert told == [f"the process ended with exit code {3 + k % 2}" for k in range(6)]
+def test_exit_codes_are_kept_while_other_processes_start(store):
+    own = specification(*(Method(f"{k}", Constant, {"deed": "exit", "label": k % 2}) for k in range(6)))
+    run(plan(own), store, jobs=3)
+    failures = {row["method"]: row["failure"] for row in store.rows()}
+    assert failures == {f"{k}": f"the process ended with exit code {3 + k % 2}" for k in range(6)}
 
 
-def test_a_process_answers_with_results_and_errors_of_any_kind():
-    with OwnProcesses(2) as processes:
-        given = [processes.submit(*call) for call in ((divmod, 7, 2), (int, "x"), (threading.Lock,))]
-    assert given[0].result() == (3, 1)
-    assert isinstance(given[1].exception(), ValueError)
-    assert isinstance(given[2].exception(), ProcessDied) and "cannot pickle" in str(given[2].exception())
-
-
-def test_a_call_that_waits_can_be_dropped_and_one_that_runs_too():
-    processes = OwnProcesses(1)
-    calls = [processes.submit(time.sleep, 600.0) for _ in range(2)]
-    assert [call.cancel() for call in calls] == [True, True]
-    assert processes.submit(divmod, 7, 2).result() == (3, 1)  # there is room again
-    processes.submit(time.sleep, 600.0)
-    processes.shutdown(cancel_futures=True)
+@pytest.mark.parametrize(("metric", "words"), [(a_lock, "cannot pickle"), (what_only_here_is, "here_alone")])
+def test_a_row_that_cannot_be_sent_fails_alone(metric, words, store):
+    odd, fine = specification(Method("odd", Constant), metrics=(metric,)), specification(Method("fine", Constant))
+    run((*plan(odd), *plan(fine)), store, jobs=1)
+    rows = by_method(store)
+    assert words in rows["odd"]["failure"] and rows["fine"]["unlabelled"] == 20
 
 
 def test_data_that_cannot_be_loaded_fails_its_own_rows(store):
@@ -236,18 +234,12 @@ def test_an_interrupted_fit_is_no_result(store):
     assert list(by_method(store)) == ["good"]
 
 
-class StopsAfterOne(InThisProcess):
-    """Ctrl-C arrives while the second row is submitted."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        if args[0].method.name == "B":
-            raise KeyboardInterrupt
-        return super().submit(fn, *args, **kwargs)
-
-
 def test_ctrl_c_keeps_what_is_finished(store):
+    def stop(now):
+        raise KeyboardInterrupt
+
     own = specification(*(Method(name, Constant) for name in "ABC"))
-    ended = run(plan(own), store, executor=StopsAfterOne())
+    ended = run(plan(own), store, jobs=0, on_row=stop)
     assert (ended.made, ended.left, list(by_method(store))) == (1, 2, ["A"])
     assert run(plan(own), store, jobs=0).made == 2
 
@@ -257,7 +249,12 @@ def started(tmp_path, *options):
     store, stop = Store(tmp_path / "rows.jsonl"), tmp_path / "stop"
     command = [sys.executable, str(HERE / "tiny_bench.py"), str(stop), "--store", str(store.path), "--jobs", "2"]
     process = subprocess.Popen(
-        [*command, *options], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [*command, *options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=with_harness(),
     )
     deadline = time.monotonic() + 120
     while len(store.rows()) < 2 and time.monotonic() < deadline and process.poll() is None:

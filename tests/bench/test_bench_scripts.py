@@ -2,18 +2,18 @@
 
 import gzip
 import hashlib
-import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_bench import Constant, specification, two_blobs
+from tiny_bench import Constant, specification, two_blobs, with_harness
 
-from treewright import bench
-from treewright.bench import Method, Store, plan
+import harness
+from harness import Method, Store, plan
 
 ROOT = Path(__file__).parents[2]
 S2OCT = ("lupus", "irish", "iris", "penguins", *(f"other{k}" for k in range(20)))
@@ -69,16 +69,6 @@ def folder(tmp_path_factory):
     return path
 
 
-def script(name, monkeypatch):
-    """The module of a benchmark."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    found = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(found)
-    monkeypatch.setitem(sys.modules, found.name, module)
-    found.loader.exec_module(module)
-    return module
-
-
 # Rows of the whole experiments on 31 tables, 7 of them C2RF's, counted by hand.
 ROWS = {
     "axis": {"axis": 16 * 3 * 4},
@@ -121,20 +111,20 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_comparison_is_there(name, folder, monkeypatch):
-    specifications = script(name, monkeypatch).SPECIFICATIONS
+def test_every_comparison_is_there(name, folder):
+    specifications = import_module(name).SPECIFICATIONS
     assert {one.name: len(plan(one, folder)) for one in specifications} == ROWS[name]
 
 
 @pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.parametrize("part", [part for parts in ROWS.values() for part in parts])
-def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
+def test_every_benchmark_runs(part, folder, tmp_path, capsys):
     name = next(name for name, parts in ROWS.items() if part in parts)
     options = ["--quick", "--jobs", "0", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
     limit = ["--time-limit", "0.05"] if name.startswith(("axis", "s2oct", "c2rf", "svm1odt", "oct")) else []
     # Two threads are two processes to start: in one of the parts of a script they are seen to be passed on.
     threads = ["--threads", "1"] if part in ("laptao-choose", "laptao-mnist") else []
-    code = bench.main(*script(name, monkeypatch).SPECIFICATIONS, argv=[part, *options, *limit, *threads])
+    code = harness.main(*import_module(name).SPECIFICATIONS, argv=[part, *options, *limit, *threads])
     rows = Store(tmp_path / "rows.jsonl").rows()
     assert [row["failure"] for row in rows if "failure" in row] == [] and code == 0
     assert rows and {row["specification"] for row in rows} == {f"{part}-quick"}
@@ -143,24 +133,24 @@ def test_every_benchmark_runs(part, folder, tmp_path, monkeypatch, capsys):
     assert "|---|" in table and f"{len(rows)} rows" in table
 
 
-def test_the_shares_of_c2rf_are_those_of_its_own_forest(folder, tmp_path, monkeypatch):
-    own = script("c2rf", monkeypatch).SPECIFICATIONS[0].quick
+def test_the_shares_of_c2rf_are_those_of_its_own_forest(folder, tmp_path):
+    own = import_module("c2rf").SPECIFICATIONS[0].quick
     store = Store(tmp_path / "rows.jsonl")
-    bench.run(plan(own, folder), store, jobs=0)
-    (row,) = bench.only(store.rows(), method="C2RF, threshold", setting="paper")
+    harness.run(plan(own, folder), store, jobs=0)
+    (row,) = harness.only(store.rows(), method="C2RF, threshold", setting="paper")
     assert row["also"]["forest, cut"]["deviation"] == 0.0
-    found = {row["method"] for row in bench.finished(store.rows())}
+    found = {row["method"] for row in harness.finished(store.rows())}
     assert found == {"C2RF, threshold", "C2RF, paper's model", "forest", "forest, cut"}
 
 
-def test_a_script_runs_in_processes(folder, tmp_path, monkeypatch, capsys):
+def test_a_script_runs_in_processes(folder, tmp_path, capsys):
     options = ["--quick", "--jobs", "2", "--data", str(folder), "--store", str(tmp_path / "rows.jsonl")]
     methods = ["--only", "CART", "--only", "CART, cut", "--sets", "lupus"]
     command = [sys.executable, str(ROOT / "benchmarks" / "s2oct.py"), *options, *methods]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "| CART | 1 |" in ended.stdout and "[2/2, 0:00 left]" in ended.stderr
-    assert bench.main(*script("s2oct", monkeypatch).SPECIFICATIONS, argv=[*options, *methods, "--summary"]) == 0
+    assert harness.main(*import_module("s2oct").SPECIFICATIONS, argv=[*options, *methods, "--summary"]) == 0
     assert capsys.readouterr() == (ended.stdout, "")
 
 
@@ -168,7 +158,7 @@ def test_the_example_of_the_docs_runs(tmp_path):
     example = (ROOT / "docs" / "benchmarks.md").read_text().split("```python\n")[1].split("```")[0]
     (tmp_path / "few.py").write_text(example)
     command = [sys.executable, "few.py", "--jobs", "2", "--draws", "1", "--time-limit", "0.5"]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=with_harness())
     assert ended.returncode == 0, ended.stderr
     rows = {row["method"]: row for row in Store(tmp_path / "results" / "few-labels.jsonl").rows()}
     assert list(rows["S2OCT"]["parameters"].values()) == [0.5]
@@ -181,12 +171,12 @@ def test_the_example_of_the_docs_runs(tmp_path):
 @pytest.fixture
 def call(tmp_path, capsys):
     """Call the command line of two tiny specifications."""
-    methods = (Method("A", Constant, {"label": 1}), Method("B", Constant, {"seconds": bench.TIME_LIMIT}))
+    methods = (Method("A", Constant, {"label": 1}), Method("B", Constant, {"seconds": harness.TIME_LIMIT}))
     own = specification(*methods, time_limit=0.0).with_quick(methods=methods[:1])
     other = specification(Method("C", Constant, {"deed": "raise"}), name="other")
 
     def call(*argv):
-        code = bench.main(own, other, argv=["--store", str(tmp_path / "rows.jsonl"), "--jobs", "0", *argv])
+        code = harness.main(own, other, argv=["--store", str(tmp_path / "rows.jsonl"), "--jobs", "0", *argv])
         told = capsys.readouterr()
         return code, told.out, told.err
 
@@ -206,16 +196,16 @@ def test_the_first_part_is_run_and_others_by_name(call, tmp_path):
 def test_the_solver_is_an_option_where_it_is_left_open(call, tmp_path, capsys):
     code, _, told = call("--solver", "scip")
     assert code == 2 and "no method of 'tiny' leaves its solver open" in told
-    own = specification(Method("A", Constant, {"label": bench.SOLVER}))
+    own = specification(Method("A", Constant, {"label": harness.SOLVER}))
     argv = ["--store", str(tmp_path / "open.jsonl"), "--jobs", "0", "--solver", "scip"]
-    bench.main(own, argv=argv)
+    harness.main(own, argv=argv)
     (row,) = Store(tmp_path / "open.jsonl").rows()
     assert row["parameters"] == {"label": "scip"}
 
 
-def test_the_ablation_of_c2rf_can_set_priorities(folder, monkeypatch):
+def test_the_ablation_of_c2rf_can_set_priorities(folder):
     """On HiGHS, which knows none, two of its four programs were the other two."""
-    ablation = script("c2rf", monkeypatch).SPECIFICATIONS[1]
+    ablation = import_module("c2rf").SPECIFICATIONS[1]
     asked = [task.method.parameters for task in plan(ablation, folder)]
     assert {one["solver"] for one in asked} == {"scip"} and sum(one.get("branching") is True for one in asked) == 2 * 7
     assert {
@@ -226,7 +216,7 @@ def test_the_ablation_of_c2rf_can_set_priorities(folder, monkeypatch):
 def test_a_failure_does_not_stop_the_parts_after_it(tmp_path, capsys):
     parts = [specification(Method("C", Constant, {"deed": "raise"})), specification(Method("A", Constant), name="next")]
     argv = ["tiny", "next", "--store", str(tmp_path / "rows.jsonl"), "--jobs", "0"]
-    assert bench.main(*parts, argv=argv) == 1
+    assert harness.main(*parts, argv=argv) == 1
     assert "| A | 1 |" in capsys.readouterr().out
 
 
@@ -255,7 +245,7 @@ def test_stores_are_compared(call, tmp_path):
     call()
     (tmp_path / "before.jsonl").write_bytes((tmp_path / "rows.jsonl").read_bytes())
     out = call("--against", str(tmp_path / "before.jsonl"), "--format", "text")[1]
-    share = np.mean(bench.partly_labelled(two_blobs(), 0, 0.5).y_test)  # A always says 1, B 0
+    share = np.mean(harness.partly_labelled(two_blobs(), 0, 0.5).y_test)  # A always says 1, B 0
     assert "before -> now" in out
     assert f"{share:.2%} -> {share:.2%}" in out and f"{1 - share:.2%} -> {1 - share:.2%}" in out
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tiny_bench import Constant, specification, two_blobs
 
-from treewright import bench
-from treewright.bench import SOLVER, THREADS, TIME_LIMIT, DataSet, Method, Sample, Selection, Where, plan
-from treewright.bench.specification import parameters_hash
+import harness
+from harness import SOLVER, THREADS, TIME_LIMIT, DataSet, Method, Sample, Selection, Where, plan
+from harness.specification import parameters_hash
 from treewright.exceptions import InvalidInputError
 
 
@@ -66,7 +66,7 @@ def test_where_says_what_a_method_is_run_on():
         Method("samples", Constant, where=Where(samples=("second",), draws=1)),
         Method("spread", Constant, where=Where(spread=3)),
         data=tuple(DataSet(name, two_blobs) for name in names),
-        samples=(Sample("first", bench.partly_labelled, draws=2), Sample("second", bench.partly_labelled, draws=3)),
+        samples=(Sample("first", harness.partly_labelled, draws=2), Sample("second", harness.partly_labelled, draws=3)),
     )
     tasks = plan(own)
     counts = {name: methods_of(tasks).count(name) for name in ("all", "sets", "samples", "spread")}
@@ -102,7 +102,7 @@ def test_what_stands_twice_is_refused():
     with pytest.raises(InvalidInputError, match="method 'A' '' twice"):
         specification(Method("A", Constant), Method("A", Constant, {"label": 1}))
     with pytest.raises(InvalidInputError, match="sample 'a' twice"):
-        specification(samples=(Sample("a", bench.partly_labelled), Sample("a", bench.partly_labelled)))
+        specification(samples=(Sample("a", harness.partly_labelled), Sample("a", harness.partly_labelled)))
     with pytest.raises(InvalidInputError, match="data set 'a' twice"):
         plan(specification(data=(DataSet("a", two_blobs), DataSet("a", two_blobs, {"n": 20}))))
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from treewright.bench import Store, latest
+from harness import Store, latest
 from treewright.exceptions import InvalidInputError
 
 

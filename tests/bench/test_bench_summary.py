@@ -2,9 +2,9 @@
 
 import pytest
 
-from treewright import bench
-from treewright.bench import GroupTable, PivotTable, TextTable
-from treewright.bench.summary import tally
+import harness
+from harness import GroupTable, PivotTable, TextTable
+from harness.summary import tally
 
 
 def row(data, method, accuracy=None, draw=0, **more):
@@ -27,12 +27,12 @@ def test_groups_have_means_medians_shares_and_counts():
     table = GroupTable(
         {"method": "way"},
         (
-            bench.count("fits"),
-            bench.mean("mean", "accuracy", ".3f"),
-            bench.median("median", "seconds", ".1f"),
-            bench.most("most", "seconds", ".1f"),
-            bench.share("proven", "status", "optimal"),
-            bench.median_range("range", "error"),
+            harness.count("fits"),
+            harness.mean("mean", "accuracy", ".3f"),
+            harness.median("median", "seconds", ".1f"),
+            harness.most("most", "seconds", ".1f"),
+            harness.share("proven", "status", "optimal"),
+            harness.median_range("range", "error"),
         ),
         lambda rows: f"{len(rows)} rows",
     )(ROWS)
@@ -48,9 +48,11 @@ def test_groups_have_means_medians_shares_and_counts():
 
 
 def test_columns_of_some_rows_and_joined_ones():
-    first = bench.mean("first", "accuracy", ".2f").of(draw=0)
-    both = bench.joined("both", first, bench.each("", "{seconds:g}")).of(method="A")
-    table = GroupTable({"data": "data"}, (first, both, bench.each("texts", "{method} {draw}")), order=("y", "x"))(ROWS)
+    first = harness.mean("first", "accuracy", ".2f").of(draw=0)
+    both = harness.joined("both", first, harness.each("", "{seconds:g}")).of(method="A")
+    table = GroupTable({"data": "data"}, (first, both, harness.each("texts", "{method} {draw}")), order=("y", "x"))(
+        ROWS
+    )
     # x: draw 0 of A, B and the vote; y: A and B
     assert table.cells == (
         ("y", "0.95", "0.90 / 9", "A 0; B 0"),
@@ -62,20 +64,20 @@ def test_pivots_have_a_column_a_value_and_published_lines():
     table = PivotTable(
         ("method", "method"),
         ("share", "{:g} %"),
-        bench.mean("", "error"),
-        (bench.most("seconds", "seconds", ".0f"),),
+        harness.mean("", "error"),
+        (harness.most("seconds", "seconds", ".0f"),),
         order=("B", "A"),
         everywhere=("B",),
         known={"theirs": {1.0: 5.25, 3.0: 4.0}},
-        rows=lambda rows: [row for row in bench.finished(rows) if row["method"] in ("A", "B")],
+        rows=lambda rows: [row for row in harness.finished(rows) if row["method"] in ("A", "B")],
     )(ROWS)
     assert table.header == ("method", "1 %", "10 %", "seconds")
     assert table.cells == (("B", "3.50", "3.50", "1"), ("A", "6.00", "2.00", "9"), ("theirs", "5.25", "", ""))
 
 
 def test_counts_against_a_base():
-    lower, higher = bench.against("A", "method", "accuracy", ("data", "draw"))
-    rows = bench.finished(ROWS)
+    lower, higher = harness.against("A", "method", "accuracy", ("data", "draw"))
+    rows = harness.finished(ROWS)
     table = GroupTable({"method": "method"}, (lower, higher))(ROWS)
     # B: .6 > .5 on x, 1 > .9 on y; the vote: .8 > .5 on x
     assert table.cells == (("A", "", ""), ("B", "0", "2"), ("B, vote", "0", "1"))
@@ -83,7 +85,7 @@ def test_counts_against_a_base():
 
 
 def test_rows_combined():
-    pooled = bench.combined(("data", "method"), lambda own: {"error": sum(row["error"] for row in own)})(ROWS)
+    pooled = harness.combined(("data", "method"), lambda own: {"error": sum(row["error"] for row in own)})(ROWS)
     assert {(row["data"], row["method"]): row["error"] for row in pooled} == {
         ("x", "A"): 12.0,
         ("y", "A"): 2.0,
@@ -94,20 +96,20 @@ def test_rows_combined():
 
 
 def test_markdown_text_and_the_tally():
-    parts = (GroupTable({"data": "data"}, (bench.count("rows"),), "Both"), lambda rows: "", lambda rows: "A word.")
-    assert bench.render(parts, ROWS) == (
+    parts = (GroupTable({"data": "data"}, (harness.count("rows"),), "Both"), lambda rows: "", lambda rows: "A word.")
+    assert harness.render(parts, ROWS) == (
         "Both\n\n| data | rows |\n|---|---|\n| x | 4 |\n| y | 2 |\n\nA word.\n\n"
         "7 rows, 1 skipped (one class), 1 failed.\ny, s 0, C: ValueError: no"
     )
-    assert bench.render(parts, ROWS, "text").startswith("Both\n  data  rows\n  x        4\n  y        2\n\nA word.")
-    assert bench.render(parts, []) == "A word.\n\n0 rows."
+    assert harness.render(parts, ROWS, "text").startswith("Both\n  data  rows\n  x        4\n  y        2\n\nA word.")
+    assert harness.render(parts, []) == "A word.\n\n0 rows."
     assert tally(ROWS[:2]) == "2 rows."
 
 
 def test_contradictions_are_counted_and_told():
     rows = [row("x", "A", contradictions=[]), row("y", "A", contradictions=["too many", "too steep"]), row("z", "B")]
-    assert bench.contradictions(rows) == "2 claims verified, 2 contradictions\ny, A: too many\ny, A: too steep"
-    assert bench.contradictions(rows[2:]) == ""
+    assert harness.contradictions(rows) == "2 claims verified, 2 contradictions\ny, A: too many\ny, A: too steep"
+    assert harness.contradictions(rows[2:]) == ""
 
 
 def test_two_stores_compared_by_what_rows_are():
@@ -123,12 +125,12 @@ def test_two_stores_compared_by_what_rows_are():
         row("z", "A", 0.8, objective=0.5, seconds=9.0, status="optimal", key="new 3"),
         row("new", "A", 0.0, seconds=0.0, key="new 4"),
     ]
-    table = bench.compared(now, before)
+    table = harness.compared(now, before)
     assert table.cells == (("A", "", "3", "67% -> 100%", "70.00% -> 70.00%", "", "1 / 1 / 1", "2.0 -> 3.0"),)
 
 
 @pytest.mark.parametrize("form", ["markdown", "text"])
 def test_nothing_is_made_of_rows_that_are_not_there(form):
-    table = GroupTable({"data": "data"}, (bench.mean("a", "accuracy"),))
-    pivot = PivotTable(("data", "data"), ("share", "{}"), bench.mean("", "a"), known={"theirs": {1.0: 2.0}})
-    assert bench.render((table, pivot), [], form) == "0 rows."
+    table = GroupTable({"data": "data"}, (harness.mean("a", "accuracy"),))
+    pivot = PivotTable(("data", "data"), ("share", "{}"), harness.mean("", "a"), known={"theirs": {1.0: 2.0}})
+    assert harness.render((table, pivot), [], form) == "0 rows."

@@ -1,33 +1,17 @@
 """The benchmarks of registers make what they say, and count what they say."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-ROOT = Path(__file__).parents[2]
+import intervals
+import register
 
 
-@pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-
-    def load(name):
-        found = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-        module = importlib.util.module_from_spec(found)
-        monkeypatch.setitem(sys.modules, name, module)
-        found.loader.exec_module(module)
-        return module
-
-    return load
-
-
-def test_a_register_and_its_totals(script, tmp_path, monkeypatch):
-    register = script("register")
+def test_a_register_and_its_totals(tmp_path, monkeypatch):
     monkeypatch.setattr(register, "BATCH", 150)
     monkeypatch.setattr(register, "LABELLED", 0.2)
     n = 400
@@ -56,8 +40,7 @@ def test_a_register_and_its_totals(script, tmp_path, monkeypatch):
     assert register.true_accuracy(paths[1], n) == pytest.approx(1 - 1 / hidden.sum())
 
 
-def test_memory_and_time_of_a_process(script, capsys):
-    register = script("register")
+def test_memory_and_time_of_a_process(capsys):
     found = register.measured([sys.executable, "-c", "x = bytearray(200 << 20); print('said')"])
     assert found["output"] == "said"
     assert 0.19 < found["gib"] < 1.0 and found["seconds"] > 0
@@ -65,9 +48,7 @@ def test_memory_and_time_of_a_process(script, capsys):
         register.measured([sys.executable, "-c", "raise ValueError"])
 
 
-def test_a_sample_of_intervals(script):
-    script("register")
-    intervals = script("intervals")
+def test_a_sample_of_intervals():
     found = intervals.measured(*intervals.made_table(1500, 0), "logistic", 0)
     assert found["away"] < 1e-6
     assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1

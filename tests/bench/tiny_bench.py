@@ -3,14 +3,23 @@
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from treewright import bench
-from treewright.bench import Data, DataSet, Instance, Method, Sample, Specification
+import harness
+from harness import Data, DataSet, Instance, Method, Sample, Specification
+
+
+def with_harness():
+    """The environment of a process that runs a script that is not in benchmarks/."""
+    paths = (str(Path(__file__).parents[2] / "benchmarks"), os.environ.get("PYTHONPATH", ""))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def two_blobs(n=40, seed=0):
@@ -46,7 +55,7 @@ class Constant:
         if self.deed == "raise":
             raise ValueError("no such tree")
         if self.deed == "exit":
-            os._exit(3)
+            os._exit(3 + self.label)
         if self.deed == "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         if self.deed == "interrupt":
@@ -58,6 +67,17 @@ class Constant:
         return np.full(len(X), self.label)
 
 
+def a_lock(instance, outcome):
+    return {"lock": threading.Lock()}
+
+
+def what_only_here_is(instance, outcome):
+    """A value of a class that the other side cannot find."""
+    found = type("Here", (), {})
+    found.__module__, sys.modules["here_alone"] = "here_alone", SimpleNamespace(Here=found)
+    return {"here": found()}
+
+
 def one_class_only(data, draw):
     known = data.y == 1
     return Instance(data.X, data.y, known, data.X[~known], data.y[~known], draw)
@@ -67,10 +87,10 @@ def specification(*methods, **changes):
     parts = {
         "name": "tiny",
         "data": (DataSet("blobs", two_blobs),),
-        "samples": (Sample("simple", bench.partly_labelled, {"share": 0.5}),),
-        "methods": methods or (Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=bench.labelled_rows),),
-        "metrics": (bench.accuracy,),
-        "summary": (bench.GroupTable({"method": "method"}, (bench.count("fits"),)),),
+        "samples": (Sample("simple", harness.partly_labelled, {"share": 0.5}),),
+        "methods": methods or (Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=harness.labelled_rows),),
+        "metrics": (harness.accuracy,),
+        "summary": (harness.GroupTable({"method": "method"}, (harness.count("fits"),)),),
     }
     return Specification(**(parts | changes))
 
@@ -82,4 +102,4 @@ def slow(stop):
 
 
 if __name__ == "__main__":
-    sys.exit(bench.main(slow(sys.argv[1]), argv=sys.argv[2:]))
+    sys.exit(harness.main(slow(sys.argv[1]), argv=sys.argv[2:]))

@@ -136,7 +136,7 @@ FILES = {
     "other format": json.dumps({"format": "something"}),
     "list": "[1, 2]",
     "newer version": json.dumps({"format": "treewright-model", "version": 99}),
-    "unknown estimator": json.dumps({"format": "treewright-model", "version": 2, "estimator": "os.system"}),
+    "unknown estimator": json.dumps({"format": "treewright-model", "version": 1, "estimator": "os.system"}),
     "nan": '{"format": NaN}',
     "deep": "[" * 100_000,
 }
@@ -154,6 +154,14 @@ def test_corrupt_model_files(tmp_path, document, text):
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document)[:200] if text is None else text)
     with pytest.raises(ModelFileError, match="model.json"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_other_versions_are_refused_with_what_to_do(tmp_path, document, version):
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(document | {"version": version, "treewright": "9.8.7"}))
+    with pytest.raises(ModelFileError, match=r"model\.json has version .*fit the model again, or .* \('9\.8\.7'\)"):
         load_model(path)
 
 

@@ -82,9 +82,6 @@ def test_files_with_class_weights_that_no_fit_has_are_refused(tmp_path):
     path.write_text(json.dumps(document | {"parameters": document["parameters"] | {"max_depth": [["rare", 2]]}}))
     with pytest.raises(ModelFileError):
         load_model(path)
-    del document["parameters"]["class_weight"]  # as older versions wrote weights of classes
-    path.write_text(json.dumps(document))
-    assert load_model(path).class_weight is None
 
 
 WRONG = {

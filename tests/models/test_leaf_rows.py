@@ -94,7 +94,7 @@ def test_files_without_rows_of_leaves_are_read_and_damaged_ones_refused(tmp_path
         path.write_text(json.dumps(document | {"fit": document["fit"] | {"leaf_rows": wrong}}))
         with pytest.raises(ModelFileError):
             load_model(path)
-    del document["fit"]["leaf_rows"]  # as older versions wrote it
+    del document["fit"]["leaf_rows"]
     path.write_text(json.dumps(document))
     assert "rows" not in load_model(path).export_text()
 
@@ -151,7 +151,7 @@ def test_files_that_do_not_say_whether_rows_have_weights_are_read_and_damaged_on
         path.write_text(json.dumps(document | {"fit": document["fit"] | {"weighted": wrong}}))
         with pytest.raises(ModelFileError, match="weighted"):
             load_model(path)
-    del document["fit"]["weighted"]  # as older versions wrote it
+    del document["fit"]["weighted"]
     path.write_text(json.dumps(document))
     assert load_model(path).tree_.n_leaves == 2
 

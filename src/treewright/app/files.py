@@ -89,7 +89,7 @@ class TableModel:
         return cls(estimator, notes.encoder, notes.target, notes.na, numbers=numbers)
 
     def _with_leaves(self, document: dict[str, Any], path: str) -> TableModel:
-        """The model with what its file says of leaves and digits, trusting nothing; older files say nothing."""
+        """The model with what its file says of leaves and digits, trusting nothing."""
         table = document.get("table") or {}
         entries = table.get("leaves")
         if table.get("digits") is not None:

@@ -1,4 +1,4 @@
-"""What a model is given: validated rows, class totals, scalings, and the papers' sampling protocols."""
+"""What a model is given: validated rows, class totals, scalings."""
 
 from treewright.data.mixed import Features
 from treewright.data.point_totals import PointTotals
@@ -14,7 +14,6 @@ from treewright.data.reduction import (
     labelled_sample,
     reduced,
 )
-from treewright.data.sampling import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
 from treewright.data.scaling import (
     Scaling,
     held_weights,
@@ -43,10 +42,7 @@ __all__ = [
     "Scaling",
     "TotalsRules",
     "Weighted",
-    "biased_sample",
     "distinct_rows",
-    "drop_duplicate_rows",
-    "flip_labels",
     "held_weights",
     "labelled_sample",
     "make_problem",
@@ -56,7 +52,6 @@ __all__ = [
     "reduced",
     "refuse_narrow",
     "s2oct_scaling",
-    "simple_random_sample",
     "target_spread",
     "unit_scaling",
     "weight_unit",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from treewright.data._table_cells import number_text
-from treewright.data._table_columns import BOOLEAN, is_date_format
+from treewright.data._table_columns import is_date_format
 from treewright.exceptions import ModelFileError
 from treewright.tree.words import date_text
 
-__all__ = ["LEAST_ROWS", "MAX_LEVELS", "MOST_LEVELS", "ColumnCode", "checked_code", "old_code"]
+__all__ = ["LEAST_ROWS", "MAX_LEVELS", "MOST_LEVELS", "ColumnCode", "checked_code"]
 
 MAX_LEVELS = 50
 """Most different values of a text column whose levels all have a feature of their own."""
@@ -84,16 +83,6 @@ def checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCod
     if kind == "date" and not (isinstance(form, str) and is_date_format(form)):
         raise ModelFileError(f"{place}: {form!r} is no known way to write dates")
     return entry["name"], ColumnCode(str(kind), format=form, fill=fill, gaps=gaps)
-
-
-def old_code(entry: list[Any], place: str) -> tuple[str, ColumnCode]:
-    """What older files have: a name, and the levels, of which each has a feature."""
-    if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
-        raise ModelFileError(f"{place}: expected a name and its levels or null")
-    if entry[1] is None:
-        return entry[0], ColumnCode("number")
-    levels = _checked_levels(entry[1], place)
-    return entry[0], ColumnCode("text", levels, "false" if levels == BOOLEAN else None)
 
 
 def _checked_levels(known: object, place: str, most: int = MAX_LEVELS) -> tuple[str, ...]:

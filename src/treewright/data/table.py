@@ -12,7 +12,7 @@ import polars as pl
 from treewright.core.arrays import FloatArray
 from treewright.core.names import counted
 from treewright.data._table_cells import is_missing, is_number, number_text, number_texts
-from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode, checked_code, old_code
+from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode, checked_code
 from treewright.data._table_columns import (
     bad_dates,
     bad_numbers,
@@ -352,7 +352,7 @@ class TableEncoder:
 
     @classmethod
     def from_dict(cls, data: object, where: str = "table") -> Self:
-        """Make an encoder from what :meth:`to_dict` gave, or its older form, trusting nothing.
+        """Make an encoder from what :meth:`to_dict` gave, trusting nothing.
 
         Parameters
         ----------
@@ -368,19 +368,20 @@ class TableEncoder:
 
         Examples
         --------
-        >>> TableEncoder.from_dict({"columns": [["age", None], ["region", ["north", "south"]]]}).feature_names
-        ['age', 'region=north', 'region=south']
+        >>> encoder = TableEncoder.of_numbers(["age", "income"])
+        >>> TableEncoder.from_dict(encoder.to_dict()).feature_names
+        ['age', 'income']
         """
-        columns = data.get("columns") if isinstance(data, dict) and set(data) - {"fills"} == {"columns"} else None
+        columns = data.get("columns") if isinstance(data, dict) and set(data) == {"columns", "fills"} else None
         if not isinstance(data, dict) or not isinstance(columns, list) or not columns:
             raise ModelFileError(f"{where}: expected an object with a list of columns")
-        fills = data.get("fills", False)
+        fills = data["fills"]
         if type(fills) is not bool:
             raise ModelFileError(f"{where}.fills: expected true or false")
         codes: dict[str, ColumnCode] = {}
         for i, entry in enumerate(columns):
             place = f"{where}.columns[{i}]"
-            name, code = old_code(entry, place) if isinstance(entry, list) else checked_code(entry, place, fills)
+            name, code = checked_code(entry, place, fills)
             if name in codes:
                 raise ModelFileError(f"{place}: column {name!r} occurs twice")
             codes[name] = code

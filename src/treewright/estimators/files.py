@@ -15,12 +15,11 @@ from treewright.data.columns_checked import listing, plain
 from treewright.data.mixed import Features
 from treewright.data.seen_numbers import SeenNumbers
 from treewright.estimators.model import course_of
-from treewright.estimators.old_files import renamed, upgraded
 from treewright.estimators.record_files import is_number, record_from_dict, record_to_dict
 from treewright.estimators.tables import table_notes
 from treewright.exceptions import ModelFileError, warn_user
 from treewright.tree import Tree
-from treewright.tree.json_files import read_json, write_json
+from treewright.tree.json_files import read_json, shown, write_json
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 __all__ = [
@@ -31,13 +30,13 @@ __all__ = [
     "model_to_dict",
     "plain_parameters",
     "read_model",
+    "refuse_other_version",
     "written_parameters",
     "write_model",
 ]
 
 FORMAT = "treewright-model"
-VERSION = 3
-"""Version of files of models with categories or missing values; those of others are still of version 2."""
+VERSION = 1
 
 E = TypeVar("E")
 
@@ -137,17 +136,16 @@ def model_to_dict(estimator: Any) -> dict[str, Any]:
     a fit, not the fitted model.
     """
     parameters = written_parameters(estimator).items()
-    mixed = _mixed_to_plain(estimator)
     return {
         "format": FORMAT,
-        "version": VERSION if mixed else 2,
+        "version": VERSION,
         "treewright": __version__,
         "estimator": type(estimator).__name__,
         "parameters": {k: v for k, v in parameters if not isinstance(v, float) or math.isfinite(v)},
         "classes": _labels_to_plain(estimator.classes_) if is_classifier(estimator) else None,
         "n_features": int(estimator.n_features_in_),
         "feature_names": _names_to_plain(estimator),
-        **mixed,
+        **_mixed_to_plain(estimator),
         "tree": tree_to_dict(estimator.tree_),
         "record": record_to_dict(estimator.record_),
         "fit": estimator._fitted_state(),
@@ -170,14 +168,11 @@ def model_from_dict(document: dict[str, Any], known: Mapping[str, type], where: 
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{where} is not a treewright model: its format is not {FORMAT!r}")
-    version = document.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ModelFileError(f"{where} has version {version!r}, this treewright reads 1 to {VERSION}")
+    refuse_other_version(document, VERSION, where)
     name = document.get("estimator")
     if not isinstance(name, str) or name not in known:
         raise ModelFileError(f"{where} holds the estimator {name!r}; expected one of {sorted(known)}")
     try:
-        document = renamed(upgraded(document) if version == 1 else document)
         estimator = known[name](**_parameters(document, known[name]))
         estimator._validate_params()
         _restore(estimator, document)
@@ -186,6 +181,17 @@ def model_from_dict(document: dict[str, Any], known: Mapping[str, type], where: 
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{where} is damaged: {type(error).__name__}: {error}") from error
     return estimator
+
+
+def refuse_other_version(document: Mapping[str, Any], version: int, where: str) -> None:
+    """Refuse a document of another version, with what to do."""
+    if type(document.get("version")) is not int or document["version"] != version:
+        writer = document.get("treewright")
+        raise ModelFileError(
+            f"{where} has version {shown(document.get('version'))}, this treewright ({__version__}) reads {version}; "
+            "fit the model again, or read it with the treewright that wrote it"
+            + (f" ({shown(writer)})" if isinstance(writer, str) else "")
+        )
 
 
 def write_model(estimator: Any, path: Path) -> None:

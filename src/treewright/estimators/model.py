@@ -286,6 +286,7 @@ class Model:
     random_state: Any = None
     verbose: int = 0
     record_: FitRecord
+    random_state_: int
     status_: str
     reason_: str
     objective_: float

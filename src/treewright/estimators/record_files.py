@@ -12,9 +12,7 @@ from treewright.optimize.record import FitRecord, FitStatus, named_trace
 
 __all__ = ["is_number", "record_from_dict", "record_to_dict", "whole_number"]
 
-_LATER = ("seed", "by_clock")
-"""What older files have not."""
-_KEYS = ("status", "reason", "seconds", "objective", "bound", "gap_asked", "trace")
+_KEYS = ("status", "reason", "seconds", "objective", "bound", "gap_asked", "seed", "by_clock", "trace")
 _CLOCK = (FitStatus.INTERRUPTED, FitStatus.TIME_LIMIT)
 
 
@@ -60,7 +58,7 @@ def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord
     local : bool
         Whether such a model may end as heuristics do, too.
     """
-    if not isinstance(data, dict) or set(data) - set(_LATER) != set(_KEYS):
+    if not isinstance(data, dict) or set(data) != set(_KEYS):
         raise ModelFileError(f"record must have {', '.join(_KEYS)}")
     status, seconds, objective = data["status"], data["seconds"], data["objective"]
     proofs = (FitStatus.OPTIMAL, FitStatus.UNPROVEN) if bounded else ()
@@ -77,7 +75,7 @@ def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord
     proof = _proof(data) if bounded else (None, None)
     if not bounded and (data["bound"] is not None or data["gap_asked"] is not None):
         raise ModelFileError("record.bound and record.gap_asked must be null for a model without bounds")
-    seed, by_clock = data.get("seed"), data.get("by_clock", False)
+    seed, by_clock = data["seed"], data["by_clock"]
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
         raise ModelFileError(f"record.seed is {seed!r}, expected a whole number from 0 on")
     if not isinstance(by_clock, bool):

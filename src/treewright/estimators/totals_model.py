@@ -213,8 +213,8 @@ class TotalsModel(Model):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already
             content = row_numbers(self._given_rows(X))[hidden]
-        # the seed of the fit: what is drawn here can be repeated too; fits of older versions kept none
-        rng = np.random.default_rng(derived_seed(getattr(self, "random_state_", self.random_state)))
+        # the seed of the fit: what is drawn here can be repeated too
+        rng = np.random.default_rng(derived_seed(self.random_state_))
         return divide_rows(scores, content, margins, np.arange(len(self.classes_)), rng)
 
     def _tell_new_groups(self, margins: tuple[ClassTotals, ...]) -> None:

@@ -156,7 +156,7 @@ class TreeModel(NewRows, BaseEstimator):
     def _leaf_words(self) -> dict[str, Any]:
         """What is told of the rows of leaves, as arguments of :func:`treewright.tree.export_text`.
 
-        Files of before do not say whether rows had weights: then fractions do.
+        Where a fit has noted no weights of rows, fractions say whether values are weights.
         """
         return {
             "leaf_rows": getattr(self, "_leaf_rows", None),
@@ -250,7 +250,7 @@ class TreeModel(NewRows, BaseEstimator):
             self._weighted_leaves = True
         for name in ("leaf_rows", "leaf_labelled"):
             rows = state.get(name)
-            if rows is None:  # older files have none
+            if rows is None:  # nor had the fit
                 return
             fine = isinstance(rows, list) and all(is_number(n) and n >= 0 for n in rows)
             if not fine or len(rows) != self.tree_.n_nodes:

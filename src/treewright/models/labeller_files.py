@@ -19,6 +19,7 @@ import numpy as np
 from treewright._version import __version__
 from treewright.core.files import replacing
 from treewright.data.seen_numbers import SeenNumbers
+from treewright.estimators.files import refuse_other_version
 from treewright.estimators.fitted_trees import check_trees
 from treewright.estimators.frames import blank_rows
 from treewright.estimators.totals_model import PricedModel
@@ -30,8 +31,7 @@ from treewright.tree.json_files import MAX_BYTES, parse_json
 __all__ = ["TRUSTED", "is_labeller_file", "read_labeller", "write_labeller"]
 
 FORMAT = "treewright-labeller"
-VERSION = 2
-"""Version 1 could hold rows of the fit."""
+VERSION = 1
 _DOCUMENT, _LABELLER = "model.json", "labeller.skops"
 _MAX_LABELLER = 2**31
 """Bytes of the classifier, unpacked."""
@@ -71,8 +71,6 @@ TRUSTED = frozenset(
         "treewright.teachers.points.TeacherPoints",
         "treewright.teachers.members.Fitted",
         "treewright.teachers.teacher.Teacher",
-        "treewright.teachers.teacher.TeacherMember",  # where both were when older files were written
-        "treewright.teachers.teacher.TeacherRecord",
         "treewright.teachers.teacher.Voter",
         "treewright.totals.scores.ClassScores",
         "treewright.totals.scores.LearnedNovelty",
@@ -134,8 +132,7 @@ def read_labeller(path: str | Path) -> tuple[PricedModel, dict[str, Any]]:
     document = parse_json(text, where=f"{where}: {_DOCUMENT}")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{where} is not a treewright model: its format is not {FORMAT!r}")
-    if document.get("version") != VERSION:
-        raise ModelFileError(f"{where} has version {document.get('version')!r}, this treewright reads {VERSION}")
+    refuse_other_version(document, VERSION, where)
     return _trusted(content, f"{where}: {_LABELLER}"), document
 
 

@@ -19,7 +19,7 @@ that have a slope, and for each output the slopes of these features::
 
     {"values": [1.0, 2.0], "slope_features": [0, 3], "slopes": [[0.5, -1.0], [0.0, 2.5]]}
 
-Trees with constant leaves are written as version 1, as ever.
+Trees with constant leaves are of version 1.
 """
 
 from __future__ import annotations

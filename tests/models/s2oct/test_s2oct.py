@@ -1,8 +1,6 @@
 """S2OCTClassifier as its users meet it; zero objectives are re-verified by a checker that knows only data and tree."""
 
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,13 +9,11 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from tests.clock import within
 
+from harness.sampling import biased_sample
 from treewright import S2OCTClassifier, load_model
-from treewright.data import biased_sample
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 from treewright.tree import predict_labels
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from verify_s2oct import verify_zero  # noqa: E402
+from verify_s2oct import verify_zero
 
 
 def survey(n=200, p=3, seed=0, noise=0.3, labelled=0.15):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,9 +21,7 @@ from treewright import S2OCTClassifier, Tree, load_model
 from treewright.data import make_problem
 from treewright.exceptions import InvalidInputError
 from treewright.models.s2oct.fit import _absent_told
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from verify_s2oct import verify_zero  # noqa: E402
+from verify_s2oct import verify_zero
 
 
 def survey(n=90, p=5, seed=0, noise=0.3, labelled=15, n_classes=2):

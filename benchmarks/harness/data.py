@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from treewright.bench.instance import Data
-from treewright.bench.specification import DataSet
+from harness.instance import Data
+from harness.sampling import drop_duplicate_rows
+from harness.specification import DataSet
 from treewright.core.arrays import FloatArray
-from treewright.data import drop_duplicate_rows
 from treewright.data.columns_checked import AnyArray, listing
 from treewright.exceptions import InvalidInputError
 
@@ -52,11 +52,11 @@ class PaperSets:
     paper: str
     """Its name in the manifest."""
     load: Callable[..., Data]
-    """``load(path, **parameters)`` returns :class:`~treewright.bench.Data`."""
+    """``load(path, **parameters)`` returns :class:`~harness.Data`."""
     names: tuple[str, ...] | None = None
     """Which of them, None for all there are."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """As of :class:`~treewright.bench.DataSet`; the hash of the file is added."""
+    """As of :class:`~harness.DataSet`; the hash of the file is added."""
 
     def sets(self, folder: Path | None) -> tuple[DataSet, ...]:
         """Return the data sets."""
@@ -84,9 +84,9 @@ class FileSet:
     files: tuple[str, ...]
     """Files as the manifest has them."""
     load: Callable[..., Data]
-    """``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`."""
+    """``load(*paths, **parameters)`` returns :class:`~harness.Data`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """As of :class:`~treewright.bench.DataSet`; the hashes of the files are added."""
+    """As of :class:`~harness.DataSet`; the hashes of the files are added."""
     keep: bool = False
     """Whether what was loaded is kept on disk for the next row."""
 

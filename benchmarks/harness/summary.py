@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treewright.bench.specification import Row
+from harness.specification import Row
 from treewright.report.text import text_table
 
 __all__ = [

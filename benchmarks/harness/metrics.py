@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import matthews_corrcoef
 
-from treewright.bench.instance import Instance
-from treewright.bench.specification import Outcome
+from harness.instance import Instance
+from harness.specification import Outcome
 from treewright.data.columns_checked import AnyArray
 
 __all__ = ["accuracy", "accuracy_of", "error_percent", "fit_record", "squared_error"]
@@ -22,7 +22,7 @@ def accuracy_of(label: AnyArray, instance: Instance) -> dict[str, float]:
 
     Examples
     --------
-    >>> from treewright.bench import Data, partly_labelled
+    >>> from harness import Data, partly_labelled
     >>> data = Data(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     >>> instance = partly_labelled(data, 0, share=0.5)
     >>> accuracy_of(instance.y_test, instance)

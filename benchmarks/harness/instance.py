@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.sampling import biased_sample, simple_random_sample
 from treewright.core.arrays import BoolArray, FloatArray
-from treewright.data import biased_sample, simple_random_sample
 from treewright.data.columns_checked import AnyArray
 from treewright.exceptions import InvalidInputError
 

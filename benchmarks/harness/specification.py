@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treewright.bench.instance import Data, Instance, everything, predictions
+from harness.instance import Data, Instance, everything, predictions
 from treewright.data.columns_checked import AnyArray, listing
 from treewright.exceptions import InvalidInputError
 
@@ -68,7 +68,7 @@ class DataSet:
     name: str
     """Its name in rows."""
     load: Callable[..., Data]
-    """``load(*paths, **parameters)`` returns :class:`~treewright.bench.Data`."""
+    """``load(*paths, **parameters)`` returns :class:`~harness.Data`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Plain values, or :data:`TIME_LIMIT` and :data:`THREADS`; part of the key of a row."""
     paths: tuple[Path, ...] = ()
@@ -88,7 +88,7 @@ class Sample:
     name: str
     """Its name in rows."""
     take: Callable[..., Instance]
-    """``take(data, draw, **parameters)`` returns an :class:`~treewright.bench.Instance`; `draw` is the seed."""
+    """``take(data, draw, **parameters)`` returns an :class:`~harness.Instance`; `draw` is the seed."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Plain values; part of the key of a row."""
     draws: int = 1
@@ -136,8 +136,8 @@ class Method:
     per_instance: Mapping[str, Callable[[Instance], Any]] = field(default_factory=dict)
     """Further parameters, computed from the instance."""
     on: Callable[[Instance], Instance] = everything
-    """What the fit sees of the instance: all of it, :func:`~treewright.bench.labelled_rows`, ... It may raise
-    :class:`~treewright.bench.SkipRow`."""
+    """What the fit sees of the instance: all of it, :func:`~harness.labelled_rows`, ... It may raise
+    :class:`~harness.SkipRow`."""
     given: tuple[str, ...] = ()
     """What else goes to ``fit``, from the instance: "totals", ..."""
     answer: Callable[[Any, Instance], AnyArray] = predictions
@@ -166,7 +166,7 @@ class Specification:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from treewright.bench import Data, DataSet, Method, Sample, Specification, accuracy, partly_labelled, plan
+    >>> from harness import Data, DataSet, Method, Sample, Specification, accuracy, partly_labelled, plan
     >>> def iris():
     ...     return Data(*load_iris(return_X_y=True))
     >>> small = Specification(

@@ -1,7 +1,7 @@
 """Experiments as data: a specification, a runner, a store that only grows, a summary; see docs/benchmarks.md."""
 
-from treewright.bench.command import main
-from treewright.bench.data import (
+from harness.command import main
+from harness.data import (
     FileSet,
     PaperSets,
     read_classes,
@@ -10,7 +10,7 @@ from treewright.bench.data import (
     read_table_of_numbers,
     read_values,
 )
-from treewright.bench.instance import (
+from harness.instance import (
     Data,
     Instance,
     SkipRow,
@@ -24,10 +24,9 @@ from treewright.bench.instance import (
     transduction,
     two_classes,
 )
-from treewright.bench.metrics import accuracy, accuracy_of, error_percent, fit_record, squared_error
-from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
-from treewright.bench.runner import RowMade, Run, make_row, run
-from treewright.bench.specification import (
+from harness.metrics import accuracy, accuracy_of, error_percent, fit_record, squared_error
+from harness.runner import RowMade, Run, make_row, run
+from harness.specification import (
     SOLVER,
     THREADS,
     TIME_LIMIT,
@@ -42,8 +41,8 @@ from treewright.bench.specification import (
     Where,
     plan,
 )
-from treewright.bench.store import Store, latest
-from treewright.bench.summary import (
+from harness.store import Store, latest
+from harness.summary import (
     Column,
     GroupTable,
     PivotTable,
@@ -76,14 +75,11 @@ __all__ = [
     "DataSet",
     "FileSet",
     "GroupTable",
-    "InThisProcess",
     "Instance",
     "Method",
     "Outcome",
-    "OwnProcesses",
     "PaperSets",
     "PivotTable",
-    "ProcessDied",
     "Row",
     "RowMade",
     "Run",

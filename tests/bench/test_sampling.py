@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from treewright.data import biased_sample, drop_duplicate_rows, flip_labels, simple_random_sample
+from harness.sampling import biased_sample, drop_duplicate_rows, simple_random_sample
 from treewright.exceptions import InvalidInputError
 
 Y = np.repeat(["A", "B"], [300, 700])
@@ -150,7 +150,6 @@ def test_seeds():
     draws = {
         "biased": lambda r: biased_sample(Y, 0.1, positive="A", random_state=r),
         "simple": lambda r: simple_random_sample(1000, 0.1, r),
-        "flip": lambda r: flip_labels(Y, 0.2, r)[1],
     }
     for draw in draws.values():
         assert np.array_equal(draw(5), draw(5))
@@ -164,54 +163,6 @@ def test_seeds():
         legacy = np.random.RandomState(1)
         assert not np.array_equal(draw(legacy), draw(legacy))
         assert draw(None).shape == (1000,)
-
-
-# ---------------------------------------------------------------------- label noise
-
-
-@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=60), st.floats(0, 1), st.integers(0, 99))
-def test_exactly_the_flipped_labels_differ(labels, share, seed):
-    y = np.array(labels)
-    n_flipped = int(share * len(y) + 0.5)
-    if n_flipped and len(set(labels)) == 1:
-        with pytest.raises(InvalidInputError, match="only one class"):
-            flip_labels(y, share, seed)
-        return
-    before = y.copy()
-    noisy, flipped = flip_labels(y, share, seed)
-    assert np.array_equal(y, before)
-    assert np.array_equal(noisy != y, flipped) and flipped.sum() == n_flipped
-    assert set(noisy) <= set(labels) and noisy.dtype == y.dtype
-
-
-def test_other_classes_have_the_same_chance():
-    y = np.repeat([0, 1, 2, 3], 6000)
-    noisy, flipped = flip_labels(y, 0.5, random_state=0)
-    assert abs(flipped[y == 0].mean() - 0.5) < 5 * np.sqrt(0.25 / 6000)
-    for true in range(4):
-        counts = np.bincount(noisy[flipped & (y == true)], minlength=4)
-        assert counts[true] == 0
-        n = counts.sum()
-        others = np.delete(counts, true) / n
-        assert np.all(np.abs(others - 1 / 3) < 5 * np.sqrt(2 / 9 / n))
-
-
-def test_no_noise_gives_a_copy():
-    y = np.array([1, 1, 1])
-    noisy, flipped = flip_labels(y, 0.0)
-    assert np.array_equal(noisy, y) and noisy is not y and not np.shares_memory(noisy, y) and not flipped.any()
-
-
-def test_labels_of_other_kinds():
-    noisy, flipped = flip_labels(pd.Series(["yes", "no", "yes", "no"]), 1.0, 0)
-    assert noisy.tolist() == ["no", "yes", "no", "yes"] and flipped.all()
-    assert flip_labels([-1, 1, -1], 1.0, 0)[0].tolist() == [1, -1, 1]
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), None, "x"])
-def test_noise_that_is_refused(share):
-    with pytest.raises(InvalidInputError, match="share is"):
-        flip_labels([0, 1], share)
 
 
 # ---------------------------------------------------------------------- repeated rows

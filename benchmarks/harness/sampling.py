@@ -1,4 +1,4 @@
-"""The papers' protocols: which rows are labelled, which labels are wrong, which rows are repeated."""
+"""The papers' protocols: which rows are labelled, which are repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.data.columns_checked import AnyArray, as_column, listing, missing_mask, plain, show, uniform
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["biased_sample", "drop_duplicate_rows", "flip_labels", "simple_random_sample"]
+__all__ = ["biased_sample", "drop_duplicate_rows", "simple_random_sample"]
 
 _TRIES = 1000
 
@@ -110,51 +110,6 @@ def simple_random_sample(n: int, share: float, random_state: RandomState = None)
     mask = np.zeros(n, dtype=bool)
     mask[_generator(random_state).choice(n, size=n_drawn, replace=False)] = True
     return mask
-
-
-def flip_labels(y: ArrayLike, share: float, random_state: RandomState = None) -> tuple[AnyArray, BoolArray]:
-    """Make a share of the labels wrong, as in the experiments with OCTSVM.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Right labels.
-    share : float in [0, 1]
-        Share of labels to change; ``share * n_rows`` is rounded. Each row has the same chance.
-    random_state : int, Generator, RandomState or None
-        Source of randomness; the same int gives the same flips.
-
-    Returns
-    -------
-    y_noisy : ndarray of shape (n_rows,)
-        Labels, where a changed one is any other class of `y` with the same chance.
-    flipped : ndarray of bool, shape (n_rows,)
-        Mask of the changed labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.array([0, 0, 0, 1, 1])
-    >>> y_noisy, flipped = flip_labels(y, 0.4, random_state=0)
-    >>> int(flipped.sum()), bool(np.all((y_noisy != y) == flipped))
-    (2, True)
-    """
-    column = _labels(y)
-    if not 0 <= _number(share, "share") <= 1:
-        raise InvalidInputError(f"share is {share!r}; it must be in [0, 1]")
-    classes, number = np.unique(column, return_inverse=True)
-    n_flipped = int(np.floor(share * len(column) + 0.5))
-    flipped = np.zeros(len(column), dtype=bool)
-    if n_flipped == 0:
-        return column.copy(), flipped
-    if len(classes) < 2:
-        raise InvalidInputError(f"y has only one class, {listing(classes)}; there is no other label to flip to")
-    rng = _generator(random_state)
-    flipped[rng.choice(len(column), size=n_flipped, replace=False)] = True
-    step = rng.integers(1, len(classes), size=n_flipped)
-    number = number.copy()
-    number[flipped] = (number[flipped] + step) % len(classes)
-    return classes[number], flipped
 
 
 def drop_duplicate_rows(X: ArrayLike, y: ArrayLike) -> IntArray:

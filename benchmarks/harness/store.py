@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.bench.specification import Row
+from harness.specification import Row
 from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
 

@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import treewright
+
 __all__ = ["machine", "peak_memory", "source_commit", "versions"]
 
 _PACKAGES = ("treewright", "numpy", "scipy", "scikit-learn", "highspy", "numba")
@@ -58,10 +60,11 @@ def versions() -> dict[str, str]:
 @lru_cache
 def source_commit() -> str:
     """Return the commit of the checkout that the package is imported from, with "+" if files differ; "" without one."""
-    here = Path(__file__).parent
+    source = treewright.__file__
+    here = Path(source).parent
     try:
         known = subprocess.run(
-            ["git", "-C", str(here), "ls-files", "--error-unmatch", __file__], capture_output=True, timeout=20
+            ["git", "-C", str(here), "ls-files", "--error-unmatch", source], capture_output=True, timeout=20
         )
         if known.returncode:  # installed below some other checkout
             return ""

@@ -8,7 +8,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from treewright.bench.instance import Data, SkipRow
-from treewright.bench.machine import machine, peak_memory, source_commit, versions
-from treewright.bench.metrics import fit_record
-from treewright.bench.processes import InThisProcess, OwnProcesses, ProcessDied
-from treewright.bench.specification import DataSet, Outcome, Row, Task, parameters_hash
-from treewright.bench.store import Store, latest
+from harness.instance import Data, SkipRow
+from harness.machine import machine, peak_memory, source_commit, versions
+from harness.metrics import fit_record
+from harness.processes import how_it_ended, process_pool, scheduled
+from harness.specification import DataSet, Outcome, Row, Task, parameters_hash
+from harness.store import Store, latest
 from treewright.core.files import replacing
 from treewright.exceptions import InvalidInputError
 
@@ -58,7 +58,6 @@ def run(
     *,
     jobs: int = 1,
     kill_after: float | None = None,
-    executor: Executor | None = None,
     cache: Path | None = None,
     retry: bool = False,
     on_row: Callable[[RowMade], None] | None = None,
@@ -68,15 +67,13 @@ def run(
     Parameters
     ----------
     tasks : sequence of Task
-        Rows, from :func:`~treewright.bench.plan`.
+        Rows, from :func:`~harness.plan`.
     store : Store
         Where rows go as they come.
     jobs : int
         Rows at a time, each in a process of its own; 0 for one after the other in this process.
     kill_after : float or None
         Seconds after which the process of a row is killed and the row has failed.
-    executor : Executor or None
-        Anything with ``submit`` that gives futures, instead of processes here; it is not shut down.
     cache : Path or None
         Folder for data sets that are to be kept; None for the store's name with ``.cache``.
     retry : bool
@@ -94,20 +91,20 @@ def run(
     >>> import tempfile
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from treewright import bench
+    >>> import harness
     >>> def iris():
-    ...     return bench.Data(*load_iris(return_X_y=True))
-    >>> small = bench.Specification(
+    ...     return harness.Data(*load_iris(return_X_y=True))
+    >>> small = harness.Specification(
     ...     name="small",
-    ...     data=(bench.DataSet("iris", iris),),
-    ...     samples=(bench.Sample("simple", bench.partly_labelled, {"share": 0.3}),),
-    ...     methods=(bench.Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=bench.labelled_rows),),
-    ...     metrics=(bench.accuracy,),
+    ...     data=(harness.DataSet("iris", iris),),
+    ...     samples=(harness.Sample("simple", harness.partly_labelled, {"share": 0.3}),),
+    ...     methods=(harness.Method("CART", DecisionTreeClassifier, {"random_state": 0}, on=harness.labelled_rows),),
+    ...     metrics=(harness.accuracy,),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = bench.Store(Path(folder) / "rows.jsonl")
-    ...     first = run(bench.plan(small), store, jobs=0)
-    ...     second = run(bench.plan(small), store, jobs=0)
+    ...     store = harness.Store(Path(folder) / "rows.jsonl")
+    ...     first = run(harness.plan(small), store, jobs=0)
+    ...     second = run(harness.plan(small), store, jobs=0)
     ...     (row,) = store.rows()
     >>> (first.made, second.made), row["method"], row["accuracy"] > 0.8
     ((1, 0), 'CART', True)
@@ -117,52 +114,64 @@ def run(
     have = {row["key"] for row in latest(store.rows()) if "key" in row and not (retry and "failure" in row)}
     todo = [task for task in tasks if task.key not in have]
     cache = cache if cache is not None else store.path.with_name(store.path.name + ".cache")
-    owned = executor is None
-    if executor is None:
-        executor = OwnProcesses(jobs, kill_after) if jobs else InThisProcess()
     writer = _Writer(store, len(todo), on_row)
-    pending: dict[Future[Row], Task] = {}
     try:
-        for task in todo:
-            future = executor.submit(make_row, task, cache)
-            if future.done():  # an executor without processes: write at once
-                writer.write(future, task)
-            else:
-                pending[future] = task
-        for future in as_completed(list(pending)):
-            writer.write(future, pending[future])
-            del pending[future]
+        if jobs:
+            _in_processes(todo, cache, jobs, kill_after, writer)
+        else:
+            for task in todo:
+                writer.write(make_row(task, cache))
     except KeyboardInterrupt:
-        for future, task in pending.items():
-            # A process that was just starting may have died of the Ctrl-C itself, which says nothing of its row.
-            if not future.cancel() and future.done() and not isinstance(future.exception(), ProcessDied):
-                writer.write(future, task)
-    finally:
-        if owned:
-            executor.shutdown(wait=True, cancel_futures=True)
+        pass  # what is left is said in the end
     return Run(writer.made, len(tasks) - len(todo), writer.failures, len(todo) - writer.made)
 
 
 class _Writer:
-    """Takes rows from futures to the store, and counts."""
+    """Takes rows to the store, and counts."""
 
     def __init__(self, store: Store, total: int, on_row: Callable[[RowMade], None] | None) -> None:
         self.store, self.total, self.on_row = store, total, on_row
         self.began, self.made, self.failures = time.perf_counter(), 0, 0
 
-    def write(self, future: Future[Row], task: Task) -> None:
-        error = future.exception()
-        row = future.result() if error is None else _lost(task, error)
+    def write(self, row: Row) -> None:
         self.store.append(row)
         self.made, self.failures = self.made + 1, self.failures + ("failure" in row)
         if self.on_row is not None:
             self.on_row(RowMade(row, self.made, self.total, time.perf_counter() - self.began))
 
 
-def _lost(task: Task, error: BaseException) -> Row:
-    """A row whose process did not answer."""
-    text = str(error) if isinstance(error, ProcessDied) else f"{type(error).__name__}: {error}"
-    return {**_head(task), "failure": text}
+def _in_processes(todo: Sequence[Task], cache: Path, jobs: int, kill_after: float | None, writer: _Writer) -> None:
+    """Rows as they come from processes; what Ctrl-C finds finished is written too."""
+    calls = [scheduled(make_row, task, cache) for task in todo]
+    pool = process_pool(jobs)
+    try:
+        pending: dict[Future[bytes], Task] = {}
+        for call, task in zip(calls, todo, strict=True):
+            pending[pool.schedule(*call, timeout=kill_after)] = task
+        try:
+            for future in as_completed(list(pending)):
+                writer.write(_row_of(future, pending.pop(future)))
+        except KeyboardInterrupt:
+            for future, task in pending.items():
+                # A process that was just starting may have died of the Ctrl-C itself, which says nothing of its row.
+                if not future.cancel() and future.exception() is None:
+                    writer.write(_row_of(future, task))
+            raise
+    finally:
+        pool.stop()
+        pool.join()
+
+
+def _row_of(future: Future[bytes], task: Task) -> Row:
+    """What a process answered, or that it did not."""
+    error = future.exception()
+    if error is None:
+        try:
+            row: Row = pickle.loads(future.result())
+            return row
+        except Exception as unreadable:  # a value of a class that this process cannot find
+            error = unreadable
+    return {**_head(task), "failure": how_it_ended(error)}
 
 
 # ---------------------------------------------------------------------- one row

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from treewright.bench.runner import RowMade, Run, run
-from treewright.bench.specification import SOLVER, Row, Selection, Specification, plan
-from treewright.bench.store import Store, latest
-from treewright.bench.summary import compared, render
+from harness.runner import RowMade, Run, run
+from harness.specification import SOLVER, Row, Selection, Specification, plan
+from harness.store import Store, latest
+from harness.summary import compared, render
 from treewright.exceptions import InvalidInputError, TreewrightError
 from treewright.solvers.registry import SOLVER_NAMES
 
