@@ -29,7 +29,7 @@ def exact(*counts):
 
 
 def blobs(sizes, labelled, seed=0):
-    """Clouds far from each other, the first rows of some of them labelled: points of a teacher and the truth about the others."""
+    """Clouds far from each other, the first rows of some of them labelled, and the truth about the others."""
     rng = np.random.default_rng(seed)
     centre = 9.0 * np.eye(len(sizes), 3)
     truth = np.repeat(np.arange(len(sizes)), sizes)
