@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.cli_survey import fit_arguments, write_survey
-from treewright.app import main
+from treewright.cli import main
 from treewright.models.binoct import search as axis
 from treewright.models.oct_h import search as oct_h
 from treewright.models.octsvm import fit as octsvm

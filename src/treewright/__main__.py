@@ -2,7 +2,7 @@
 
 import sys
 
-from treewright.app import main
+from treewright.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,8 +7,8 @@ import pytest
 from tests import cli_register
 
 from treewright import load_model
-from treewright.app import files as cli_files
-from treewright.app import main
+from treewright.cli import files as cli_files
+from treewright.cli import main
 from treewright.data.table import read_table, write_table
 
 N = cli_register.N

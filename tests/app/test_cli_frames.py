@@ -9,8 +9,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from treewright import load_model
-from treewright.app import labelling, main
-from treewright.app.reading import ESTIMATORS
+from treewright.cli import labelling, main
+from treewright.cli.reading import ESTIMATORS
 from treewright.data.table import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 

@@ -14,7 +14,7 @@ from tests.cli_register import command, register
 from tests.cli_survey import fit_arguments, hard_arguments
 
 import treewright
-from treewright.app import main
+from treewright.cli import main
 from treewright.core import files
 from treewright.core.budget import Budget
 from treewright.data.table import read_table
@@ -140,7 +140,7 @@ def test_a_search_that_is_over_is_written_after_one_ctrl_c(survey, tmp_path, cap
         signal.raise_signal(signal.SIGINT)
         return real(*arguments, **options)
 
-    from treewright.app import commands
+    from treewright.cli import commands
 
     real = commands.fit_facts
     monkeypatch.setattr(commands, "fit_facts", facts)
@@ -152,7 +152,7 @@ def test_a_search_that_is_over_is_written_after_one_ctrl_c(survey, tmp_path, cap
 
 PROCESS = """
 import atexit, signal, sys, threading, time, types
-from treewright.app import interrupts, main
+from treewright.cli import interrupts, main
 interrupts._PATIENCE = 0.1
 
 def interrupt():
@@ -163,7 +163,7 @@ def command(args, console):
     return 0
 
 # The imports of the real ones take a second.
-sys.modules["treewright.app.commands"] = types.SimpleNamespace(COMMANDS=dict(show=command))
+sys.modules["treewright.cli.commands"] = types.SimpleNamespace(COMMANDS=dict(show=command))
 sys.argv = ["treewright", "show", "m.json"]
 sys.exit(main())
 """
@@ -188,10 +188,10 @@ def test_one_that_comes_while_the_program_is_loaded_waits_for_the_command(times)
 import signal, sys
 class Finder:
     def find_spec(name, path, target=None):
-        if name == "treewright.app.entry":
+        if name == "treewright.cli.entry":
             [signal.raise_signal(signal.SIGINT) for _ in range({times})]
 sys.meta_path.insert(0, Finder)
-from treewright.app import main
+from treewright.cli import main
 sys.argv = ["treewright", "show", "m.json", "--json"]
 sys.exit(main())
 """

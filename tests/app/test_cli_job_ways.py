@@ -10,10 +10,10 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from tests.cli_register import AREAS, N, command, register, totals_of
 
 from treewright import C2RFClassifier, S2OCTClassifier, load_model
-from treewright.app import labelling, main, reading
-from treewright.app.files import TableModel
-from treewright.app.parser import make_parser
-from treewright.app.reading import ESTIMATORS
+from treewright.cli import labelling, main, reading
+from treewright.cli.files import TableModel
+from treewright.cli.parser import make_parser
+from treewright.cli.reading import ESTIMATORS
 from treewright.core.budget import Budget
 from treewright.data.table import read_table, write_table
 from treewright.estimation import accuracy

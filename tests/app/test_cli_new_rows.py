@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from treewright.app import main
+from treewright.cli import main
 from treewright.data.table import read_table, write_table
 
 N = 160

@@ -3,8 +3,8 @@
 import pytest
 from tests.cli_survey import ADDING_UP
 
-from treewright.app import main
-from treewright.app.parser import make_parser
+from treewright.cli import main
+from treewright.cli.parser import make_parser
 
 
 def options():

@@ -11,7 +11,7 @@ import pytest
 from tests.cli_survey import error_line, fit_arguments, hard_arguments
 
 import treewright
-from treewright.app import main
+from treewright.cli import main
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -44,14 +44,14 @@ def test_interrupt_while_modules_are_loaded(fitted, monkeypatch, capsys):
     class Finder:
         @staticmethod
         def find_spec(name, path, target=None):
-            if name == "treewright.app.commands":
+            if name == "treewright.cli.commands":
                 os.kill(os.getpid(), signal.SIGINT)
 
-    from treewright import app as cli
-    from treewright.app import commands
+    from treewright import cli
+    from treewright.cli import commands
 
     monkeypatch.setattr(cli, "commands", commands)  # what is imported below takes its place, for this test alone
-    monkeypatch.delitem(sys.modules, "treewright.app.commands")
+    monkeypatch.delitem(sys.modules, "treewright.cli.commands")
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     assert main(["show", str(fitted)]) == 130
     captured = capsys.readouterr()
@@ -62,7 +62,7 @@ def test_interrupt_while_modules_are_loaded(fitted, monkeypatch, capsys):
 @pytest.mark.skipif(os.name != "posix", reason="pipes")
 def test_a_reader_that_goes_away_is_no_error(fitted):
     process = subprocess.Popen(
-        [sys.executable, "-m", "treewright.app", "show", str(fitted)],
+        [sys.executable, "-m", "treewright.cli", "show", str(fitted)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

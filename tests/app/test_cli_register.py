@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from treewright.app import main, reading
-from treewright.app import register as cli_register
+from treewright.cli import main, reading
+from treewright.cli import register as cli_register
 from treewright.data import _table_files, _table_large
 from treewright.data.table import FileTable, Table, TableEncoder, open_table, read_table
 from treewright.data.table_words import feature_words
@@ -129,7 +129,7 @@ def test_the_whole_job_in_parts(folder, monkeypatch, capsys):
 
 def load(path):
     """Class of each node of the tree of a model."""
-    from treewright.app.files import TableModel
+    from treewright.cli.files import TableModel
 
     tree = TableModel.read(str(path)).explaining
     return tree.classes_[tree.tree_.labels]

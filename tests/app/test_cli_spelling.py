@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from tests import cli_register
 
 from treewright import OCTHClassifier, TotalsClassifier
-from treewright.app import main
+from treewright.cli import main
 from treewright.data.table import read_table, write_table
 from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError
 

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from treewright.app import main
+from treewright.cli import main
 
 
 @pytest.fixture(scope="module")

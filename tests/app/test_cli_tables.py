@@ -8,7 +8,7 @@ import pytest
 from tests.cli_survey import changed
 
 from treewright import load_model
-from treewright.app import files, main
+from treewright.cli import files, main
 from treewright.data.table import read_table, write_table
 
 

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from tests.cli_survey import changed
 
 import treewright
-from treewright.app import main
+from treewright.cli import main
 from treewright.data.table import read_table
 from treewright.models.registry import CATEGORICAL, MODELS, SHORT_NAMES
 

@@ -25,7 +25,7 @@ from treewright import (
     find_wrong_labels,
     load_model,
 )
-from treewright.app import main
+from treewright.cli import main
 from treewright.core.budget import Budget
 from treewright.data.table import read_table
 from treewright.estimators.record_files import record_from_dict, record_to_dict

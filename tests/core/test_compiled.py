@@ -13,7 +13,7 @@ import numba
 import pytest
 
 from treewright import warm_up
-from treewright.app import main
+from treewright.cli import main
 from treewright.core import compiled
 from treewright.core.budget import Budget
 

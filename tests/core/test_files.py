@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from treewright import OCTHClassifier
-from treewright.app import main
+from treewright.cli import main
 from treewright.core.files import passing_folder, replacing
 from treewright.data.table import read_table, write_table
 from treewright.graph.cache import FoundGraph, cached_graph

@@ -12,7 +12,7 @@ from tests.cli_register import command, register
 from tests.cli_survey import fit_arguments
 
 import treewright
-from treewright.app import console, main
+from treewright.cli import console, main
 from treewright.core import progress
 from treewright.core.budget import Budget
 from treewright.core.progress import Event, note, of_fit, printer, reported, stage, timed

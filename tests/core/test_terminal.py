@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from treewright import OCTHClassifier, S2OCTClassifier
-from treewright.app import main
+from treewright.cli import main
 from treewright.core.names import printable
 from treewright.data.table import read_table, write_table
 from treewright.report.text import fit_report

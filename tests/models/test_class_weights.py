@@ -9,7 +9,7 @@ from sklearn.base import clone
 from tests.seen_trees import seen
 
 from treewright import SVM1ODTClassifier, TAOClassifier, load_model
-from treewright.app import main
+from treewright.cli import main
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 X = np.random.default_rng(0).integers(0, 8, (24, 2)).astype(float)

@@ -25,8 +25,8 @@ from sklearn.svm import SVC
 
 import treewright
 from treewright import TotalsClassifier
-from treewright.app import main
-from treewright.app.reading import ESTIMATORS
+from treewright.cli import main
+from treewright.cli.reading import ESTIMATORS
 from treewright.estimators.kept_rows import kept_rows
 from treewright.models.registry import MODELS
 from treewright.report import labels_report

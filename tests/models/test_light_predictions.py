@@ -14,7 +14,7 @@ CODE = """
 import sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-import treewright.app.commands
+import treewright.cli.commands
 from treewright import load_model
 for path in sys.argv[1:]:
     model = load_model(path)

@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 import treewright
 from treewright import TotalsClassifier, load_model
-from treewright.app import main
 from treewright.app.large_register import label_register
+from treewright.cli import main
 from treewright.exceptions import OtherNumbersWarning
 
 INCOME = r"'income': .* are below .* about 1000 times smaller than at the fit: are the units others\?"

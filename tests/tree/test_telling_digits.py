@@ -7,7 +7,7 @@ import pytest
 from rule_reader import holds, leaves_by_rules
 
 from treewright import OCTSVMClassifier, TAOClassifier
-from treewright.app import main
+from treewright.cli import main
 from treewright.data.table import read_table, write_table
 from treewright.tree import Tree, export_text, route, telling_digits
 from treewright.tree.words import DateWords, FlagWords
@@ -110,8 +110,8 @@ def make_table(folder, n=4000):
 def test_the_column_leaf_is_what_the_report_says(tmp_path, monkeypatch, capsys, large):
     """The whole job on mixed columns, whether the register comes in parts or not."""
     if large:
-        monkeypatch.setattr("treewright.app.reading._WHOLE_ROWS", 1000)
-        monkeypatch.setattr("treewright.app.reading._PART_ROWS", 250)
+        monkeypatch.setattr("treewright.cli.reading._WHOLE_ROWS", 1000)
+        monkeypatch.setattr("treewright.cli.reading._PART_ROWS", 250)
     columns, n = make_table(tmp_path)
     fit = ["fit", str(tmp_path / "d.csv"), "--target", "class", "--totals", str(tmp_path / "t.csv")]
     files = [

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
 from treewright import SSCTClassifier, load_model
-from treewright.app import main
+from treewright.cli import main
 from treewright.data import reduction
 from treewright.exceptions import InvalidInputError
 from treewright.models.baselines import ssct_fit as module

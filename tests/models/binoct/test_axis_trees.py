@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.contracts.brute_force_axis import discrimination
 
 from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, load_model
-from treewright.app import main
+from treewright.cli import main
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.solvers.highs import HighsSolver
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.seen_trees import seen
 
 from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
-from treewright.app import main
+from treewright.cli import main
 from treewright.data import reduction
 from treewright.engine.alternate import Alternation
 from treewright.exceptions import InvalidInputError, ModelFileError

@@ -6,8 +6,8 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from treewright.app.reading import FitRows
-from treewright.app.totals import asked_margins, group_name, knows_totals, totals_words
+from treewright.cli.reading import FitRows
+from treewright.cli.totals import asked_margins, group_name, knows_totals, totals_words
 from treewright.report import About, table_making
 
 __all__ = ["about"]

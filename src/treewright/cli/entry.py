@@ -9,9 +9,9 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 
-from treewright.app.console import Console
-from treewright.app.interrupts import Interrupts, say_at_once
-from treewright.app.parser import EXIT_FAILURE, EXIT_INPUT, EXIT_MODEL_FILE, EXIT_SOLVER, make_parser
+from treewright.cli.console import Console
+from treewright.cli.interrupts import Interrupts, say_at_once
+from treewright.cli.parser import EXIT_FAILURE, EXIT_INPUT, EXIT_MODEL_FILE, EXIT_SOLVER, make_parser
 from treewright.core.budget import told_of_interrupts
 from treewright.core.names import printable
 from treewright.core.progress import stage
@@ -30,7 +30,7 @@ def run(argv: Sequence[str] | None, interrupts: Interrupts) -> int:
         console.quiet, console.verbose = getattr(args, "quiet", False), getattr(args, "verbose", False)
         with console.reported():
             with _nothing_collected(), stage("the program is loaded"):
-                from treewright.app.commands import COMMANDS
+                from treewright.cli.commands import COMMANDS
             interrupts.begin()
             with console.warnings(), told_of_interrupts(console.interrupted):
                 code = COMMANDS[args.command](args, console)

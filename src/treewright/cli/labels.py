@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.app.spelling import Spelling
+from treewright.cli.spelling import Spelling
 from treewright.core.names import counted
 from treewright.data.columns_checked import AnyArray, missing_mask
 from treewright.data.marks import likely_marks

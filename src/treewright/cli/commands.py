@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from treewright.app.console import Console, finite
-from treewright.app.files import TableModel, check_outputs, report_paths, write_reports
-from treewright.app.labelling import class_counts, fit_labeller, totals_lines
-from treewright.app.making import about
-from treewright.app.parser import EXIT_OK
-from treewright.app.predicting import predict
-from treewright.app.reading import FitRows, opened_rows, takes_unlabelled
-from treewright.app.totals import fitted_shares
+from treewright.cli.console import Console, finite
+from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
+from treewright.cli.labelling import class_counts, fit_labeller, totals_lines
+from treewright.cli.making import about
+from treewright.cli.parser import EXIT_OK
+from treewright.cli.predicting import predict
+from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
+from treewright.cli.totals import fitted_shares
 from treewright.core.names import counted, printable
 from treewright.core.progress import stage
 from treewright.data.columns_checked import AnyArray, listing

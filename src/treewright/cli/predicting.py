@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from treewright.app.answers import Answers
-from treewright.app.console import Console
-from treewright.app.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
-from treewright.app.parser import EXIT_OK
-from treewright.app.totals import asked_margins, group_name, new_labels
-from treewright.app.totals import totals_words as totals_files
+from treewright.cli.answers import Answers
+from treewright.cli.console import Console
+from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
+from treewright.cli.parser import EXIT_OK
+from treewright.cli.totals import asked_margins, group_name, new_labels
+from treewright.cli.totals import totals_words as totals_files
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.progress import note, stage
 from treewright.data.columns_checked import AnyArray, listing

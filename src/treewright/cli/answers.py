@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.app.spelling import Spelling
+from treewright.cli.spelling import Spelling
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import counted, printable
 from treewright.data._spelling import standing_for

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from treewright.app.interrupts import Interrupts
+from treewright.cli.interrupts import Interrupts
 from treewright.core.budget import Budget
 from treewright.core.files import told_of_files
 from treewright.core.names import printable

@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     {"error": {"type": "ModelFileError", "message": "no-such-model.json: there is no such file"}}
     4
     """
-    from treewright.app.interrupts import Interrupts, end_process
+    from treewright.cli.interrupts import Interrupts, end_process
 
     # Before all other imports: a Ctrl-C that comes while they last is answered as any other.
     with Interrupts(own_process=argv is None) as interrupts:
-        from treewright.app.entry import run
+        from treewright.cli.entry import run
 
         code = run(argv, interrupts)
         if argv is None:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treewright.app.answers import Answers
-from treewright.app.spelling import Spelling
-from treewright.app.totals_files import read_totals
+from treewright.cli.answers import Answers
+from treewright.cli.spelling import Spelling
+from treewright.cli.totals_files import read_totals
 from treewright.core.arrays import BoolArray
 from treewright.data.columns_checked import AnyArray, missing_mask
 from treewright.data.table import Table

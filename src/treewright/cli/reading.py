@@ -18,11 +18,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from treewright.app.files import TableModel
-from treewright.app.ids import warn_of_repeated_ids
-from treewright.app.labels import read_labels, warn_of_marks, without_mark
-from treewright.app.spelling import Spelling
-from treewright.app.totals import asked_margins, fit_totals, knows_totals, totals_rules
+from treewright.cli.files import TableModel
+from treewright.cli.ids import warn_of_repeated_ids
+from treewright.cli.labels import read_labels, warn_of_marks, without_mark
+from treewright.cli.spelling import Spelling
+from treewright.cli.totals import asked_margins, fit_totals, knows_totals, totals_rules
 from treewright.core.names import printable
 from treewright.data.columns_checked import AnyArray, listing, meant, missing_mask
 from treewright.data.margins import split_margins

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from treewright.app.console import Console, finite
-from treewright.app.files import TableModel, write_reports
 from treewright.app.large_register import Learned
-from treewright.app.making import about
-from treewright.app.parser import EXIT_OK
-from treewright.app.reading import FitRows
-from treewright.app.register import Labelled, labelled, lesson_of_tree, write_labels
-from treewright.app.totals import named_margins
+from treewright.cli.console import Console, finite
+from treewright.cli.files import TableModel, write_reports
+from treewright.cli.making import about
+from treewright.cli.parser import EXIT_OK
+from treewright.cli.reading import FitRows
+from treewright.cli.register import Labelled, labelled, lesson_of_tree, write_labels
+from treewright.cli.totals import named_margins
 from treewright.core.budget import Budget, interrupts_break_off
 from treewright.core.names import counted
 from treewright.core.progress import stage, timed

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.app.answers import Answers
-from treewright.app.console import Console
+from treewright.cli.answers import Answers
+from treewright.cli.console import Console
 from treewright.core.files import is_special, replacing
 from treewright.core.names import counted
 from treewright.data.columns_checked import AnyArray, listing

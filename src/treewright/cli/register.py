@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treewright.app.files import TableModel, leaf_sums
 from treewright.app.large_register import Learned, label_register
-from treewright.app.reading import FitRows
+from treewright.cli.files import TableModel, leaf_sums
+from treewright.cli.reading import FitRows
 from treewright.core.arrays import FloatArray
 from treewright.data.columns_checked import AnyArray, missing_mask
 from treewright.data.table import Surprises, Table, TableEncoder, write_batches

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treewright.app.spelling import Spelling
+from treewright.cli.spelling import Spelling
 from treewright.data._totals_input import interval
 from treewright.data.columns_checked import listing
 from treewright.data.table import is_missing, is_number, number_text, read_cells

@@ -1,8 +1,0 @@
-"""``python -m treewright.app``: the command line."""
-
-import sys
-
-from treewright.app import main
-
-if __name__ == "__main__":
-    sys.exit(main())
