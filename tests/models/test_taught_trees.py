@@ -17,8 +17,8 @@ from treewright import LapTAOClassifier, TAOClassifier, load_model
 from treewright.core.budget import Budget
 from treewright.data import Sample
 from treewright.exceptions import InvalidInputError
+from treewright.models.laptao.graph_teacher import SOFT_WEIGHTS, left_out_losses
 from treewright.models.laptao.rounds import GraphTask
-from treewright.models.laptao.soft_labels import SOFT_WEIGHTS, left_out_losses
 from treewright.teachers import taught_points as taught
 from treewright.teachers.given import TableTeacher
 from treewright.teachers.taught_points import imagined_points

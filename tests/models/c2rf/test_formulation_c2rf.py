@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.data import PointTotals
-from treewright.models.c2rf.objective import C2RF, merged_votes
-from treewright.models.c2rf.vote_order import vote_order
+from treewright.models.c2rf.objective import C2RF, merged_votes, vote_order
 from treewright.optimize.formulation import Formulation
 from treewright.solvers import Status, get_solver
 from treewright.solvers.program_check import check

@@ -19,7 +19,7 @@ from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
 from treewright.data.rows import is_frame
-from treewright.estimators.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.frames import handed_rows, hands_through, new_handed_rows
 from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, SolvedModel, new_rows
 from treewright.estimators.parameters import estimator, parameter

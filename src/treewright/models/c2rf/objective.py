@@ -14,7 +14,7 @@ Parts that can be switched, as in the paper's ablation:
   where the maximum is meant; here the deviation is exact from the start, whatever is fixed.
 * *branching* (Section 4): patterns that are nearest to a tie get the lowest priority, as printed. Priorities are hints:
   HiGHS leaves them aside.
-* *order_cuts* (ours): :mod:`treewright.models.c2rf.vote_order`.
+* *order_cuts* (ours): :mod:`treewright.models.c2rf.objective`.
 * *tight* (ours): with :math:`a_i` members against and :math:`b_i` for, :math:`\alpha^\top r_i` lies in
   :math:`[l b_i - u a_i, u b_i - l a_i]`, which replaces the printed :math:`M = ut + 1`.
 
@@ -38,13 +38,12 @@ from scipy import sparse
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.data.point_totals import PointTotals
 from treewright.exceptions import InvalidInputError
-from treewright.models.c2rf.vote_order import vote_order
 from treewright.optimize.shared_rows import add_total_rows
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
 
-__all__ = ["C2RF", "merged_votes"]
+__all__ = ["C2RF", "VoteOrder", "merged_votes", "vote_order"]
 
 
 def merged_votes(votes: IntArray, totals: PointTotals) -> tuple[IntArray, PointTotals, IntArray]:
@@ -331,3 +330,63 @@ class C2RF:
         low, high = self.wanted
         forced = np.maximum(np.maximum(fewest - high, low - most), 0).sum()
         return float(max(forced, self.totals.unreachable))
+
+
+Pairs = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class VoteOrder:
+    """Covering pairs among patterns, each as two arrays of pattern numbers."""
+
+    implies: Pairs
+    """(k, i): where k is positive, so is i."""
+    one_positive: Pairs
+    """(i, k): at least one is positive."""
+    one_negative: Pairs
+    """(i, k): at least one is negative."""
+
+
+def vote_order(votes: IntArray) -> VoteOrder:
+    """Covering pairs of distinct patterns.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_patterns, n_members)
+        Entries -1 and 1. The work is that of a few products of matrices of n_patterns columns and rows.
+
+    Returns
+    -------
+    VoteOrder
+        The pairs.
+
+    Examples
+    --------
+    >>> order = vote_order(np.array([[1, 1, -1], [1, -1, -1], [-1, -1, 1]]))
+    >>> [(int(k), int(i)) for k, i in zip(*order.implies)]
+    [(1, 0)]
+    >>> [(int(i), int(k)) for i, k in zip(*order.one_positive)], [(int(i), int(k)) for i, k in zip(*order.one_negative)]
+    ([(0, 2)], [(0, 2)])
+    """
+    against = (votes < 0).astype(np.float32)
+    size = against.sum(axis=1)
+    common = against @ against.T
+    # Pattern i votes against in a proper part of k's members against.
+    inside = (common == size[:, None]) & (size[:, None] < size[None, :])
+    steps = inside.astype(np.float32)
+    covered = inside & ~((steps @ steps) > 0)
+    i, k = np.nonzero(covered)
+    never_both_against = common == 0
+    never_both_for = votes.shape[1] - size[:, None] - size[None, :] + common == 0
+    return VoteOrder(
+        implies=(k, i),
+        one_positive=_outermost(never_both_against, steps),
+        one_negative=_outermost(never_both_for, steps.T),
+    )
+
+
+def _outermost(related: np.ndarray, steps: np.ndarray) -> Pairs:
+    """Related pairs of which neither end can take a step further: ``steps[i, j]`` if j is beyond i."""
+    further = (steps @ related.astype(np.float32)) > 0
+    i, k = np.nonzero(np.triu(related & ~further & ~further.T))
+    return i, k

@@ -8,7 +8,7 @@ one at a time, in an order that a sort gives. Two kinds of lines are enough:
   count passes the total and usually hits it.
 
 Starts are equal weights, each member far heavier than the others (by the order of vote patterns the extreme counts
-are near those, see :mod:`treewright.models.c2rf.vote_order`), and random ones.
+are near those, see :mod:`treewright.models.c2rf.objective`), and random ones.
 
 Of many optimal weightings one is taken that is near to those that mimic the cut of the plain ensemble at the totals.
 """

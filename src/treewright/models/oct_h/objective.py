@@ -23,11 +23,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 from treewright.models.oct_h import printed_program as paper
-from treewright.models.oct_h.repair import GAP_TOLERANCE, repaired
-from treewright.optimize.formulation import RelativeErrors
+from treewright.models.oct_h.gaps import inseparable_groups
+from treewright.optimize.formulation import RelativeErrors, with_min_leaf
 from treewright.optimize.shared_rows import (
     add_group_errors,
     add_leaf_labels,
@@ -38,11 +38,11 @@ from treewright.optimize.shared_rows import (
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
-from treewright.splits.gaps import inseparable_groups
-from treewright.tree import Tree, counted, n_split_weights, weighted_error
+from treewright.splits.thresholds import Cuts
+from treewright.tree import Tree, counted, n_split_weights, weighted_error, without_idle_splits
 from treewright.tree.complete import Planes, leaves_reached
 
-__all__ = ["OCTH"]
+__all__ = ["GAP_TOLERANCE", "OCTH", "repaired"]
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class OCTH(RelativeErrors):
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits with a gap, leaves large enough, depth kept, best labels, no idle splits.
 
-        See :func:`treewright.models.oct_h.repair.repaired`.
+        See :func:`treewright.models.oct_h.objective.repaired`.
         """
         return repaired(self, tree)
 
@@ -255,3 +255,55 @@ class OCTH(RelativeErrors):
         """Objective of a tree, computed from the tree and the data alone."""
         error = weighted_error(tree, self.X, self.y, self.weight)
         return error / self.baseline + self.complexity * n_split_weights(tree)
+
+
+GAP_TOLERANCE = 1.8e-6
+"""By how much a split may miss the margin, both sides together: its rows then miss by 9e-7 each, which every solver's
+tolerance of 1e-6 allows. Points that are nearer than the margin less this are never parted: the repair, the groups of
+the program and the bound agree on it."""
+
+
+def repaired(model: OCTH, tree: Tree) -> Tree:
+    """The feasible tree for `model` that `tree` is nearest to.
+
+    A threshold moves to the nearest gap of its node (fewest points change sides); a split without one, or with a
+    side below the minimum leaf size, goes. Leaves get their best labels, and splits below which all leaves have the
+    same one are dropped. A tree that is feasible already routes all points as before.
+    """
+    tree = tree.numerical()
+    weights, thresholds = tree.weights.copy(), tree.threshold.copy()
+    keep = np.ones(tree.n_nodes, dtype=bool)
+    members: dict[int, IntArray] = {0: np.arange(len(model.X))}
+    level = tree.level
+    for node in range(tree.n_nodes):
+        inside = members.get(node)
+        if inside is None or not len(inside) or tree.left[node] < 0:
+            continue
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if level[node] >= model.depth:
+            keep[[left, right]] = False
+            continue
+        weights[node], thresholds[node], goes_left = _at_nearest_gap(
+            model, tree.weights[node], float(tree.threshold[node]), inside
+        )
+        members[left], members[right] = inside[goes_left], inside[~goes_left]
+        keep[left], keep[right] = bool(goes_left.any()), not bool(goes_left.all())
+    moved = Tree(tree.left, tree.right, weights, thresholds, tree.values, tree.labels)
+    large = with_min_leaf(model, moved.collapsed(keep), model.min_leaf)
+    return without_idle_splits(large, model.X, model.y, model.weight, model.n_classes)
+
+
+def _at_nearest_gap(
+    model: OCTH, normal: FloatArray, threshold: float, inside: IntArray
+) -> tuple[FloatArray, float, BoolArray]:
+    """Normalized split at the gap nearest to the given threshold, and who goes left."""
+    size = np.abs(normal).sum()
+    if size == 0.0:
+        return normal, threshold, np.full(len(inside), bool(threshold >= 0.0))
+    normal = np.where(np.abs(normal) > 1e-9 * np.abs(normal).max(), normal, 0.0)
+    normal = normal / np.abs(normal).sum()
+    level = model.X[inside] @ normal
+    cuts = Cuts(level)
+    k = cuts.nearest(threshold / size, model.margin - GAP_TOLERANCE)
+    middle = float(cuts.thresholds(beyond=model.margin)[k])  # a split may send all points one way
+    return normal, middle, level <= middle

@@ -15,7 +15,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.models.octsvm.loss import DUAL, flips, lengths
-from treewright.models.octsvm.norms import add_norms, norm_blocks
+from treewright.models.octsvm.program import add_norms, norm_blocks
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder, Term
 

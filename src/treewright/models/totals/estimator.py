@@ -15,8 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.frames import encoded_rows, needs_encoding, new_encoded_rows
-from treewright.estimators.handing import handed_rows, hands_through, new_handed_rows
+from treewright.estimators.frames import (
+    encoded_rows,
+    handed_rows,
+    hands_through,
+    needs_encoding,
+    new_encoded_rows,
+    new_handed_rows,
+)
 from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, new_rows, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter

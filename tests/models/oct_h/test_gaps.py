@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from treewright.splits.gaps import inseparable_groups
+from treewright.models.oct_h.gaps import inseparable_groups
 
 
 @pytest.mark.parametrize("seed", range(6))
