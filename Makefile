@@ -1,4 +1,5 @@
-# One door: `make demo`, `make test`. Both set up a virtual environment in the checkout by themselves.
+# One door: `make demo`, `make test`. Both set up a virtual environment in the checkout by themselves, or in a copy of it
+# where the checkout cannot be written to.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +21,19 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
+ifneq ($(shell test -w . && echo yes),yes)
+# A private folder named by user and checkout. One of that name that is another user's is not used.
+COPY := $(shell echo "$${TMPDIR:-/tmp}/treewright-$$(id -u)-$$(pwd -P | cksum | cut -d ' ' -f 1)")
+COPIED := $(filter-out build dist results demo-output,$(wildcard * .ci))
+
+demo test lint types:
+	@echo "This checkout cannot be written to: a copy is used, with .venv/ and demo-output/ in it: $(COPY)"
+	@mkdir -m 700 "$(COPY)" 2>/dev/null || { test -O "$(COPY)" && test ! -L "$(COPY)"; } || \
+	  { echo "$(COPY) cannot be made; set TMPDIR to a folder of your own"; exit 1; }
+	@cp -Rp $(COPIED) "$(COPY)" && cd "$(COPY)" && chmod -R u+w $(COPIED) && \
+	  find $(COPIED) -name '*.py' | while read -r f; do test -e "$(CURDIR)/$$f" || rm "$$f"; done
+	@$(MAKE) --no-print-directory -C "$(COPY)" $@
+else
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py demo-output
 
@@ -34,6 +48,8 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+endif
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -27,6 +27,7 @@ import treewright
 from treewright import TotalsClassifier
 from treewright.cli import main
 from treewright.cli.reading import ESTIMATORS
+from treewright.data.table import TableEncoder, read_table
 from treewright.estimators.kept_rows import kept_rows
 from treewright.models.registry import MODELS
 from treewright.report import labels_report
@@ -218,3 +219,71 @@ def test_files_tell_and_models_that_are_rows_are_refused_before_any_work(tmp_pat
     for setting in ("estimator=graph", "n_estimators=3"):
         assert main([*fit, "--model", "laptao", "--set", setting]) == 2
         assert f"--set {setting.partition('=')[0]}" in capsys.readouterr().err
+
+
+def told_table(tmp_path, n=200):
+    """A table with a few words that one row alone has, a gap among incomes that differ, and a class by region."""
+    rng = np.random.default_rng(3)
+    region = rng.choice(["north", "south", "west"], n).tolist()
+    job = rng.choice(["baker", "clerk"], n).tolist()
+    job[4], job[90], job[91], job[92], region[17] = (
+        "lion tamer",
+        "astronaut",
+        "bell founder",
+        "bell founder",
+        "Atlantis",
+    )
+    income = [None, *rng.lognormal(8, 1, n - 1).round(2).tolist()]
+    truth = np.where(np.array(region) == "north", "yes", "no")
+    y = [label if k < n // 2 else None for k, label in enumerate(truth.tolist())]
+    table = pl.DataFrame({"region": region, "job": job, "income": income, "y": y})
+    table.write_csv(tmp_path / "t.csv")
+    return table
+
+
+ALONE = {"region": 1, "job": 2}
+WORDS = "1 level of 'region', 2 levels of 'job': whoever has the model can read them"
+
+
+@pytest.mark.parametrize("model", ["forest", "tao"])
+def test_how_many_words_of_one_row_a_file_has_is_told(model, tmp_path, capsys):
+    table = told_table(tmp_path)
+    more = (
+        ["--estimator", "forest", "--time-limit", "2"] if model == "forest" else ["--model", "tao", "--max-depth", "1"]
+    )
+    out = str(tmp_path / ("m.zip" if model == "forest" else "m.json"))
+    if model == "tao":  # which is fitted to the rows with a label: those levels alone are in its file
+        table.with_columns(y=pl.col("y").fill_null("no")).write_csv(tmp_path / "t.csv")
+    fit = ["fit", str(tmp_path / "t.csv"), "--target", "y", "--out", out, "--random-state", "0", *more]
+    assert main(fit) == 0
+    assert f"levels of text in the model file that one row alone has: {WORDS}" in capsys.readouterr().out
+    assert main(["show", out]) == 0
+    assert f"levels of text in the model file that one row alone has: {WORDS}" in capsys.readouterr().out
+    assert main(["show", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["levels_of_one_row"] == ALONE
+
+    assert main([*fit, "--drop", "region,job"]) == 0
+    assert "that one row alone has" not in capsys.readouterr().out
+    assert main(["show", out]) == 0
+    assert "levels of text in the model file that one row alone has: none" in capsys.readouterr().out
+
+
+def test_what_fills_gaps_is_no_cell(tmp_path):
+    """A median to the cent is what one row has."""
+    table = told_table(tmp_path)
+    encoder = TableEncoder.fit(read_table(tmp_path / "t.csv"), ["income"], fill_gaps=True)
+    known = np.sort(table["income"].drop_nulls().to_numpy())
+    fill = encoder.codes["income"].fill
+    assert fill not in known and known[89] < fill < known[109]
+    assert fill == pytest.approx(known[95:105].mean(), abs=known[106] - known[93])
+
+
+@pytest.mark.parametrize("entries", [3, [["job"]], [["job", 1.5]], [["no column", 1]], [["job", True]]])
+def test_what_a_file_says_of_words_is_checked(entries, tmp_path):
+    told_table(tmp_path).with_columns(pl.col("y").fill_null("no")).write_csv(tmp_path / "t.csv")
+    path = tmp_path / "m.json"
+    assert main(["fit", str(tmp_path / "t.csv"), "--target", "y", "--model", "tao", "--out", str(path)]) == 0
+    document = json.loads(path.read_text())
+    document["table"]["alone"] = entries
+    path.write_text(json.dumps(document))
+    assert main(["show", str(path)]) == 4

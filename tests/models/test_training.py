@@ -20,6 +20,7 @@ from treewright.models.c2rf.fit import train_c2rf
 from treewright.models.laptao.fit import train_laptao
 from treewright.models.oct.fit import train_oct
 from treewright.models.oct_h.fit import train_oct_h
+from treewright.models.s2oct import fit as s2oct
 from treewright.models.s2oct.fit import train_s2oct
 from treewright.models.svm1odt.fit import SVM1ODTSettings
 from treewright.models.tao.fit import train_tao
@@ -73,6 +74,28 @@ def test_s2oct_and_its_committee(size):
     if size is None:
         assert found.record.objective == 0.0
     assert np.sum(found.numbers[20:] == 1) == TOTAL
+
+
+@pytest.mark.parametrize("size", [None, "auto"])
+def test_s2oct_leaves_as_much_time_for_what_follows_as_it_took_to_prepare(size, monkeypatch, own_clock):
+    """Both are passes over all rows: with very many of them a search that used the limit up would end beyond it."""
+    module, left = "treewright.models.s2oct.fit", []
+    reduced, search = s2oct.reduced, s2oct._optimal if size is None else s2oct._sparse
+
+    def slowly(*rows):
+        own_clock.now += 3.0
+        return reduced(*rows)
+
+    def noted(model, starts, settings, conduct, budget, teacher, **more):
+        left.append(budget.remaining)
+        return search(model, starts, settings, conduct, Budget(0.1), teacher, **more)
+
+    monkeypatch.setattr(f"{module}.reduced", slowly)
+    monkeypatch.setattr(f"{module}.{search.__name__}", noted)
+    for limit in (10.0, 4.0, None):
+        settings = tw.S2OCTClassifier(max_depth=2, max_split_features=size)
+        train_s2oct(problem(totals={1: TOTAL}), settings, proving(), Budget(limit))
+    assert left == pytest.approx([4.0, 0.5, np.inf])
 
 
 def test_c2rf():

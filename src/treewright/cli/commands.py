@@ -14,6 +14,7 @@ import numpy as np
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
 from treewright.cli.labelling import class_counts, fit_labeller, totals_lines
+from treewright.cli.lone_levels import alone_lines, levels_alone
 from treewright.cli.making import about
 from treewright.cli.parser import EXIT_OK
 from treewright.cli.predicting import predict
@@ -85,7 +86,8 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
     estimator.feature_names_in_ = np.array(rows.names, dtype=object)
 
     numbers = without_numbers(estimator)  # of its own rows there is nothing to tell
-    model = TableModel(estimator, rows.encoder, args.target, tuple(args.na), numbers=numbers)
+    alone = levels_alone(table, rows.encoder, estimator)
+    model = TableModel(estimator, rows.encoder, args.target, tuple(args.na), alone=alone, numbers=numbers)
     if not model.several_trees:
         estimator._note_rules(estimator._check_rows(X), model.words)
     predicted = estimator.predict(X)
@@ -133,6 +135,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
         lines.append(f"seed: {seed_words(estimator.record_)}")
     if taught := teacher_words(estimator, len(y) - n_known):
         lines.append(taught)
+    lines += alone_lines(alone)
     lines += console.written_lines()
     document = {
         **_model_document(model),
@@ -165,6 +168,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
         *_category_lines(estimator, names),
         "parameters: " + parameter_words(estimator),
         f"rows of the fit in this file: {kept_rows_words(estimator)}",
+        *alone_lines(model.alone, always=True),
         "",
         *rules,
         *_status_lines(estimator, getattr(estimator, "totals_", [])),
@@ -259,6 +263,7 @@ def _model_document(model: TableModel) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.feature_names,
         "categories": _categories(estimator, model.feature_names),
+        "levels_of_one_row": None if model.alone is None else dict(model.alone),
         "parameters": {k: finite(v) if isinstance(v, float) else v for k, v in written_parameters(estimator).items()},
         "status": record.status,
         "reason": record.reason,

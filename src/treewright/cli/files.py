@@ -15,6 +15,7 @@ import numpy as np
 
 from treewright.cli.answers import Answers
 from treewright.cli.console import Console
+from treewright.cli.lone_levels import checked_alone
 from treewright.core.files import is_special, replacing
 from treewright.core.names import counted
 from treewright.data.columns_checked import AnyArray, listing
@@ -59,6 +60,8 @@ class TableModel:
     """The fitted tree that explains the labels of an estimator that is no tree, if there is one."""
     leaves: Mapping[int, LeafFacts] | None = None
     """Rows of the table in each leaf of the tree, and their labels; None where that is not known."""
+    alone: Mapping[str, int] | None = None
+    """Levels of each column of text that one row alone of the fit has; None where that is not known."""
     numbers: Any = None
     """What is kept of the numbers of the fit, taken from the estimator, which is asked for a table in parts."""
 
@@ -96,6 +99,12 @@ class TableModel:
             self.tree_model._rule_digits = rule_digits(table["digits"], self.tree_model, f"{path}: table.digits")
         if table.get("sure") is not None:
             self.tree_model._rule_sure = rule_cases(table["sure"], self.tree_model, f"{path}: table.sure")
+        if table.get("alone") is not None:
+            alone = checked_alone(table["alone"], self.encoder.columns if self.encoder else (), f"{path}: table.alone")
+            return replace(self, alone=alone)._leaves_checked(entries, path)
+        return self._leaves_checked(entries, path)
+
+    def _leaves_checked(self, entries: Any, path: str) -> TableModel:
         if entries is None:
             return self
         if self.tree_model is None or self.several_trees:
@@ -115,6 +124,8 @@ class TableModel:
             if self.leaves is not None:
                 told = {n: [of.rows, of.counts] + ([of.likely] if of.likely else []) for n, of in self.leaves.items()}
                 document["table"]["leaves"] = [[leaf, *entry] for leaf, entry in told.items()]
+            if self.alone is not None:
+                document["table"]["alone"] = [list(pair) for pair in self.alone.items()]
             digits = getattr(self.tree_model, "_rule_digits", None)
             if digits:
                 document["table"]["digits"] = [list(pair) for pair in sorted(digits.items())]

@@ -13,6 +13,7 @@ import numpy as np
 from treewright.app.large_register import Learned
 from treewright.cli.console import Console, finite
 from treewright.cli.files import TableModel, write_reports
+from treewright.cli.lone_levels import alone_lines, levels_alone
 from treewright.cli.making import about
 from treewright.cli.parser import EXIT_OK
 from treewright.cli.reading import FitRows
@@ -101,7 +102,8 @@ def _write(
     if args.totals_of == "all":
         totals = office_totals(totals, rows.y, rows.more.get("groups"))
     numbers = without_numbers(labeller)  # of its own rows there is nothing to tell
-    model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), explaining=rows.tree, numbers=numbers)
+    alone = levels_alone(rows.table, rows.encoder, labeller)
+    model = TableModel(labeller, rows.encoder, args.target, tuple(args.na), rows.tree, alone=alone, numbers=numbers)
     explanation = None
     try:
         with console.finishing(), console.writing("predictions", args.predictions):
@@ -128,6 +130,7 @@ def _write(
             [
                 *_lines(totals, args, labels, estimate, why, explanation, agreement),
                 *_seed_lines(rows, estimate, args),
+                *alone_lines(alone),
                 *console.written_lines(),
             ]
         ),
@@ -142,6 +145,7 @@ def _write(
             "seed": labeller.random_state_,
             "repeatable": _record_told(rows).repeatable and not _is_short(estimate),
             "totals": totals,
+            "levels_of_one_row": alone,
             "accuracy": None if estimate is None else _accuracy_document(estimate),
             "no_accuracy": why or None,
             "tree": None if explanation is None else _tree_document(explanation, labels, agreement),

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 __all__ = ["Budget", "interrupts_break_off", "interrupts_wait", "told_of_interrupts"]
@@ -178,6 +178,16 @@ class Budget:
         """Return a budget of a fraction of the remaining time that obeys the same stop flag."""
         seconds = None if self.seconds is None else self.remaining * fraction
         return Budget(seconds, _stop=self._stop, _late=self._late)
+
+    def leaving(self, seconds: float) -> Budget:
+        """Return the same budget with some seconds less, or with half of what is left where that is less.
+
+        Examples
+        --------
+        >>> 7.9 < Budget(10.0).leaving(2.0).remaining < 8.0, 4.9 < Budget(10.0).leaving(60.0).remaining < 5.0
+        (True, True)
+        """
+        return self if self.seconds is None else replace(self, seconds=self.seconds - min(seconds, self.remaining / 2))
 
     def grace(self, fraction: float) -> Budget:
         """Return what is left, but at least a fraction of the whole, for what tidies up; nothing after a stop.

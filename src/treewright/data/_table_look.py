@@ -132,21 +132,29 @@ def _code(column: pl.Series, counts: pl.DataFrame | None, fill_gaps: bool) -> Co
 
 
 def _median(numbers: pl.Series, rows: pl.Series | None = None) -> float:
-    """The middle value, or the lower one of two: a value of the column. Each counts once, or for so many `rows`.
+    """The mean of the ten middle values, whole where these are; of few the middle one or the lower one of two.
+
+    So no single cell stands in a model file. Each value counts once, or for so many `rows`.
 
     Examples
     --------
     >>> _median(pl.Series([4.0, 1.0, None, 3.0, 2.0])), _median(pl.Series([4.0, 1.0]), pl.Series([2, 1]))
     (2.0, 4.0)
+    >>> _median(pl.Series([*[20.03] * 10, 31.07, *[40.0] * 10])), _median(pl.Series(range(101)))
+    (31.119, 50.0)
     """
     values = numbers.cast(pl.Float64).fill_null(np.nan).to_numpy()
     fine = np.isfinite(values)
     values = values[fine]
     if not len(values):
         return 0.0
-    if rows is None:
-        middle = (len(values) - 1) // 2
-        return float(np.partition(values, middle)[middle])
-    order, times = np.argsort(values), rows.to_numpy()[fine]
-    reached = np.cumsum(times[order])
-    return float(values[order[np.searchsorted(reached, (reached[-1] - 1) // 2, side="right")]])
+    order = np.argsort(values)
+    reached = np.cumsum(np.ones(len(values)) if rows is None else rows.to_numpy()[fine][order])
+    middle = (reached[-1] - 1) // 2
+    few = reached[-1] < 2 * LEAST_ROWS
+    places = middle + (np.zeros(1) if few else np.arange(LEAST_ROWS) - LEAST_ROWS // 2 + 1)
+    ten = values[order[np.searchsorted(reached, places, side="right")]]
+    if np.all(ten == ten[0]):
+        return float(ten[0])
+    mean = float(np.clip(np.sum(ten / len(ten)), ten[0], ten[-1]))
+    return float(np.rint(mean)) if np.all(ten == np.rint(ten)) else mean

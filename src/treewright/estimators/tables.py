@@ -45,7 +45,7 @@ class TableNotes(NamedTuple):
 
 def table_notes(table: object, n_features: int, where: str = "table") -> TableNotes:
     """Read what a model file has under "table", trusting nothing."""
-    if not isinstance(table, dict) or set(table) - {"na", "leaves", "digits", "sure"} != {"target", "encoder"}:
+    if not isinstance(table, dict) or set(table) - {"na", "leaves", "alone", "digits", "sure"} != {"target", "encoder"}:
         raise ModelFileError(f"{where}: expected an object with a target and an encoder")
     if not isinstance(table["target"], str):
         raise ModelFileError(f"{where}.target: expected a string")

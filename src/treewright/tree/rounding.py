@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
-from treewright.tree.routing import passing
+from treewright.tree.routing import nodes_below, route
 from treewright.tree.structure import Tree
 
 __all__ = ["rounded_tree", "shortest_between"]
@@ -50,27 +50,29 @@ def rounded_tree(
     >>> (rounded.weights[0] / 2.0021).tolist(), round(float(rounded.threshold[0] / 2.0021), 9)
     ([0.5, 1.0, 0.0], 2.0)
     """
+    leaf = route(tree, X)  # it stays, whatever is rounded
     for branch in tree.branches:
         if tree.category[branch] >= 0 or not np.any(tree.weights[branch]):
             continue
-        rows = X[passing(tree, X, int(branch))]
+        rows = X[nodes_below(tree, int(branch))[leaf]]
         if not len(rows) or not np.all(np.isfinite(rows[:, tree.weights[branch] != 0])):
             continue
+        spread = np.ptp(rows, axis=0)
         for digits in _DIGITS:
             if budget is not None and budget.over:
                 return tree
-            found = _rounded_split(tree, int(branch), rows, digits)
+            found = _rounded_split(tree, int(branch), rows, spread, digits)
             if found is not None and accept(found):
                 tree = found
                 break
     return tree
 
 
-def _rounded_split(tree: Tree, branch: int, rows: FloatArray, digits: int) -> Tree | None:
+def _rounded_split(tree: Tree, branch: int, rows: FloatArray, spread: FloatArray, digits: int) -> Tree | None:
     """The tree with one split rounded, None if a row would change sides."""
     weights, threshold = tree.weights[branch], float(tree.threshold[branch])
     largest = float(np.abs(weights).max())
-    short = _significant(weights / largest, digits, least=10.0**-digits * _effect(weights / largest, rows))
+    short = _significant(weights / largest, digits, least=10.0**-digits * _effect(weights / largest, spread))
     if not np.any(short):
         return None
     left = rows @ weights <= threshold
@@ -88,9 +90,8 @@ def _rounded_split(tree: Tree, branch: int, rows: FloatArray, digits: int) -> Tr
     return replace(tree, weights=new_weights, threshold=new_threshold)
 
 
-def _effect(weights: FloatArray, rows: FloatArray) -> FloatArray:
+def _effect(weights: FloatArray, spread: FloatArray) -> FloatArray:
     """What a weight would be that moves rows as much as the one that moves them most."""
-    spread = np.ptp(rows, axis=0)
     moved = np.abs(weights) * spread
     return np.where(spread > 0, moved.max() / np.where(spread > 0, spread, 1.0), np.inf)
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.tree.routing import passing, route
+from treewright.tree.routing import nodes_below, passing, route, side
 from treewright.tree.structure import Tree
 
 __all__ = ["trimmed_tree", "without_idle_terms"]
@@ -119,7 +119,8 @@ def without_idle_terms(
         threshold[node] -= weights[node, gone] @ (low[gone] + (high[gone] - low[gone]) / 2)
         weights[node, gone] = 0.0
         found = replace(tree, weights=weights, threshold=threshold)
-        if np.array_equal(route(found, X), leaves) and accept(found):
+        here = X[np.flatnonzero(nodes_below(tree, node)[leaves])]  # the others do not come to this split
+        if np.array_equal(side(found, here, node), side(tree, here, node)) and accept(found):
             tree = found
     return tree
 

@@ -367,6 +367,14 @@ def test_largest_distance_is_that_of_all_pairs(seed):
     assert largest_distance(X[:1]) == 0.0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_largest_distance_where_nothing_can_be_left_out(seed):
+    rng = np.random.default_rng(seed)
+    angle = rng.random(4500) * 2 * np.pi
+    ring = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 - 1e-4 * rng.random((4500, 1)))
+    assert largest_distance(ring) == pytest.approx(pdist(ring).max(), rel=1e-14)
+
+
 def test_largest_distance_of_very_many_points_is_an_upper_bound():
     angle = np.random.default_rng(0).random(50_000) * 2 * np.pi
     circle = np.column_stack([np.cos(angle), np.sin(angle)])  # nothing can be left out

@@ -29,22 +29,34 @@ def largest_distance(X: FloatArray) -> float:
     if len(X) < 2:
         return 0.0
     lowest, highest = X.min(axis=0), X.max(axis=0)
-    centred = X - 0.5 * (lowest + highest)
-    radius = np.linalg.norm(centred, axis=1)
+    middle = 0.5 * (lowest + highest)
+    radius = _away(X, middle)
     found, at = 0.0, int(np.argmax(radius))
     for _ in range(4):  # walk to the farthest point, and on from there
-        away = np.linalg.norm(X - X[at], axis=1)
+        away = _away(X, X[at])
         found, at = max(found, float(away.max())), int(np.argmax(away))
-    candidates = centred[radius + radius.max() >= found * (1 - 1e-12)]
+    chosen = np.flatnonzero(radius + radius.max() >= found * (1 - 1e-12))
+    chosen = chosen[np.argsort(-radius[chosen], kind="stable")]
+    candidates, radius = X[chosen] - middle, radius[chosen]
     if len(candidates) ** 2 * X.shape[1] > _EXACT_DISTANCE:
         return float(np.linalg.norm(highest - lowest))
     square = np.einsum("ij,ij->i", candidates, candidates)
     for start in range(0, len(candidates), 2000):
-        block = candidates[start : start + 2000]
-        distance = square[start : start + 2000, None] + square[start:] - 2.0 * (block @ candidates[start:].T)
+        # the farthest from the middle come first, so that those which may be far from this block do too
+        stop = int(np.count_nonzero(radius + radius[start] >= found * (1 - 1e-12)))
+        if stop <= start:
+            break
+        block, others = candidates[start : start + 2000], candidates[start:stop]
+        distance = square[start : start + 2000, None] + square[start:stop] - 2.0 * (block @ others.T)
         i, k = np.unravel_index(np.argmax(distance), distance.shape)
         found = max(found, float(np.linalg.norm(block[i] - candidates[start + k])))
     return found
+
+
+def _away(X: FloatArray, point: FloatArray) -> FloatArray:
+    """Distance of each row from a point, in blocks that fit the cache."""
+    blocks = [np.linalg.norm(X[start : start + 8192] - point, axis=1) for start in range(0, len(X), 8192)]
+    return np.concatenate(blocks)
 
 
 def farthest(X: FloatArray) -> FloatArray:

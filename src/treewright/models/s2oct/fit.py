@@ -143,7 +143,7 @@ def train_s2oct(
     The teacher is made of the points themselves unless `given_teacher` brings one.
     """
     # Searches and solvers have tolerances of their own, so rows weigh about 1 to them, whatever they weigh to the user.
-    unit = weight_unit(problem.weight_labelled)
+    began, unit = budget.elapsed, weight_unit(problem.weight_labelled)
     refuse_narrow(problem.X, problem.feature_names)
     conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
@@ -152,7 +152,9 @@ def train_s2oct(
     starts = [] if start is None else [reduction.apply_tree(start)]
     make_teacher = _teacher_maker(problem, reduction, model, conduct, given_teacher)
     train = partial(_sparse, size=reduction.points.size) if _takes_smallest(settings) else _optimal
-    outcome, others, guess, teacher = train(model, starts, settings, conduct, budget, make_teacher)
+    # What follows passes over all rows about as often as what was done so far.
+    time = budget.leaving(budget.elapsed - began)
+    outcome, others, guess, teacher = train(model, starts, settings, conduct, time, make_teacher)
 
     def of_rows(labels: IntArray) -> IntArray:
         of_points = np.zeros(len(reduction.points), dtype=np.int64)
@@ -391,7 +393,7 @@ def _chosen(
     if settings.prefer == "taught" and not proven:
         limit = min([(1.0 + LEEWAY) * least, *(model.objective(model.repair(tree)) for tree in search.starts)])
     pool = search.pool.up_to(max(limit, least))
-    hidden = model.X[model.y < 0]
+    hidden = model.hidden
     if search.pool.objective > least + 1e-6 * max(1.0, abs(least)):  # branch and bound has found a better one
         pool.trees.insert(0, outcome.solution)
         pool.labels.insert(0, predict_labels(outcome.solution, hidden))

@@ -57,8 +57,9 @@ from treewright.optimize.shared_rows import (
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
-from treewright.tree import Tree, counted, passing, predict_labels, route
+from treewright.tree import Tree, counted, predict_labels, route
 from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
+from treewright.tree.routing import nodes_below
 from treewright.tree.structure import Shape
 
 __all__ = ["S2OCT", "default_depth", "default_max_coefficient"]
@@ -216,6 +217,11 @@ class S2OCT(SureBounds):
         if self.formulation == "paper":
             return np.full(len(self.X), paper.big_m(self) - 1.0)
         return 1.0 + self.max_coefficient * farthest(self.X)
+
+    @cached_property
+    def hidden(self) -> FloatArray:
+        """Features of the unlabelled points."""
+        return self.X[self.unlabelled]
 
     @cached_property
     def diameter(self) -> float:
@@ -400,11 +406,11 @@ class S2OCT(SureBounds):
 
         At nodes that they do not reach only where the model asks for that.
         """
-        X = self.X[self.unlabelled]
+        leaf = route(tree, self.hidden)
         for branch in tree.branches:
-            here = np.ones(len(X), dtype=bool) if self.everywhere else passing(tree, X, int(branch))
-            value = np.abs(X[here] @ tree.weights[branch] - tree.threshold[branch])
-            if value.min(initial=np.inf) < self.required * (1.0 - 1e-6):
+            value = np.abs(self.hidden @ tree.weights[branch] - tree.threshold[branch])
+            here = self.everywhere or nodes_below(tree, int(branch))[leaf]
+            if value.min(initial=np.inf, where=here) < self.required * (1.0 - 1e-6):
                 return False
         return True
 
@@ -416,7 +422,7 @@ class S2OCT(SureBounds):
         """
         points = self._charged
         error, _ = Planes.from_tree(tree, tree.depth).own_errors(self.X[points], self.y[points])
-        missed = self.totals.missed(predict_labels(tree, self.X[self.unlabelled]))
+        missed = self.totals.missed(predict_labels(tree, self.hidden))
         return float(self.weight[points] @ error) + self.penalty * missed
 
     def simplified(self, tree: Tree) -> Tree:

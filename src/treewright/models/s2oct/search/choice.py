@@ -51,7 +51,7 @@ class Pool:
         tolerance = _tolerance(objective)
         if objective > (1.0 + LEEWAY) * self.objective + tolerance:
             return
-        labels = predict_labels(tree, model.X[model.unlabelled])
+        labels = predict_labels(tree, model.hidden)
         if objective > self.objective + tolerance:
             self._keep_near([(objective, tree, labels)])
             return
@@ -115,7 +115,7 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
     if prefer == "sparse":
         return int(np.argmin([n_split_weights(model.simplified(tree)) for tree in pool.trees]))
     if prefer == "margin":
-        return int(np.argmax([_margin(tree, model.X[model.unlabelled]) for tree in pool.trees]))
+        return int(np.argmax([_margin(tree, model.hidden) for tree in pool.trees]))
     votes = vote_shares(pool.labels, model.n_classes, pool.taught)
     rows = np.arange(len(votes))
     return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
