@@ -25,7 +25,7 @@ from sklearn.metrics import log_loss
 
 from register import register_batches
 from treewright import TotalsClassifier, estimated_accuracy
-from treewright.cli.reading import ESTIMATORS
+from treewright.app.planning import ESTIMATORS
 from treewright.data.table import Table, TableEncoder, read_table
 from treewright.teachers.classifier import TeacherClassifier
 

@@ -120,8 +120,8 @@ frame = pl.read_csv(path) if path.endswith("csv") else pl.read_parquet(path)
 read = spent(start)
 known = frame.filter(pl.col("status").is_not_null())
 del frame
-from treewright.cli.files import TableModel
-from treewright.cli.reading import ESTIMATORS
+from treewright.app.table_model import TableModel
+from treewright.app.planning import ESTIMATORS
 from treewright.data.table import Table
 from treewright.teachers.classifier import TeacherClassifier
 from sklearn.base import clone

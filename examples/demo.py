@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from make_survey import make_survey, write_survey
 
+from treewright.app.table_model import TableModel
 from treewright.cli import main as treewright
-from treewright.cli.files import TableModel
 from treewright.data.table import read_table
 
 FEATURES = "region,area,age,education,household,income"

@@ -6,6 +6,7 @@ from treewright._version import __version__
 
 TYPE_CHECKING = False  # that of typing would be imported, and a Ctrl-C meanwhile has nobody to answer it
 if TYPE_CHECKING:
+    from treewright.app.job import label_table
     from treewright.estimation.accuracy import estimated_accuracy
     from treewright.estimation.data_selection import select
     from treewright.estimation.validation import LabeledKFold, labeled_scorer
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "estimated_accuracy",
     "find_wrong_labels",
+    "label_table",
     "labeled_scorer",
     "load_model",
     "paper_forest",
@@ -81,6 +83,7 @@ _PLACES = {
     "Tree": "tree",
     "estimated_accuracy": "estimation.accuracy",
     "find_wrong_labels": "estimation.wrong_labels",
+    "label_table": "app.job",
     "labeled_scorer": "estimation.validation",
     "load_model": "models.registry",
     "paper_forest": "teachers.ensemble",

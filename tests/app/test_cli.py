@@ -8,8 +8,8 @@ import pytest
 from tests.cli_survey import error_line, fit_arguments, hard_arguments
 
 import treewright
+from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.cli.files import TableModel
 from treewright.core.names import counted
 from treewright.data.table import read_table
 from treewright.models.registry import SHORT_NAMES

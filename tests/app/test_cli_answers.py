@@ -7,7 +7,7 @@ import pytest
 from tests import cli_register
 
 from treewright import load_model
-from treewright.cli import files as cli_files
+from treewright.app import table_model
 from treewright.cli import main
 from treewright.data.table import read_table, write_table
 
@@ -82,7 +82,7 @@ def test_answers_are_kept_in_all_parts_and_without_totals(folder, capsys, monkey
     document, whole = predicted(path, capsys)
     assert np.array_equal(whole["prediction"], np.where(known, truth, none["prediction"]))
     assert document["answers"]["same"] == np.sum(known & (truth == none["prediction"]))
-    monkeypatch.setattr(cli_files, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(table_model, "_BATCH_ROWS", 7)
     again, parts = predicted(path, capsys)
     assert again == document and parts.frame.equals(whole.frame)
     document, ignored = predicted(path, capsys, "--answers", "ignore")

@@ -9,8 +9,9 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from treewright import load_model
-from treewright.cli import labelling, main
-from treewright.cli.reading import ESTIMATORS
+from treewright.app import job
+from treewright.app.planning import ESTIMATORS
+from treewright.cli import main
 from treewright.data.table import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
@@ -63,7 +64,7 @@ def fitted(folder, name):
     if not out.exists():
         fit = ["fit", str(folder / more[0]), "--target", "status", "--na", "-99", "--random-state", "0", "--quiet"]
         with pytest.MonkeyPatch.context() as patch:  # how accurate it is does not matter here
-            patch.setattr(labelling, "_estimate", lambda *args: (None, "it was not asked for"))
+            patch.setattr(job, "_estimate", lambda *args: (None, "it was not asked for"))
             patch.setitem(ESTIMATORS, "forest", lambda: RandomForestClassifier(15))
             assert main([*fit, "--out", str(out), *more[1:]]) == 0
     predictions = folder / f"{name}.csv"

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from tests.cli_register import AREAS, N, command, made, register, totals_of
 
 from treewright import TotalsClassifier, estimated_accuracy, load_model
+from treewright.app.planning import ESTIMATORS
+from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.cli.files import TableModel
-from treewright.cli.reading import ESTIMATORS
 from treewright.data.table import read_table, write_table
 from treewright.estimation import accuracy
 from treewright.exceptions import ModelFileError

@@ -10,10 +10,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from tests.cli_register import AREAS, N, command, register, totals_of
 
 from treewright import C2RFClassifier, S2OCTClassifier, load_model
-from treewright.cli import labelling, main, reading
-from treewright.cli.files import TableModel
+from treewright.app import labelled_table, rows
+from treewright.app.planning import ESTIMATORS
+from treewright.app.table_model import TableModel
+from treewright.cli import main
 from treewright.cli.parser import make_parser
-from treewright.cli.reading import ESTIMATORS
 from treewright.core.budget import Budget
 from treewright.data.table import read_table, write_table
 from treewright.estimation import accuracy
@@ -211,13 +212,13 @@ def test_a_second_ctrl_c_leaves_the_tree_out_and_keeps_the_labels(tmp_path, caps
 
 def test_what_the_estimate_rests_on_is_told():
     estimate = accuracy.AccuracyEstimate(0.8, 0.7, 0.9, 0.95, 50, {}, 10, 10, 50)
-    (said,) = labelling._parts_words(estimate)
+    (said,) = labelled_table._parts_words(estimate)
     assert said[1].startswith("all 50 labels left out in turn, in 10 parts; ") and "time" not in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=3, n_known=170, short=True))
+    (said,) = labelled_table._parts_words(estimate._replace(n_fits=3, n_known=170, short=True))
     assert said[1].startswith("50 of 170 labels left out, in 3 of 10 parts; ") and "with more time all are" in said[1]
-    (said,) = labelling._parts_words(estimate._replace(n_fits=2, n_splits=5, n_known=125))
+    (said,) = labelled_table._parts_words(estimate._replace(n_fits=2, n_splits=5, n_known=125))
     assert said[1].startswith("50 of 125 labels left out, in 2 of 5 parts; ") and "time" not in said[1]
-    assert labelling._parts_words(None) == []
+    assert labelled_table._parts_words(None) == []
 
 
 @pytest.mark.usefixtures("shortest_searches")
@@ -279,5 +280,5 @@ def test_ids_that_stand_twice_are_told_of(tmp_path, capsys, monkeypatch):
     assert main(fit) == 0
     words = "2 values of 'person' stand in more than one row, such as 'p3' (4 rows); each row is labelled by itself"
     assert words in capsys.readouterr().err
-    monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)  # registers that come in parts are not looked through
+    monkeypatch.setattr(rows, "_WHOLE_ROWS", 10)  # registers that come in parts are not looked through
     assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err

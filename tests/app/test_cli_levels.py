@@ -7,8 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.cli.files import TableModel
 from treewright.data.table import read_table, write_table
 
 N, TOWNS, TRADES = 1020, 60, 60

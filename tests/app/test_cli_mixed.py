@@ -11,8 +11,8 @@ import sklearn
 
 import treewright
 from treewright import load_model
+from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.cli.files import TableModel
 from treewright.data.mixed_table import MixedEncoder
 from treewright.data.table import Table, read_table, write_table
 from treewright.exceptions import InvalidInputError, ModelFileError

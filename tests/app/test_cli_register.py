@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from treewright.cli import main, reading
-from treewright.cli import register as cli_register
+from treewright.app import register as app_register
+from treewright.app import rows as app_rows
+from treewright.cli import main
 from treewright.data import _table_files, _table_large
 from treewright.data.table import FileTable, Table, TableEncoder, open_table, read_table
 from treewright.data.table_words import feature_words
@@ -60,8 +61,8 @@ def folder(tmp_path):
 def in_parts(monkeypatch, part_rows, in_file):
     """Registers of more than ten rows come in parts, and stay in their file or not."""
     monkeypatch.setattr(accuracy, "_LEAST_PARTS", 10)  # however slow the machine is
-    monkeypatch.setattr(reading, "_WHOLE_ROWS", 10)
-    monkeypatch.setattr(reading, "_PART_ROWS", part_rows)
+    monkeypatch.setattr(app_rows, "_WHOLE_ROWS", 10)
+    monkeypatch.setattr(app_rows, "_PART_ROWS", part_rows)
     for module in (_table_files, _table_large):
         monkeypatch.setattr(module, "LOOK", 5)
     monkeypatch.setattr(_table_large, "_FILE_CELLS", 0 if in_file else 10**9)
@@ -107,7 +108,7 @@ def test_parts_and_files_make_no_difference(folder, kind, monkeypatch, capsys):
 @pytest.mark.usefixtures("short_searches")
 def test_the_whole_job_in_parts(folder, monkeypatch, capsys):
     in_parts(monkeypatch, 9, True)
-    monkeypatch.setattr(cli_register, "_TREE_ROWS", 15)
+    monkeypatch.setattr(app_register, "_TREE_ROWS", 15)
     assert fit(folder, "parquet", "--report", str(folder / "r.txt"), "--time-limit", "5") == 0
     document = json.loads(capsys.readouterr().out)
     written = read_table(folder / "p.parquet")
@@ -129,7 +130,7 @@ def test_the_whole_job_in_parts(folder, monkeypatch, capsys):
 
 def load(path):
     """Class of each node of the tree of a model."""
-    from treewright.cli.files import TableModel
+    from treewright.app.table_model import TableModel
 
     tree = TableModel.read(str(path)).explaining
     return tree.classes_[tree.tree_.labels]
@@ -191,7 +192,7 @@ def test_digits_of_a_tree_that_sees_some_of_the_columns():
     class Fitted:
         trees_ = [tree]
 
-    narrow, place = cli_register._seen_by(Fitted(), encoder)
+    narrow, place = app_register._seen_by(Fitted(), encoder)
     assert place.tolist() == [2, 3] and feature_words(narrow)[1].filled == (0, words[3].filled[1])
-    small, rows = cli_register._narrowed(Fitted(), place).tree_, narrow.transform(table)[0]
+    small, rows = app_register._narrowed(Fitted(), place).tree_, narrow.transform(table)[0]
     assert telling_digits(small, rows, route(small, rows), feature_words(narrow)) == whole

@@ -8,7 +8,8 @@ import pytest
 from tests.cli_survey import changed
 
 from treewright import load_model
-from treewright.cli import files, main
+from treewright.app import table_model
+from treewright.cli import main
 from treewright.data.table import read_table, write_table
 
 
@@ -66,7 +67,7 @@ def test_parts_are_predicted_as_the_whole(register, tmp_path, capsys, monkeypatc
     write_table(data, {part.name: part for part in other})
     said = []
     for rows in (1000, 7):
-        monkeypatch.setattr(files, "_BATCH_ROWS", rows)
+        monkeypatch.setattr(table_model, "_BATCH_ROWS", rows)
         capsys.readouterr()
         assert main(["predict", str(tmp_path / "m.json"), str(data), "--id", "id", "--out", str(tmp_path / name)]) == 0
         said.append((capsys.readouterr(), read_table(tmp_path / name, text=["id"]).frame.rows()))
@@ -77,7 +78,7 @@ def test_parts_are_predicted_as_the_whole(register, tmp_path, capsys, monkeypatc
 
 def test_a_bad_row_is_named_by_its_place_in_the_file(register, tmp_path, capsys, monkeypatch):
     assert fit(register, "--quiet") == 0
-    monkeypatch.setattr(files, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(table_model, "_BATCH_ROWS", 3)
     lines = register.read_text().splitlines()
     lines[8] = lines[8].replace(lines[8].split(",")[1], "old")
     register.write_text("\n".join(lines))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treewright.cli.totals_files import read_totals
+from treewright.app.totals_files import read_totals
 from treewright.data import TotalsRules, make_problem
 from treewright.exceptions import TreewrightError
 

@@ -159,7 +159,7 @@ def test_bad_text_files(tmp_path, content, says):
 )
 def test_what_is_not_utf8_is_read_with_a_warning(tmp_path, encoding, content, used):
     path = write(tmp_path / "a.csv", content, encoding)
-    with pytest.warns(UserWarning, match=f"not UTF-8 in line 1; read as {used} .*--encoding"):
+    with pytest.warns(UserWarning, match=rf"not UTF-8 in line 1; read as {used} .* which it is \(encoding\)"):
         assert list(csv.reader(content.splitlines())) == [read_table(path).columns, [*content.split()[1].split(",")]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

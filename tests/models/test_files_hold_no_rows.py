@@ -25,8 +25,8 @@ from sklearn.svm import SVC
 
 import treewright
 from treewright import TotalsClassifier
+from treewright.app.planning import ESTIMATORS
 from treewright.cli import main
-from treewright.cli.reading import ESTIMATORS
 from treewright.data.table import TableEncoder, read_table
 from treewright.estimators.kept_rows import kept_rows
 from treewright.models.registry import MODELS

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from treewright import TotalsClassifier, load_model
-from treewright.cli.reading import ESTIMATORS
+from treewright.app.planning import ESTIMATORS
 from treewright.exceptions import ModelFileError
 from treewright.models.labeller_files import read_labeller, write_labeller
 

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from treewright import LapTAOClassifier, LapTAORegressor, SVM1ODTClassifier, TAOClassifier, TAORegressor, load_model
+from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.cli.files import TableModel
 from treewright.exceptions import ModelFileError
 from treewright.models.registry import SHORT_NAMES
 from treewright.report import fit_report

@@ -110,8 +110,8 @@ def make_table(folder, n=4000):
 def test_the_column_leaf_is_what_the_report_says(tmp_path, monkeypatch, capsys, large):
     """The whole job on mixed columns, whether the register comes in parts or not."""
     if large:
-        monkeypatch.setattr("treewright.cli.reading._WHOLE_ROWS", 1000)
-        monkeypatch.setattr("treewright.cli.reading._PART_ROWS", 250)
+        monkeypatch.setattr("treewright.app.rows._WHOLE_ROWS", 1000)
+        monkeypatch.setattr("treewright.app.rows._PART_ROWS", 250)
     columns, n = make_table(tmp_path)
     fit = ["fit", str(tmp_path / "d.csv"), "--target", "class", "--totals", str(tmp_path / "t.csv")]
     files = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -11,24 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from treewright.app.labelled_table import totals_lines
+from treewright.app.lone_levels import alone_lines, levels_alone
+from treewright.app.making import about
+from treewright.app.planning import takes_unlabelled
+from treewright.app.rows import FitRows, opened_rows
+from treewright.app.table_model import TableModel
+from treewright.app.totals import fitted_shares
+from treewright.cli.asked import fit_options
 from treewright.cli.console import Console, finite
-from treewright.cli.files import TableModel, check_outputs, report_paths, write_reports
-from treewright.cli.labelling import class_counts, fit_labeller, totals_lines
-from treewright.cli.lone_levels import alone_lines, levels_alone
-from treewright.cli.making import about
+from treewright.cli.files import check_outputs, report_paths, write_reports
+from treewright.cli.labelling import class_counts, fit_labeller
 from treewright.cli.parser import EXIT_OK
 from treewright.cli.predicting import predict
-from treewright.cli.reading import FitRows, opened_rows, takes_unlabelled
-from treewright.cli.totals import fitted_shares
 from treewright.core.names import counted, printable
 from treewright.core.progress import stage
 from treewright.data.columns_checked import AnyArray, listing
 from treewright.data.table import table_kind, write_table
 from treewright.estimators.files import written_parameters
 from treewright.estimators.kept_rows import kept_rows, kept_rows_words
-from treewright.estimators.model import drawn_seed
 from treewright.estimators.numbers import without_numbers
-from treewright.estimators.totals_model import PricedModel
 from treewright.models.octsvm.estimator import SuspectLabel
 from treewright.models.totals.estimator import TotalsClassifier
 from treewright.report import STATUS_WORDS, fit_facts
@@ -42,23 +43,14 @@ __all__ = ["COMMANDS"]
 def fit(args: argparse.Namespace, console: Console) -> int:
     """Fit a model to a table; write the model, and predictions and a report if asked."""
     _check_files(args, args.out or "model.zip")
-    args.seed_drawn = _seed_drawn(args)
+    options = fit_options(args)
     with ExitStack() as opened:
         with stage("the table is read"):
-            rows = opened.enter_context(opened_rows(args))
-        labels = isinstance(rows.estimator, PricedModel)
+            rows = opened_rows(args.data, options, opened)
         if args.out is None:
-            args.out = "model.zip" if labels else "model.json"
+            args.out = "model.zip" if rows.labels_rows else "model.json"
             _check_files(args, args.out)
-        return fit_labeller(rows, args, console) if labels else _fit_tree(rows, args, console)
-
-
-def _seed_drawn(args: argparse.Namespace) -> bool:
-    """Draw a seed if none is given, so that what is drawn in the fit can be told and repeated."""
-    if args.random_state is not None or any(s.partition("=")[0].strip() == "random_state" for s in args.settings):
-        return False
-    args.random_state = drawn_seed(None)
-    return True
+        return (fit_labeller if rows.labels_rows else _fit_tree)(rows, args, console)
 
 
 def _check_files(args: argparse.Namespace, out: str) -> None:
@@ -98,7 +90,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
         estimator,
         y,
         predicted,
-        about(rows, args, f"{name} fitted to {os.path.basename(args.data)}"),
+        about(rows, f"{name} fitted to {rows.file}", args.out),
         leaves=None if model.several_trees else estimator.apply(X),
         words=model.words,
     )
@@ -131,7 +123,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
         lines.append(
             f"left out of the fit: {counted(left_out, 'row')} without {args.target!r} ({name} is supervised{hint})"
         )
-    if args.seed_drawn:
+    if rows.options.seed_drawn:
         lines.append(f"seed: {seed_words(estimator.record_)}")
     if taught := teacher_words(estimator, len(y) - n_known):
         lines.append(taught)

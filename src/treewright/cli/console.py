@@ -154,9 +154,7 @@ class Console:
     @contextlib.contextmanager
     def warnings(self) -> Iterator[None]:
         """Print warnings as single lines."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        from treewright.exceptions import AlikeNamesWarning, ForgottenMarkWarning
+        from treewright.app.warned import without_own_words
 
         def show(
             message: Warning | str,
@@ -174,12 +172,9 @@ class Console:
 
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            # how a fit ended, and classes that look like marks or one another, are told in the command's own words
-            told = (ConvergenceWarning, ForgottenMarkWarning, AlikeNamesWarning)
-            for category in (DeprecationWarning, FutureWarning, *told):
+            for category in (DeprecationWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)
-            # tables are matched to features by name before they become arrays
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            without_own_words()
             warnings.showwarning = show
             yield
 

@@ -13,7 +13,7 @@ from treewright.cli.console import Console
 from treewright.cli.interrupts import Interrupts, say_at_once
 from treewright.cli.parser import EXIT_FAILURE, EXIT_INPUT, EXIT_MODEL_FILE, EXIT_SOLVER, make_parser
 from treewright.core.budget import told_of_interrupts
-from treewright.core.names import printable
+from treewright.core.names import on_command_line, printable
 from treewright.core.progress import stage
 from treewright.exceptions import MissingLicenseError, ModelFileError, SolverNotInstalledError
 
@@ -32,7 +32,7 @@ def run(argv: Sequence[str] | None, interrupts: Interrupts) -> int:
             with _nothing_collected(), stage("the program is loaded"):
                 from treewright.cli.commands import COMMANDS
             interrupts.begin()
-            with console.warnings(), told_of_interrupts(console.interrupted):
+            with on_command_line(), console.warnings(), told_of_interrupts(console.interrupted):
                 code = COMMANDS[args.command](args, console)
         if interrupts.seen:
             console.note(console.interrupted_words())

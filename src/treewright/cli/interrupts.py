@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Self
 
@@ -42,7 +42,7 @@ class Interrupts:
         """Whether the command was broken off."""
         self.last_words: Callable[[], None] = lambda: say_at_once("interrupted; nothing written")
         """What is said before the process is ended, as nothing else will be."""
-        self._waiting, self._caught = True, False
+        self._waiting = True
         self._previous: list[tuple[signal.Signals, Callable[[int, FrameType | None], object] | int]] = []
 
     @property
@@ -71,15 +71,6 @@ class Interrupts:
         if self.seen:
             self._break_off()
 
-    @contextlib.contextmanager
-    def caught(self) -> Iterator[None]:
-        """Break off the block only: the command goes on after it, and takes the time that it needs."""
-        self._caught = True
-        try:
-            yield
-        finally:
-            self._caught = False
-
     def _told_to_end(self, number: int, frame: FrameType | None) -> None:
         self.terminated = True
         present = signal.getsignal(signal.SIGINT)  # that of the work that goes on now
@@ -96,7 +87,8 @@ class Interrupts:
             self._break_off()
 
     def _break_off(self) -> None:
-        if not self._caught:
+        budget = sys.modules.get("treewright.core.budget")  # not imported before Ctrl-C is answered
+        if budget is None or not budget.are_interrupts_caught():
             self.breaking = True
             if self.own_process:
                 timer = threading.Timer(_PATIENCE, self._end)

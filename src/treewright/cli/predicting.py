@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from treewright.cli.answers import Answers
+from treewright.app.answers import Answers
+from treewright.app.options import TotalsOptions
+from treewright.app.table_model import TableModel, leaf_sums
+from treewright.app.totals import new_labels
+from treewright.cli.asked import totals_options
 from treewright.cli.console import Console
-from treewright.cli.files import TableModel, check_outputs, leaf_sums, report_paths, write_reports
+from treewright.cli.files import check_outputs, report_paths, write_reports
 from treewright.cli.parser import EXIT_OK
-from treewright.cli.totals import asked_margins, group_name, new_labels
-from treewright.cli.totals import totals_words as totals_files
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.progress import note, stage
 from treewright.data.columns_checked import AnyArray, listing
@@ -38,8 +40,7 @@ def predict(args: argparse.Namespace, console: Console) -> int:
     table_kind(args.out, writing=True)
     with stage("the model is read"):
         model = TableModel.read(args.model)
-    asked_margins(args)
-    new = _NewRows(model, args)
+    new = _NewRows(model, args, totals_options(args))
     with console.writing("predictions", args.out), stage("rows are labelled"):
         write_batches(args.out, new.parts(), args.escape_formulas)
     new.surprises.warn(new.encoder)
@@ -72,6 +73,7 @@ class _NewRows:
 
     model: TableModel
     args: argparse.Namespace
+    options: TotalsOptions
     surprises: Surprises = field(default_factory=Surprises)
     totals: list[dict[str, Any]] = field(default_factory=list)
     """Asked and reached."""
@@ -82,7 +84,7 @@ class _NewRows:
         n_nodes = 1 if tree is None else tree.tree_.n_nodes
         self.counts: IntArray = np.zeros((n_nodes, len(self.model.estimator.classes_)), dtype=np.int64)
         self.likely: FloatArray = np.zeros(self.counts.shape)
-        self.answers = Answers.asked(self.model.estimator, self.model.target, self.args)
+        self.answers = Answers.asked(self.model.estimator, self.model.target, self.options, self.args.answers)
 
     @property
     def kept(self) -> IntArray | None:
@@ -92,7 +94,7 @@ class _NewRows:
     @property
     def subtracted(self) -> bool:
         """Whether answers were subtracted from totals."""
-        return self.args.totals_of == "all" and bool(self.totals) and self.kept is not None
+        return self.options.totals_of == "all" and bool(self.totals) and self.kept is not None
 
     @property
     def encoder(self) -> TableEncoder | None:
@@ -111,11 +113,11 @@ class _NewRows:
     def parts(self) -> Iterator[dict[str, Any]]:
         """Columns of predictions, part by part."""
         args, model = self.args, self.model
-        marks = [*model.na, *args.na]
-        if not asked_margins(args):
+        marks = [*model.na, *self.options.na]
+        if not self.options.asked_margins:
             batches = model.prediction_batches(args.data, marks, args.encoding, args.id, self.surprises, self.answers)
         else:  # labels within totals are about all rows at once
-            columns, reached = _divided_columns(model, args, marks, self.surprises, self.answers)
+            columns, reached = _divided_columns(model, args, self.options, marks, self.surprises, self.answers)
             self.totals.extend(reached)
             batches = iter([columns])
         n_classes = self.counts.shape[1]
@@ -141,7 +143,7 @@ class _NewRows:
         if self.answers.words:
             making.append(("answers", self.answers.words))
         if self.totals:
-            making.append(totals_files(args, ""))
+            making.append(self.options.totals_words(""))
         return new_rows_facts(
             model.estimator,
             self.counts,
@@ -156,7 +158,7 @@ class _NewRows:
             notes=[*surprise_notes(self.surprises, self.encoder, n_rows), *number_notes(words)],
             gaps=self._gaps(),
             words=model.words,
-            group_name=group_name(args),
+            group_name=self.options.group_name,
             model_file=args.model,
             making=making,
         )
@@ -172,15 +174,20 @@ def _numbers(labels: AnyArray, classes: AnyArray) -> IntArray:
 
 
 def _divided_columns(
-    model: TableModel, args: argparse.Namespace, marks: list[str], surprises: Surprises, answers: Answers
+    model: TableModel,
+    args: argparse.Namespace,
+    options: TotalsOptions,
+    marks: list[str],
+    surprises: Surprises,
+    answers: Answers,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Columns of predictions within new totals, and what was asked and reached."""
-    groups = [margin.column for margin in asked_margins(args) if margin.column is not None]
+    groups = [margin.column for margin in options.asked_margins if margin.column is not None]
     carried = [name for name in (args.id, model.target) if name is not None]
     text = [*carried, *([] if model.encoder is None else model.encoder.text_columns)]
     table = read_table(args.data, na=marks, encoding=args.encoding, text=[name for name in text if name not in groups])
     if args.id is not None and args.id not in table.columns:
         raise InvalidInputError(f"--id: there is no column {args.id!r}; columns: {listing(table.columns)}")
     X = model.features_of(table, surprises)
-    labels, shares, reached = new_labels(model.estimator, table, X, args, answers)
+    labels, shares, reached = new_labels(model.estimator, table, X, options, answers)
     return model.prediction_columns(table, X, labels, shares, args.id), reached

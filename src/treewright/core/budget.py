@@ -11,17 +11,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-__all__ = ["Budget", "interrupts_break_off", "interrupts_wait", "told_of_interrupts"]
+__all__ = [
+    "Budget",
+    "are_interrupts_caught",
+    "interrupts_break_off",
+    "interrupts_caught",
+    "interrupts_wait",
+    "tell_of_interrupt",
+    "told_of_interrupts",
+]
 
-_listeners: list[Callable[[], None]] = []
+_listeners: list[Callable[..., None]] = []
 """Who is told of a Ctrl-C that ends work instead of breaking it off."""
+_catching: list[bool] = []
+"""Not empty while a Ctrl-C that breaks off a block is caught behind it."""
 _breaking: list[bool] = []
 """Not empty while each Ctrl-C breaks off."""
 
 
 @contextmanager
-def told_of_interrupts(listener: Callable[[], None]) -> Iterator[None]:
-    """Call `listener` at once when a Ctrl-C stops work whose best result is kept.
+def told_of_interrupts(listener: Callable[..., None]) -> Iterator[None]:
+    """Call `listener` at once when a Ctrl-C stops work whose best result is kept; with words where these are special.
 
     Examples
     --------
@@ -38,6 +48,27 @@ def told_of_interrupts(listener: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _listeners.remove(listener)
+
+
+def tell_of_interrupt(so: str) -> None:
+    """Tell that a Ctrl-C was seen, and what comes of it in words."""
+    for listener in _listeners:
+        listener(so)
+
+
+@contextmanager
+def interrupts_caught() -> Iterator[None]:
+    """Say that a Ctrl-C breaks off this block alone: the work goes on after it, and takes the time that it needs."""
+    _catching.append(True)
+    try:
+        yield
+    finally:
+        _catching.pop()
+
+
+def are_interrupts_caught() -> bool:
+    """Whether work goes on behind the block that a Ctrl-C breaks off."""
+    return bool(_catching)
 
 
 @contextmanager

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "printable", "quoted", "shortened"]
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["counted", "on_command_line", "option", "printable", "quoted", "shortened"]
+
+_ON_COMMAND_LINE: ContextVar[bool] = ContextVar("treewright_command_line", default=False)
+_OTHER_OPTIONS = {"margins": "--margin", "settings": "--set"}
+"""Options of the command line that are not called as the parameter is."""
 
 _MARKS = ",{}'\""
 """Marks that part names from one another, or quote them."""
@@ -10,6 +18,47 @@ _OWN_WORDS = {"missing", "known"}
 """What rules say of a column instead of a level."""
 _JOINING = {"or", "nor"}
 """Words between levels."""
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Let :func:`option` name what is asked for as the command line does."""
+    token = _ON_COMMAND_LINE.set(True)
+    try:
+        yield
+    finally:
+        _ON_COMMAND_LINE.reset(token)
+
+
+def option(name: str, value: object = None) -> str:
+    """What a user calls something that is asked for: a parameter in Python, an option on the command line.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        Its value if that is to be named too; of ``settings`` a mapping, of ``na`` a list.
+
+    Examples
+    --------
+    >>> option("totals_of"), option("totals_of", "all"), option("settings", {"teacher": "auto"})
+    ('totals_of', "totals_of='all'", "settings={'teacher': 'auto'}")
+    >>> with on_command_line():
+    ...     option("totals_of"), option("totals_of", "all"), option("settings", {"teacher": "auto"})
+    ('--totals-of', '--totals-of all', '--set teacher=auto')
+    """
+    if not _ON_COMMAND_LINE.get():
+        return name if value is None else f"{name}={value!r}"
+    written = _OTHER_OPTIONS.get(name, "--" + name.replace("_", "-"))
+    if value is True:
+        return written
+    if isinstance(value, list):
+        return " ".join(f"{written} {one!r}" for one in value)
+    if isinstance(value, Mapping):
+        settings = [f"{key}={one}" for key, one in value.items()]
+        return " ".join(f'{written} "{text}"' if "'" in text else f"{written} {text}" for text in settings)
+    return written if value is None else f"{written} {value}"
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from treewright.core.files import passing_folder, replacing
+from treewright.core.names import option
 from treewright.data._table_cells import as_numbers, as_series, number_texts
 from treewright.data._table_files import table_kind
 from treewright.data.columns_checked import listing
@@ -150,8 +151,8 @@ def _escaped(text: pl.Series) -> pl.Series:
 def _warn_of_formulas(formulas: Collection[str]) -> None:
     warnings.warn(
         f"the table has text that spreadsheets take for formulas and may run: {listing(sorted(formulas), limit=3)}; "
-        "it is written as it is. Import it as text, or write it with escape_formulas (--escape-formulas on the command "
-        "line), which puts an apostrophe in front",
+        f"it is written as it is. Import it as text, or write it with {option('escape_formulas', True)}, which puts an "
+        "apostrophe in front",
         UserWarning,
         stacklevel=4,
     )

@@ -26,6 +26,7 @@ import numpy as np
 
 from treewright.core.arrays import IntArray
 from treewright.core.files import PassingFolder, passing_folder
+from treewright.core.names import option
 from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
 
@@ -129,7 +130,7 @@ def text_file(path: Path, encoding: str | None = None) -> Iterator[TextFile]:
             if found not in _UTF8:
                 plain = _recoded(plain, found, folder / "recoded", path)
             elif encoding is not None and (line := _wrong_line(plain)):
-                raise InvalidInputError(f"{path}: not UTF-8 in line {line}; say which encoding it is (--encoding)")
+                raise InvalidInputError(f"{path}: not UTF-8 in line {line}; say which it is ({option('encoding')})")
             file = replace(_structure(plain, path, folder), encoding=found.removesuffix("-sig"))
         yield file
 
@@ -180,7 +181,9 @@ def _encoding_of(path: Path, shown: Path) -> str:
         if start.startswith(mark):
             return name
     if b"\0" in start:
-        raise InvalidInputError(f"{shown}: has zero bytes, as UTF-16 has; say which encoding it is (--encoding utf-16)")
+        raise InvalidInputError(
+            f"{shown}: has zero bytes, as UTF-16 has; say which it is ({option('encoding', 'utf-16')})"
+        )
     line = _wrong_line(path)
     if not line:
         return "utf-8"
@@ -194,7 +197,7 @@ def _encoding_of(path: Path, shown: Path) -> str:
         found, whose = "latin-1", "ISO 8859-1"
     warnings.warn(
         f"{shown}: not UTF-8 in line {line}; read as {found} ({whose}). If names or levels look wrong, say which it is "
-        "(encoding, on the command line --encoding), or save the file as UTF-8",
+        f"({option('encoding')}), or save the file as UTF-8",
         UserWarning,
         stacklevel=5,
     )

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.core.names import option
 from treewright.data._totals_input import named_classes
 from treewright.data.columns_checked import (
     AnyArray,
@@ -437,7 +438,7 @@ def _joined(seen: AnyArray, names: list[object], allowed: bool) -> AnyArray:
     if not allowed:
         raise InfeasibleTotalsError(
             f"totals name class {show(extra[0])}, which no label is; {meant(extra[0], seen.tolist())}. If it is meant "
-            "as a class without labelled rows, say allow_new_classes=True (--allow-new-classes)"
+            f"as a class without labelled rows, say {option('allow_new_classes', True)}"
         )
     more = np.array(extra) if kind in "Ub" else np.array(extra).astype(np.float64 if kind == "f" else np.int64)
     return np.unique(np.concatenate([seen, more]))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treewright.core.arrays import BoolArray, IntArray
-from treewright.core.names import counted
+from treewright.core.names import counted, option
 from treewright.data._totals_bounds import GroupRows, group_bounds
 from treewright.data._totals_input import Asked, alike_groups, plain_totals, read_group
 from treewright.data.columns_checked import (
@@ -360,7 +360,7 @@ def _advice(read: Callable[[str], ClassTotals], of: str, n_unlabelled: int, n_la
     if of == "unlabeled":
         return (
             f". They fit all {n_unlabelled + n_labelled} rows, the {n_labelled} labelled ones included: if that is "
-            "what they count, say totals_of='all' (--totals-of all)"
+            f"what they count, say {option('totals_of', 'all')}"
         )
     return f". They fit the {n_unlabelled} unlabelled rows alone: if these are what they count, leave totals_of out"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -16,7 +17,17 @@ from treewright.data.table import Table, TableEncoder
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.number_text import MAX_PRECISION
 
-__all__ = ["TableNotes", "frame_columns", "frame_table", "of_own_columns", "rule_cases", "rule_digits", "table_notes"]
+__all__ = [
+    "TableNotes",
+    "frame_cells",
+    "frame_columns",
+    "frame_table",
+    "of_own_columns",
+    "read_frame",
+    "rule_cases",
+    "rule_digits",
+    "table_notes",
+]
 
 
 class TableNotes(NamedTuple):
@@ -33,14 +44,8 @@ class TableNotes(NamedTuple):
         """Features of a frame, whose cells are read as those of a file: text that spells numbers, marks of gaps."""
         columns = frame_columns(X)
         self.encoder.check_columns(list(columns))
-        text = set(self.encoder.text_columns)
-        found = {}
-        for part in frame_table({name: columns[name] for name in self.encoder.columns}).frame.get_columns():
-            known = part.dtype == pl.String
-            found[part.name] = (
-                read_column(part, self.na, part.name in text) if known else known_kinds([part], "", self.na)[0]
-            )
-        return self.encoder.transform(Table(found))[0]
+        chosen = {name: columns[name] for name in self.encoder.columns}
+        return self.encoder.transform(read_frame(chosen, self.na, self.encoder.text_columns))[0]
 
 
 def table_notes(table: object, n_features: int, where: str = "table") -> TableNotes:
@@ -122,10 +127,19 @@ def frame_columns(X: Any) -> dict[str, Any]:
 
 def frame_table(columns: dict[str, Any]) -> Table:
     """Columns of a frame as a table."""
-    return Table({name: _cells(column) for name, column in columns.items()})
+    return Table({name: frame_cells(column) for name, column in columns.items()})
 
 
-def _cells(column: Any) -> Any:
+def read_frame(columns: dict[str, Any], na: Collection[str], text: Collection[str]) -> Table:
+    """Columns of a frame as a table, whose cells are read as those of a file."""
+    found = {}
+    for part in frame_table(columns).frame.get_columns():
+        known = part.dtype == pl.String
+        found[part.name] = read_column(part, na, part.name in text) if known else known_kinds([part], "", na)[0]
+    return Table(found)
+
+
+def frame_cells(column: Any) -> Any:
     """A column of polars as it is; of pandas as numbers, dates, or text with None for what is missing."""
     if isinstance(column, pl.Series):
         return column

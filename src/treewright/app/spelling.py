@@ -1,8 +1,7 @@
-"""Classes and groups whose names are written alike: refused, merged or kept apart, as ``--spelling`` says."""
+"""Classes and groups whose names are written alike: refused, merged or kept apart, as is asked."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from treewright.core.names import option
 from treewright.data._spelling import alike, alike_words, standing_for
 from treewright.data.columns_checked import Coded
 from treewright.data.table import level_counts
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, warn_user
 
 __all__ = ["Spelling"]
 
@@ -86,14 +86,14 @@ class Spelling:
             said = ", ".join(f"{name!r} ({rows[name]} of them)" for name in places)
             if places:
                 as_what = ", ".join(map(repr, dict.fromkeys(places.values())))
-                warnings.warn(f"{what}: {said} count as {as_what}", UserWarning, stacklevel=4)
+                warn_user(f"{what}: {said} count as {as_what}")
             return places
         if found and self.how is None:
             raise InvalidInputError(
-                f"{what} has {alike_words(found)}, which are written alike; if they are one, --spelling merge takes "
-                "them for the first, if not, --spelling keep takes them as they are written"
+                f"{what} has {alike_words(found)}, which are written alike; if they are one, "
+                f"{option('spelling', 'merge')} takes them for the first, if not, {option('spelling', 'keep')} takes "
+                "them as they are written"
             )
         if found:
-            told = f"{what} has {alike_words(found)}, which are kept apart"
-            warnings.warn(told, UserWarning, stacklevel=4)
+            warn_user(f"{what} has {alike_words(found)}, which are kept apart")
         return {}

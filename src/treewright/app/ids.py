@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from treewright.core.names import counted, shortened
 from treewright.data.table import Table, level_counts
+from treewright.exceptions import warn_user
 
 __all__ = ["warn_of_repeated_ids"]
 
@@ -15,6 +14,7 @@ def warn_of_repeated_ids(table: Table, name: str) -> None:
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warn_of_repeated_ids(Table({"person": ["p1", "p2", "p1", None, None]}), "person")
     >>> print(told[0].message)
@@ -26,9 +26,7 @@ def warn_of_repeated_ids(table: Table, name: str) -> None:
         return
     value, times = repeated.row(0)
     stand = "stands" if len(repeated) == 1 else "stand"
-    warnings.warn(
+    warn_user(
         f"{counted(len(repeated), 'value')} of {name!r} {stand} in more than one row, such as {shortened(value)!r} "
-        f"({counted(times, 'row')}); each row is labelled by itself",
-        UserWarning,
-        stacklevel=2,
+        f"({counted(times, 'row')}); each row is labelled by itself"
     )

@@ -1,10 +1,8 @@
-"""Labels of all rows on the command line, whether these fit into memory or come in parts."""
+"""Labels of all rows, whether these fit into memory or come in parts."""
 
 from __future__ import annotations
 
-import argparse
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -12,17 +10,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from treewright.app.large_register import Learned, label_register
-from treewright.cli.files import TableModel, leaf_sums
-from treewright.cli.reading import FitRows
+from treewright.app.rows import FitRows
+from treewright.app.table_model import TableModel, leaf_sums
 from treewright.core.arrays import FloatArray
 from treewright.data.columns_checked import AnyArray, missing_mask
-from treewright.data.table import Surprises, Table, TableEncoder, write_batches
+from treewright.data.table import Surprises, Table, TableEncoder
 from treewright.data.table_words import feature_words
 from treewright.data.totals import drawn_rows
 from treewright.report import Explanation
 from treewright.tree import route, sure_cases, telling_digits
 
-__all__ = ["Labelled", "labelled", "lesson_of_tree", "write_labels"]
+__all__ = ["Labelled", "explanation_of", "labelled", "lesson_of_tree"]
 
 _TREE_ROWS = 5000
 """Most rows with a label, and most without, that the tree of a register that comes in parts learns from."""
@@ -120,18 +118,18 @@ def _counted(labels: AnyArray, groups: AnyArray | None) -> dict[Any, Any]:
 # ---------------------------------------------------------------------- what is written
 
 
-def write_labels(rows: FitRows, found: Labelled, model: TableModel, args: argparse.Namespace) -> Explanation | None:
-    """Write the predictions of all rows, if that is asked for, and say how the tree explains the labels."""
+Taker = Callable[[Iterator[dict[str, Any]]], object]
+"""What takes columns of predictions, part by part."""
+
+
+def explanation_of(rows: FitRows, found: Labelled, model: TableModel, taker: Taker) -> Explanation | None:
+    """Hand on the predictions of all rows, and say on the way how the tree explains the labels."""
     leaves: list[AnyArray] = []
     said: list[AnyArray] = []
     likely = np.zeros((1 if rows.tree is None else rows.tree.tree_.n_nodes, len(model.estimator.classes_)))
     if rows.tree is not None:
         rows.tree._rule_digits, rows.tree._rule_sure = {}, {}  # what all rows need
-    parts = _parts(rows, found, model, args, leaves, said, likely)
-    if args.predictions is not None:
-        write_batches(args.predictions, parts, args.escape_formulas)
-    elif rows.tree is not None:
-        deque(parts, maxlen=0)
+    taker(_parts(rows, found, model, leaves, said, likely))
     if rows.tree is None:
         return None
     return Explanation(rows.tree, np.concatenate(leaves), np.concatenate(said), model.words, likely)
@@ -141,26 +139,23 @@ def _parts(
     rows: FitRows,
     found: Labelled,
     model: TableModel,
-    args: argparse.Namespace,
     leaves: list[AnyArray],
     said: list[AnyArray],
     likely: FloatArray,
 ) -> Iterator[dict[str, Any]]:
     """Columns of predictions, part by part; leaves and labels of the tree, and sums of shares, are noted on the way."""
     classes = None if rows.tree is None else rows.tree.classes_.astype(object)
-    for table, reached, numbers in _routed_parts(rows, model, args):
+    for table, reached, numbers in _routed_parts(rows, model):
         start, stop = table.first_row - 1, table.first_row - 1 + table.n_rows
         if classes is not None:
             leaves.append(reached.astype(np.int32))
             said.append(classes[numbers])
         shares = found.shares(start, stop)
         likely += leaf_sums(reached, shares, len(likely))
-        yield model.prediction_columns(table, None, found.column(start, stop), shares, args.id, reached)
+        yield model.prediction_columns(table, None, found.column(start, stop), shares, rows.options.id, reached)
 
 
-def _routed_parts(
-    rows: FitRows, model: TableModel, args: argparse.Namespace
-) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
+def _routed_parts(rows: FitRows, model: TableModel) -> Iterator[tuple[Table, AnyArray, AnyArray]]:
     """Rows with the columns that are written, their leaf in the tree, and the class number that it gives them."""
     tree, words = rows.tree, model.words
     if not rows.large:
@@ -173,7 +168,8 @@ def _routed_parts(
     encoder, place = _seen_by(tree, rows.encoder)
     narrow = None if tree is None else _narrowed(tree, place)
     words = feature_words(encoder)
-    kept = {args.target, *([] if args.id is None else [args.id])}
+    options = rows.options
+    kept = {options.target, *([] if options.id is None else [options.id])}
     wanted = kept if narrow is None or rows.encoded is not None else kept.union(encoder.columns)
     seen = False
     for part in rows.table.batches([name for name in rows.table.columns if name in wanted], _WRITTEN_ROWS):

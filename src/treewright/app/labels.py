@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from treewright.cli.spelling import Spelling
-from treewright.core.names import counted
+from treewright.app.options import FitOptions
+from treewright.app.spelling import Spelling
+from treewright.core.names import counted, option
 from treewright.data.columns_checked import AnyArray, missing_mask
 from treewright.data.marks import likely_marks
 from treewright.data.table import MAX_LEVELS, Table, number_texts, why_text
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import InvalidInputError, warn_user
 
 __all__ = ["read_labels", "warn_of_marks", "without_mark"]
 
@@ -46,15 +45,12 @@ def warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> Non
     marks = likely_marks(times, estimator.get_params(deep=False).get("unlabeled", -1))
     if marks:
         rows = ", ".join(f"{mark!r} ({counted(times[mark], 'row')})" for mark in marks)
-        remedy = " ".join(f"--na {str(mark)!r}" if isinstance(mark, str) else f"--na {mark}" for mark in marks)
-        warnings.warn(
-            f"the target {target!r} has {rows} as a class; if that means missing: {remedy}", UserWarning, stacklevel=3
-        )
+        warn_user(f"the target {target!r} has {rows} as a class; if that means missing: {option('na', marks)}")
     elif not table.is_numeric(target) and (reason := why_text(table, target)):
-        warnings.warn(f"the target: {reason}", UserWarning, stacklevel=3)
+        warn_user(f"the target: {reason}")
 
 
-def without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyArray:
+def without_mark(y: AnyArray, estimator: Any, options: FitOptions) -> AnyArray:
     """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
     mark = estimator.get_params(deep=False)["unlabeled"]
     known = np.flatnonzero(~missing_mask(y))
@@ -62,15 +58,13 @@ def without_mark(y: AnyArray, estimator: Any, args: argparse.Namespace) -> AnyAr
     marked[known] = [str(label) == str(mark) for label in y[known].tolist()]
     if not marked.any():
         return y
-    if any(setting.partition("=")[0].strip() == "unlabeled" for setting in args.settings):
+    if "unlabeled" in options.settings:
         without = y.copy()
         without[marked] = None
         return without
     estimator.set_params(unlabeled="")  # which no label is
-    warnings.warn(
-        f"the target {args.target!r} has {mark!r} in {counted(int(marked.sum()), 'row')} as a class; if that means "
-        f"missing: --set unlabeled={mark}",
-        UserWarning,
-        stacklevel=2,
+    warn_user(
+        f"the target {options.target!r} has {mark!r} in {counted(int(marked.sum()), 'row')} as a class; if that means "
+        f"missing: {option('settings', {'unlabeled': mark})}"
     )
     return y

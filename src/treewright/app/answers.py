@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from treewright.cli.spelling import Spelling
+from treewright.app.options import TotalsOptions
+from treewright.app.spelling import Spelling
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.core.names import counted, printable
+from treewright.core.names import counted, option, printable
 from treewright.data._spelling import standing_for
 from treewright.data.columns_checked import AnyArray, meant
 from treewright.data.table import Table, level_codes
@@ -55,11 +55,11 @@ class Answers:
         self.counts = np.zeros(len(self.estimator.classes_), dtype=np.int64)
 
     @classmethod
-    def asked(cls, estimator: Any, target: str | None, args: argparse.Namespace) -> Answers:
-        """As the options of ``predict`` say."""
-        labels = isinstance(estimator, PricedModel) or bool(args.totals or args.margin)
-        kept = labels if args.answers is None else args.answers == "keep"
-        return cls(estimator, target, kept, Spelling(args.spelling))
+    def asked(cls, estimator: Any, target: str | None, options: TotalsOptions, answers: str | None) -> Answers:
+        """As the options of ``predict`` say; `answers` is "keep", "ignore" or None."""
+        labels = isinstance(estimator, PricedModel) or bool(options.asked_margins)
+        kept = labels if answers is None else answers == "keep"
+        return cls(estimator, target, kept, options.names)
 
     @property
     def total(self) -> int:
@@ -84,8 +84,8 @@ class Answers:
             row = int((table.series(target) == level).arg_max() or 0) + table.first_row
             raise InvalidInputError(
                 f"column {target!r} has the answer {level!r} ({counted(rows, 'row')}, first in row {row}), which is no "
-                f"class of the model; {meant(level, estimator.classes_.tolist())}. {_remedy(level, texts)}; --answers "
-                "ignore labels rows with an answer like the others"
+                f"class of the model; {meant(level, estimator.classes_.tolist())}. {_remedy(level, texts)}; "
+                f"{option('answers', 'ignore')} labels rows with an answer like the others"
             )
         numbers = np.asarray(numbers, dtype=np.int64)
         known = numbers >= 0
@@ -124,9 +124,9 @@ class Answers:
         if self.kept:
             return (
                 f"{rows}, which is kept; the model by itself says the same of {share} "
-                "(--answers ignore labels them like the others)"
+                f"({option('answers', 'ignore')} labels them like the others)"
             )
-        return f"{rows}; the prediction is the same for {share} (--answers keep keeps them)"
+        return f"{rows}; the prediction is the same for {share} ({option('answers', 'keep')} keeps them)"
 
     def document(self) -> dict[str, Any] | None:
         """The same for JSON."""
@@ -136,5 +136,5 @@ class Answers:
 def _remedy(answer: str, classes: tuple[str, ...]) -> str:
     """What to do with an answer that is no class."""
     if standing_for([answer], classes):
-        return "--spelling merge takes it for that class"
-    return f"If it means missing: --na {printable(answer)!r}"
+        return f"{option('spelling', 'merge')} takes it for that class"
+    return f"If it means missing: {option('na', [printable(answer)])}"

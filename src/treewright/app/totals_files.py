@@ -1,16 +1,23 @@
-"""Files with known totals of the classes: a table or JSON, read into what ``fit`` takes."""
+"""Known totals of the classes, in a table, JSON, a mapping or a frame, read into what ``fit`` takes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treewright.cli.spelling import Spelling
+import numpy as np
+import polars as pl
+
+from treewright.app.options import is_path
+from treewright.app.spelling import Spelling
+from treewright.core.names import option
 from treewright.data._totals_input import interval
 from treewright.data.columns_checked import listing
+from treewright.data.rows import is_frame
 from treewright.data.table import is_missing, is_number, number_text, read_cells
+from treewright.estimators.tables import frame_cells, frame_columns
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
 
@@ -21,7 +28,7 @@ _LONG = ("class", "low", "high")
 
 
 def read_totals(
-    path: str,
+    source: Any,
     *,
     groups: str | None,
     whole_labels: bool,
@@ -31,17 +38,18 @@ def read_totals(
     classes: Collection[Any] = (),
     known: Collection[str] = (),
     spelling: Spelling | None = None,
-    option: str = "--totals",
+    parameter: str = "totals",
 ) -> dict[Any, Any]:
     """Read totals of the rows without a label.
 
     Parameters
     ----------
-    path : str
+    source : path-like, mapping or frame
         A text table with one column a class, or ``.json`` with ``{class: total}``; a total is a count (a whole
         number), a share (a number with a decimal point) or, in JSON, a list of the lowest and the highest. With
         groups, the table has one row a group and a column that names it, and JSON has ``{group: {class: total}}``.
-        A table with columns "class", "low" and "high" has intervals, a row for each class (of each group).
+        A table with columns "class", "low" and "high" has intervals, a row for each class (of each group). A mapping
+        is read as JSON, a frame as a table.
     groups : str or None
         Name of the column of groups; a table without such a column has the groups in its first one.
     whole_labels, numeric_groups : bool
@@ -54,8 +62,8 @@ def read_totals(
         Classes and groups of the data.
     spelling : Spelling or None
         Whether names that are written like these are taken for them.
-    option : str
-        What named the file, in messages.
+    parameter : str
+        What named it, in messages.
 
     Returns
     -------
@@ -72,39 +80,79 @@ def read_totals(
             return number_text(float(text))
         return one.name(text, known)
 
-    source = _Source(path, option)
-    if Path(path).suffix.lower() == ".json":
-        return _from_json(source, groups, label, group)
-    return _from_cells(source, groups, label, group, na, None if _is_utf8(path) else encoding)
+    where = _Source(parameter, str(source) if is_path(source) else None)
+    if is_frame(source):
+        return _from_cells(where, *_frame_cells(source, groups), groups, label, group, na)
+    if not is_path(source):
+        return _from_mapping(where, _plain(where, source), groups, label, group)
+    if Path(source).suffix.lower() == ".json":
+        return _from_mapping(where, _read_json(where, source), groups, label, group)
+    header, rows = read_cells(source, None if _is_utf8(source) else encoding)
+    return _from_cells(where, header, rows, groups, label, group, na)
 
 
 class _Source(NamedTuple):
-    """A file, and what named it."""
+    """What named totals, and the file that they are in."""
 
-    path: str
-    option: str
+    parameter: str
+    path: str | None
 
     def __str__(self) -> str:
-        return f"{self.option} {self.path}"
+        return option(self.parameter, self.path)
 
 
 Name = Callable[[str], object]
 
 
-def _from_json(source: _Source, groups: str | None, label: Name, group: Name) -> dict[Any, Any]:
+def _read_json(source: _Source, path: Any) -> Any:
     try:
-        document = read_json(source.path)
+        return read_json(path)
     except ModelFileError as error:
-        raise InvalidInputError(f"{source.option}: {error}") from error
+        raise InvalidInputError(f"{option(source.parameter)}: {error}") from error
+
+
+def _plain(source: _Source, totals: Any) -> dict[str, Any]:
+    """A mapping as JSON has it: names are text, as those of the table are."""
+    if not isinstance(totals, Mapping) and not hasattr(totals, "to_dict"):
+        kind = type(totals).__name__
+        raise InvalidInputError(f"{source}: is of type {kind}; expected the path of a file, a mapping or a frame")
+    items = totals.items() if isinstance(totals, Mapping) else totals.to_dict().items()  # a series of pandas
+    return {_text(name): _plain(source, of) if isinstance(of, Mapping) else of for name, of in items}
+
+
+def _text(name: Any) -> str:
+    """A name as a table has it."""
+    if isinstance(name, bool | np.bool_):
+        return str(bool(name)).lower()
+    return str(number_text(float(name)) if isinstance(name, int | float | np.number) else name)
+
+
+def _frame_cells(frame: Any, groups: str | None) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of a frame as a file has them; groups may be the index of a frame of pandas."""
+    if hasattr(frame, "reset_index") and groups is not None and list(frame.index.names) == [groups]:
+        frame = frame.reset_index()
+    columns = [(name, pl.Series(frame_cells(cells))) for name, cells in frame_columns(frame).items()]
+    found = {name: column.fill_nan(None) if column.dtype.is_float() else column for name, column in columns}
+    numbers = [column for column in found.values() if column.dtype.is_float()]
+    shares = all(column.is_between(0, 1).all() for column in numbers)  # else counts, some with a gap beside them
+
+    def cells(column: pl.Series) -> list[str]:
+        written = repr if shares and column.dtype.is_float() else _text
+        return ["" if value is None else written(value) for value in column.to_list()]
+
+    return list(found), [list(row) for row in zip(*map(cells, found.values()), strict=True)]
+
+
+def _from_mapping(source: _Source, document: Any, groups: str | None, label: Name, group: Name) -> dict[Any, Any]:
     form = "{class: total}" if groups is None else "{group: {class: total}}"
     if not isinstance(document, dict) or not document:
         raise InvalidInputError(f"{source}: expected an object, {form}")
     if groups is None:
         if any(isinstance(value, dict) for value in document.values()):
-            raise InvalidInputError(f"{source}: has totals by group; name the column with --groups")
+            raise InvalidInputError(f"{source}: has totals by group; name the column with {option('groups')}")
         return _named(source, "class", ((label(key), value) for key, value in document.items()))
     if not all(isinstance(value, dict) for value in document.values()):
-        raise InvalidInputError(f"{source}: expected {form} with --groups {groups}")
+        raise InvalidInputError(f"{source}: expected {form} with {option('groups', groups)}")
     parts = {
         key: _named(source, "class", ((label(name), value) for name, value in part.items()))
         for key, part in document.items()
@@ -112,7 +160,7 @@ def _from_json(source: _Source, groups: str | None, label: Name, group: Name) ->
     return _named(source, "group", ((group(key), part) for key, part in parts.items()))
 
 
-def _is_utf8(path: str) -> bool:
+def _is_utf8(path: Any) -> bool:
     """Whether a file is UTF-8: the encoding of the data is not that of each file beside it."""
     try:
         Path(path).read_bytes().decode("utf-8")
@@ -124,9 +172,14 @@ def _is_utf8(path: str) -> bool:
 
 
 def _from_cells(
-    source: _Source, groups: str | None, label: Name, group: Name, na: Collection[str], encoding: str | None
+    source: _Source,
+    header: list[str],
+    rows: list[list[str]],
+    groups: str | None,
+    label: Name,
+    group: Name,
+    na: Collection[str],
 ) -> dict[Any, Any]:
-    header, rows = read_cells(source.path, encoding)
     if not rows:
         raise InvalidInputError(f"{source}: has no rows")
     if set(_LONG) <= set(header):
@@ -140,7 +193,7 @@ def _from_cells(
     ]
     if not totals:
         raise InvalidInputError(
-            f"{source}: has {len(rows)} rows, expected one; for a row a group, name the column with --groups"
+            f"{source}: has {len(rows)} rows, expected one; for a row a group, name the column with {option('groups')}"
         )
     totals = _shares(totals)
     parts = [
@@ -168,7 +221,11 @@ def _from_intervals(
     others = [j for j in range(len(header)) if j not in at.values()]
     if len(others) > grouped:
         names = listing(header[j] for j in others)
-        remedy = "leave out all but the column of groups" if grouped else "name the column of groups with --groups"
+        remedy = (
+            "leave out all but the column of groups"
+            if grouped
+            else f"name the column of groups with {option('groups')}"
+        )
         raise InvalidInputError(f"{source}: beside class, low, high and total it has {names}; {remedy}")
     if len(others) < grouped:
         raise InvalidInputError(f"{source}: has no column that names the groups")
