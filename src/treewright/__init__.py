@@ -7,6 +7,7 @@ from treewright._version import __version__
 TYPE_CHECKING = False  # that of typing would be imported, and a Ctrl-C meanwhile has nobody to answer it
 if TYPE_CHECKING:
     from treewright.app.job import label_table
+    from treewright.app.labelled_table import LabelledTable
     from treewright.estimation.accuracy import estimated_accuracy
     from treewright.estimation.data_selection import select
     from treewright.estimation.validation import LabeledKFold, labeled_scorer
@@ -35,6 +36,7 @@ __all__ = [
     "C2RFClassifier",
     "FairOCTClassifier",
     "LabeledKFold",
+    "LabelledTable",
     "LapSVMClassifier",
     "LapTAOClassifier",
     "LapTAORegressor",
@@ -66,6 +68,7 @@ _PLACES = {
     "C2RFClassifier": "models.c2rf.estimator",
     "FairOCTClassifier": "models.fair.estimator",
     "LabeledKFold": "estimation.validation",
+    "LabelledTable": "app.labelled_table",
     "LapSVMClassifier": "models.baselines.lap_svm",
     "LapTAOClassifier": "models.laptao.estimator",
     "LapTAORegressor": "models.laptao.estimator",
