@@ -8,21 +8,8 @@ goes left where :math:`f_b(x) \le 0`. LE sums the hinge errors :math:`[1 + f_b]^
 change class for the totals to hold, and unlabelled points keep a margin :math:`|f_b(x)| \ge m`. Two classes alternate
 over the leaves; with more of them the labels are part of the problem.
 
-The tight program says the same as the printed one (:mod:`treewright.models.s2oct.printed_program`) with less:
-
-* *Constants of the point's own.* Of a split with :math:`f_b > 1` (or :math:`< -1`) at all points shift :math:`\gamma_b`
-  until the nearest point has :math:`f_b = 1`: no side changes, no hinge error grows, every margin of at most 1 is kept.
-  So some point k has :math:`f_b(x_k) \le 1`, some point :math:`f_b \ge -1`, and with :math:`R_i` the largest
-  1-norm distance of :math:`x_i` to a point, :math:`|f_b(x_i)| \le 1 + s R_i` for every point, in every margin mode.
-  (The printed :math:`\eta s \sqrt p` lacks the 1 and can cut off the optimum, see there.)
-* *One hinge variable a labelled point and node*, :math:`h_{ib}`, which is charged directly:
-  :math:`h_{ib} \ge 1 + f_b(x_i) - (2 + s R_i)(1 - \sum_{t\ left\ of\ b} \alpha_{it})` and its mirror image, where
-  :math:`\alpha_{it}` chooses a leaf of the own class. The printed model has two a node and one a leaf besides.
-* *Places* :math:`z_{it}` of unlabelled points with one routing row a node and side; sides at nodes that a point does
-  not reach appear only where the margin is asked for there (``margin_rule="paper"``).
-* *Mirror images* of a tree are excluded. With more than two classes labels rise from left to right at the lowest
-  splits: equal labels are never needed there, since the split that sends all to one of them costs no more. At
-  the nodes above, the first unlabelled point goes right, wherever it gets to.
+The tight program (:mod:`treewright.models.s2oct.program`) says the same as the printed one
+(:mod:`treewright.models.s2oct.printed_program`) with less.
 
 With `max_split_features` k a split has at most k entries that are not 0: :math:`|\omega_{bj}| \le s u_{bj}` with
 :math:`u_{bj} \in \{0, 1\}` and :math:`\sum_j u_{bj} \le k`. Shifting and scaling a split, and mirroring it, keeps its
@@ -40,25 +27,13 @@ import numpy as np
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.data import PointTotals, distinct_rows
 from treewright.exceptions import InvalidInputError
-from treewright.models.s2oct import printed_program as paper
-from treewright.models.s2oct import repair
+from treewright.models.s2oct import printed_program, program, repair
 from treewright.models.s2oct.distances import crowding, farthest, largest_distance
 from treewright.optimize.formulation import SureBounds
-from treewright.optimize.shared_rows import (
-    add_class_totals,
-    add_hinge_rows,
-    add_leaf_labels,
-    add_rising_labels,
-    add_routing_rows,
-    class_totals_blocks,
-    sides_of,
-    split_value,
-)
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
-from treewright.solvers.program_builder import ProgramBuilder
 from treewright.tree import Tree, counted, predict_labels, route
-from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves, leaves_reached
+from treewright.tree.complete import FREE, CompleteTree, Planes, completed_leaves
 from treewright.tree.routing import nodes_below
 from treewright.tree.structure import Shape
 
@@ -154,8 +129,8 @@ class S2OCT(SureBounds):
         if self.max_split_features is not None and self.max_split_features < 1:
             raise InvalidInputError(f"max_split_features={self.max_split_features} must be at least 1")
         if self.formulation == "paper":
-            paper.refuse(self)
-            paper.warn(self)
+            printed_program.refuse(self)
+            printed_program.warn(self)
 
     # ------------------------------------------------------------------ data as the program sees it
 
@@ -215,7 +190,7 @@ class S2OCT(SureBounds):
     def reach(self) -> FloatArray:
         """Bound of ``|f_b(x_i)|`` that the program relies on, for each point."""
         if self.formulation == "paper":
-            return np.full(len(self.X), paper.big_m(self) - 1.0)
+            return np.full(len(self.X), printed_program.big_m(self) - 1.0)
         return 1.0 + self.max_coefficient * farthest(self.X)
 
     @cached_property
@@ -246,67 +221,7 @@ class S2OCT(SureBounds):
 
     @cached_property
     def _program(self) -> Program:
-        if self.formulation == "paper":
-            return paper.build(self)
-        builder, tree = ProgramBuilder(), self.tree
-        omega = builder.add_variables(
-            "omega", (tree.n_branches, self.X.shape[1]), -self.max_coefficient, self.max_coefficient
-        )
-        # gamma = omega'x_i - f(x_i) holds for every point, so the point with the smallest bound gives it.
-        most = np.min(self.max_coefficient * np.abs(self.X).sum(axis=1) + self.reach, initial=np.inf)
-        gamma = builder.add_variables("gamma", tree.n_branches, -most, most)
-        if self.restricted and self.max_split_features is not None:
-            u = builder.add_variables("used", omega.shape, upper=1, integer=True)
-            for name, sign in (("weight_above", 1.0), ("weight_below", -1.0)):
-                builder.add_rows(name, [(omega.ravel(), sign), (u.ravel(), -self.max_coefficient)], upper=0)
-            builder.add_rows("few_features", [(u, 1.0)], upper=self.max_split_features)
-        c = None
-        if self.n_classes > 2:
-            c = add_leaf_labels(builder, self.n_classes, tree.n_leaves)
-            add_rising_labels(builder, c, step=1)
-        self._add_labelled(builder, omega, gamma, c)
-        z = self._add_unlabelled(builder, omega, gamma)
-        add_class_totals(builder, z, c, self.totals, self.penalty)
-        return builder.build()
-
-    def _add_labelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray, c: IntArray | None) -> None:
-        """Choice of a leaf of the own class, and the hinge errors on the way to it."""
-        points, own = self.labelled, self.own_leaves
-        X, M = self.X[points], self.reach[points] + 1.0
-        alpha = builder.add_variables("alpha", own.shape, upper=1, integer=True)
-        h = builder.add_variables("h", (len(points), self.tree.n_branches), cost=self.weight[points][:, None])
-        builder.add_rows("own_leaf", [(alpha, 1.0)], lower=1, upper=1)
-        if c is not None:
-            label = c[self.y[points][:, None], own].ravel()
-            builder.add_rows("right_label", [(alpha.ravel(), 1.0), (label, -1.0)], upper=0)
-        for b, name, sign, below in sides_of(self.tree):
-            on_side = below[own]
-            some = np.flatnonzero(on_side.any(axis=1))  # points without a leaf there need no row
-            f, chosen = split_value(X[some], omega[b], gamma[b], sign), (alpha[some], on_side[some])
-            add_hinge_rows(builder, f"hinge_{name}", f, h[some, b], chosen, M[some])
-
-    def _add_unlabelled(self, builder: ProgramBuilder, omega: IntArray, gamma: IntArray) -> IntArray:
-        """Places of the unlabelled points and the margins they keep."""
-        tree, points = self.tree, self.unlabelled
-        X, reach = self.X[points], self.reach[points]
-        z = builder.add_variables("z", (len(points), tree.n_leaves), upper=1, integer=not self.everywhere)
-        builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
-        if not self.everywhere:
-            add_routing_rows(builder, tree, X, omega, gamma, z, (self.required,) * 2, reach + self.required)
-            if len(points) and self.depth > 1:
-                builder.add_rows("first_goes_right", [(z[:1, :-2], 1.0)], upper=0)
-            return z
-        # d = 1 on the right: 1 - M <= f - M d <= -1 with M = reach + 1. Sides at all nodes leave one leaf to z.
-        d = builder.add_variables("side", (len(points), tree.n_branches), upper=1, integer=True)
-        for b in range(tree.n_branches):
-            f = split_value(X, omega[b], gamma[b])
-            builder.add_rows(f"margin[{b + 1}]", [*f, (d[:, b], -(reach + 1.0))], lower=-reach, upper=-1.0)
-            builder.add_rows(f"right[{b + 1}]", [(z[:, tree.right_of[b]], 1.0), (d[:, b], -1.0)], upper=0)
-            builder.add_rows(f"left[{b + 1}]", [(z[:, tree.left_of[b]], 1.0), (d[:, b], 1.0)], upper=1)
-        if len(points) and self.depth > 1:
-            first = d[0, : tree.n_leaves // 2 - 1]
-            builder.add_rows("first_goes_right", [(first, 1.0)], lower=1)
-        return z
+        return (printed_program if self.formulation == "paper" else program).build(self)
 
     @cached_property
     def own_leaves(self) -> IntArray:
@@ -340,7 +255,7 @@ class S2OCT(SureBounds):
         """
         heap = route(self.decode(x), self.X) + 1
         if self.formulation == "paper":
-            heap[self.unlabelled] = paper.leaves_of(self, x)
+            heap[self.unlabelled] = printed_program.leaves_of(self, x)
         elif len(self.unlabelled):
             heap[self.unlabelled] = np.argmax(self.build().value(x, "z"), axis=1) + self.tree.n_leaves
         return heap
@@ -348,47 +263,13 @@ class S2OCT(SureBounds):
     def encode(self, tree: Tree) -> FloatArray:
         """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
         planes = repair.repaired(self, tree)
-        printed = self.formulation == "paper"
-        blocks = paper.point(self, planes) if printed else self._point(self._mirrored(planes))
-        return self.build().point(blocks)
-
-    def _point(self, planes: Planes) -> dict[str, FloatArray]:
-        """Values of the blocks of the tight program."""
-        complete, f = self.tree, planes.values(self.X)
-        f_labelled, f_unlabelled = f[self.labelled], f[self.unlabelled]
-        alpha, chosen, _ = self.choice(planes)
-        h = np.where(complete.left_of[:, chosen].T, np.maximum(0.0, 1.0 + f_labelled), 0.0)
-        h = np.where(complete.right_of[:, chosen].T, np.maximum(0.0, 1.0 - f_labelled), h)
-        z = np.eye(complete.n_leaves)[leaves_reached(f_unlabelled)]
-        c = (planes.labels == np.arange(self.n_classes)[:, None]).astype(np.float64)
-        return {
-            "omega": planes.omega,
-            "used": (planes.omega != 0).astype(np.float64),
-            "gamma": planes.gamma,
-            "c": c,
-            "alpha": alpha,
-            "h": h,
-            "z": z,
-            "side": (f_unlabelled > 0).astype(np.float64),
-            **class_totals_blocks(z, c, self.totals),
-        }
+        written = printed_program if self.formulation == "paper" else program
+        return self.build().point(written.point(self, planes))
 
     def choice(self, planes: Planes) -> tuple[FloatArray, IntArray, FloatArray]:
         """Cheapest own leaf of each labelled point: as 0/1 over its own leaves, its number, and the error there."""
         error, chosen = planes.own_errors(self.X[self.labelled], self.y[self.labelled])
         return (self.own_leaves == chosen[:, None]).astype(np.float64), chosen, error
-
-    def _mirrored(self, planes: Planes) -> Planes:
-        """Mirror splits above the lowest until the first unlabelled point goes right where the program asks for it."""
-        if not len(self.unlabelled):
-            return planes
-        first = self.X[self.unlabelled[0]]
-        # Without margins everywhere only the nodes that it gets to, which then are the last of each level.
-        last = [2**k - 2 for k in range(1, self.depth)]
-        for b in range(self.tree.n_leaves // 2 - 1) if self.everywhere else last:
-            if planes.omega[b] @ first <= planes.gamma[b]:
-                planes = planes.mirrored(b)
-        return planes
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
