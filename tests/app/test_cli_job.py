@@ -47,7 +47,7 @@ def again(job):
     counts = totals_of(columns, truth, ~asked)
     totals = {a: {k: counts[k][g] for k in ("yes", "no")} for g, a in enumerate(AREAS)}
     known = {"totals": totals, "groups": columns["area"]}
-    model = TotalsClassifier(ESTIMATORS["logistic"](), random_state=0)
+    model = TotalsClassifier(ESTIMATORS["logistic"](), calibrate=True, random_state=0)
     return model.fit(X, np.where(asked, truth, None), **known), X, known
 
 

@@ -282,3 +282,30 @@ def test_ids_that_stand_twice_are_told_of(tmp_path, capsys, monkeypatch):
     assert words in capsys.readouterr().err
     monkeypatch.setattr(rows, "_WHOLE_ROWS", 10)  # registers that come in parts are not looked through
     assert main(fit) == 0 and "more than one row" not in capsys.readouterr().err
+
+
+def test_leaves_say_what_is_true_whoever_scores_rows(tmp_path, capsys, short_searches):
+    """Votes of a forest among columns that say nothing are near one another: 55 % was said where 98 % is true."""
+    rng = np.random.default_rng(0)
+    n, classes = 1000, np.array(["a", "b", "c"], dtype=object)
+    x, area = rng.normal(size=(n, 27)), rng.integers(0, 2, n)
+    truth = np.where(x[:, 0] > 0.8, 2, (x[:, 1] > 0.4 * area).astype(int))
+    truth = np.where(rng.random(n) < 0.02, rng.integers(3, size=n), truth)
+    asked = rng.random(n) < np.array([0.1, 0.15, 0.25])[truth]
+    columns = {f"x{j}": column for j, column in enumerate(x.T)} | {"area": AREAS[area]}
+    write_table(tmp_path / "register.csv", {**columns, "z": np.where(asked, classes[truth], None)})
+    counts = {c: [int(np.sum(~asked & (truth == k) & (area == g))) for g in (0, 1)] for k, c in enumerate(classes)}
+    write_table(tmp_path / "totals.csv", {"area": AREAS, **counts})
+    files = ["--predictions", str(tmp_path / "p.csv"), "--time-limit", "4"]
+    assert main(command(tmp_path, *files, "--estimator", "forest")) == 0
+    written, leaves = read_table(tmp_path / "p.csv"), TableModel.read(str(tmp_path / "m.zip")).leaves
+    seen = 0
+    for number, leaf in leaves.items():
+        inside = written["leaf"] == number
+        if np.count_nonzero(inside) >= 50:
+            seen += 1
+            said = leaf.likely[classes.tolist().index(leaf.label)] / sum(leaf.likely)
+            assert said == pytest.approx(np.mean(classes[truth[inside]] == leaf.label), abs=0.15), leaf
+    assert seen >= 3
+    told = capsys.readouterr().out
+    assert "likely to be so" in told

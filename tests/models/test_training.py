@@ -26,7 +26,7 @@ from treewright.models.svm1odt.fit import SVM1ODTSettings
 from treewright.models.tao.fit import train_tao
 from treewright.optimize.conduct import Conduct
 from treewright.solvers import get_solver
-from treewright.teachers.cut import train_totals
+from treewright.teachers.cut import Fitting, train_totals
 
 rng = np.random.default_rng(0)
 X = rng.random((60, 3))
@@ -107,7 +107,7 @@ def test_c2rf():
 
 def test_totals():
     rng = np.random.default_rng(drawn())
-    found = train_totals(problem(totals={1: TOTAL}), LogisticRegression(), False, False, rng, Budget())
+    found = train_totals(problem(totals={1: TOTAL}), LogisticRegression(), Fitting(False, False), rng, Budget())
     model = tw.TotalsClassifier(LogisticRegression(), random_state=0).fit(X, FEW, totals={1: TOTAL})
     assert np.array_equal(found.numbers, model.transduction_) and np.sum(found.numbers[20:] == 1) == TOTAL
     assert found.record.objective is None and "within the totals" in found.record.reason

@@ -15,7 +15,7 @@ from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import EstimatorTeacher, TableTeacher
 from treewright.teachers.points import TeacherPoints
-from treewright.teachers.pool import needed, pooled
+from treewright.teachers.pool import needed, pooled, sharpness
 from treewright.teachers.taught_points import PointTeacher
 
 
@@ -96,3 +96,17 @@ def test_of_classifiers_that_say_the_same_the_cheapest_stays():
     tables = np.stack([good, good + 1e-6, other, rng.normal(size=(600, 3))])
     assert needed(tables, y, np.ones(600), [3.0, 1.0, 9.0, 0.0], 1.0) == [1, 2]
     assert needed(tables, y, np.ones(600), [1.0, 3.0, 9.0, 0.0], 1.0) == [0, 2]
+
+
+def test_one_classifier_is_made_as_sure_as_labels_left_out_say():
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=(3000, 3))
+    y = np.array([rng.choice(3, p=p) for p in softmax(score, axis=1)])
+    for times in (1e-6, 0.2, 1.0, 4.0, 1e9):
+        assert sharpness(times * score, y, np.ones(3000)) == pytest.approx(1.0 / times, rel=0.1)
+    known = score.copy()
+    known[::2] = np.nan  # labels that were not left out say nothing
+    assert sharpness(known, y, np.ones(3000)) == pytest.approx(1.0, rel=0.15)
+    assert sharpness(np.full((4, 2), np.nan), y[:4] % 2, np.ones(4)) == 1.0
+    by_lot = sharpness(rng.normal(size=(3000, 3)), y, np.ones(3000))
+    assert 0.0 < by_lot < 0.1

@@ -46,7 +46,7 @@ def planned(options: FitOptions, hidden: bool) -> tuple[Any, Any]:
         tree._validate_params()  # its fit comes last, and is to refuse nothing by then
         tree._prepared(False)
         kept = {"unlabeled": tree.unlabeled, "random_state": options.random_state}
-        estimator = LABELLERS[name](_wrapped(options), **kept)
+        estimator = LABELLERS[name](**_wrapped(options), **kept)
     margins = options.asked_margins
     if margins and not knows_totals(type(estimator)):
         kinds = {**SHORT_NAMES, **LABELLERS}
@@ -78,11 +78,11 @@ _ENSEMBLES = ("extra-trees", "forest")
 """Those that have members to weigh."""
 
 
-def _wrapped(options: FitOptions, model: str = "totals") -> Any:
-    """What scores the rows: by its name, or an estimator of scikit-learn."""
-    chosen = options.estimator
+def _wrapped(options: FitOptions, model: str = "totals") -> dict[str, Any]:
+    """Parameters of who labels within totals: the estimator, whose probabilities are written and so to be true."""
+    chosen, calibrated = options.estimator, {} if model == "c2rf" else {"calibrate": True}
     if chosen is not None and not isinstance(chosen, str):
-        return clone(chosen)
+        return {"estimator": clone(chosen), **calibrated}
     name = chosen or ("auto" if model == "totals" else "forest")
     if name not in ESTIMATORS:
         known = ", ".join(ESTIMATORS)
@@ -94,7 +94,7 @@ def _wrapped(options: FitOptions, model: str = "totals") -> Any:
             f"{option('estimator', name)}: c2rf weighs the members of an ensemble, {' or '.join(_ENSEMBLES)}; "
             f"{option('model', 'totals')} takes any estimator"
         )
-    return ESTIMATORS[name]()
+    return {"estimator": ESTIMATORS[name](), **({} if name == "auto" else calibrated)}
 
 
 def takes_unlabelled(estimator: Any) -> bool:
@@ -113,8 +113,10 @@ def _estimator(options: FitOptions, model: str) -> Any:
     given = {name: value for name in _PARAMETERS if (value := getattr(options, name)) is not None}
     if options.seed_drawn and "random_state" not in accepted:
         del given["random_state"]
+    wrapped: dict[str, Any] = {}
     if model in LABELLERS:
-        given["estimator"] = _wrapped(options, model)
+        wrapped = _wrapped(options, model)
+        given["estimator"] = wrapped.pop("estimator")
         for of_job in {"time_limit", "n_jobs"} - set(accepted):  # parts of labels left out, cores that score rows
             given.pop(of_job, None)
     for name, value in options.settings.items():
@@ -124,6 +126,7 @@ def _estimator(options: FitOptions, model: str) -> Any:
         if name in given:
             raise InvalidInputError(f"{setting}: {name} is given twice")
         given[name] = value
+    given = wrapped | given
     unknown = [name for name in given if name not in accepted]
     if unknown:
         without = f" (without {option('model')} the tree that explains the labels is an s2oct)"

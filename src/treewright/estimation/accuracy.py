@@ -110,6 +110,8 @@ class _Task:
         model = clone(self.model)
         if self.members:
             model._members = self.members
+        if not isinstance(self.totals, list) and getattr(model, "calibrate", False):
+            model.calibrate = False  # which changes no label
         more: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[used]}
         if self.totals is not None:
             more |= {"totals": self.totals, "groups": self._groups(used)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from treewright.core.arrays import FloatArray, IntArray
@@ -13,17 +15,28 @@ from treewright.core.budget import Budget
 from treewright.core.progress import stage
 from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
 from treewright.data.margins import cells, telling_margins
-from treewright.data.rows import errors_told, fitting_rows, row_numbers, unlabelled_rows
+from treewright.data.rows import errors_told, fitting_rows, row_numbers, taken_rows, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
 from treewright.teachers.classifier import TaughtScores, TeacherClassifier
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.pool import sharpness
+from treewright.teachers.taught_points import label_folds
 from treewright.totals.cells import cell_counts
 from treewright.totals.scores import ClassScores, Novelty, response_of, weight_argument
 from treewright.totals.shift import Margin, rake, shifted
 from treewright.totals.transport import divide, divide_groups
 
-__all__ = ["NO_SCORES", "Divided", "TotalsFit", "class_shifts", "divide_rows", "row_shares", "train_totals"]
+__all__ = [
+    "NO_SCORES",
+    "Divided",
+    "Fitting",
+    "TotalsFit",
+    "class_shifts",
+    "divide_rows",
+    "row_shares",
+    "train_totals",
+]
 
 NO_SCORES = (
     "estimator {} has neither predict_proba nor decision_function; rows cannot be ordered by it "
@@ -68,13 +81,24 @@ class TotalsFit:
         return self.divided.prices
 
 
+@dataclass(frozen=True)
+class Fitting:
+    """How a classifier is fitted."""
+
+    merged: bool
+    """Whether it sees each distinct row once."""
+    weighted: bool
+    """Whether it is given weights."""
+    calibrated: bool = False
+    """Whether its scores are made as sure as labels left out say; those of the automatic one are."""
+
+
 def train_totals(
-    problem: Problem, classifier: Any, merged: bool, weighted: bool, rng: np.random.Generator, budget: Budget
+    problem: Problem, classifier: Any, how: Fitting, rng: np.random.Generator, budget: Budget
 ) -> TotalsFit:
     """Fit a classifier, in place, on the labelled rows and divide the others among the classes.
 
-    It sees each distinct row once if `merged`, and is given weights if `weighted`. What is drawn is the order of the
-    labelled rows, and of rows with tied scores. The budget only tells the time.
+    What is drawn is the order of the labelled rows, and of rows with tied scores. The budget only tells the time.
     """
     if problem.table is None:
         # Distinct rows in the order of their content: what follows does not know the order of the file.
@@ -83,12 +107,12 @@ def train_totals(
         if isinstance(classifier, TeacherClassifier):
             scores = _taught_scores(problem, classifier, rows, place, rng, budget)
         else:
-            scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
+            scores = _fitted_scores(problem, classifier, rows, how, rng)
         table = scores.adapt(rows)[place]
     else:
         rows = unlabelled_rows(problem)
         place = row_numbers(rows)
-        scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
+        scores = _fitted_scores(problem, classifier, rows, how, rng)
         table = scores.adapt(rows)
     margins = problem.margins or (() if problem.totals is None else (problem.totals,))
     divided = divide_rows(table, place, margins, scores.columns, rng)
@@ -131,7 +155,7 @@ def _taught_scores(
     assert rows.y is not None
     if len(np.unique(rows.y)) < problem.n_classes:
         forest = RandomForestClassifier(n_estimators=200, random_state=teacher.random_state)
-        return _fitted_scores(problem, forest, hidden, True, True, rng)
+        return _fitted_scores(problem, forest, hidden, Fitting(merged=True, weighted=True), rng)
     telling = telling_margins(problem.margins)
     only = problem.margins[telling[0]] if len(telling) == 1 else problem.totals
     totals = None if only is None else only.of_points(place, len(hidden))
@@ -142,21 +166,39 @@ def _taught_scores(
 
 @stage("scores")
 def _fitted_scores(
-    problem: Problem, classifier: Any, hidden: Any, merged: bool, weighted: bool, rng: np.random.Generator
+    problem: Problem, classifier: Any, hidden: Any, how: Fitting, rng: np.random.Generator
 ) -> ClassScores:
     """Fit the classifier on the labelled rows, sorted and shuffled."""
-    rows = fitting_rows(problem, merged, rng)
+    rows = fitting_rows(problem, how.merged, rng)
     assert rows.y is not None
     seen = np.unique(rows.y)
     novelty = Novelty(rows.X, hidden) if len(seen) < problem.n_classes else None
     if len(seen) == 1:
         return ClassScores(None, seen, problem.n_classes, novelty)
-    extra = {str(weight_argument(classifier)): rows.weight} if weighted else {}
-    with errors_told(classifier, rows.X):
-        classifier.fit(rows.X, problem.classes[rows.y], **extra)
-    if response_of(classifier) is None:  # some have it by their settings only, and tell when they are fitted
-        raise InvalidInputError(NO_SCORES.format(type(classifier).__name__))
-    return ClassScores(classifier, np.searchsorted(problem.classes, classifier.classes_), problem.n_classes, novelty)
+
+    def fitted(unfitted: Any, some: Sample) -> ClassScores:
+        extra = {str(weight_argument(unfitted)): some.weight} if how.weighted else {}
+        with errors_told(unfitted, some.X):
+            unfitted.fit(some.X, problem.classes[some.y], **extra)
+        if response_of(unfitted) is None:  # some have it by their settings only, and tell when they are fitted
+            raise InvalidInputError(NO_SCORES.format(type(unfitted).__name__))
+        return ClassScores(unfitted, np.searchsorted(problem.classes, unfitted.classes_), problem.n_classes, novelty)
+
+    scores = fitted(classifier, rows)
+    if how.calibrated and novelty is None:  # of a class without labels none can be left out
+        table = np.full((len(rows), problem.n_classes), np.nan)
+        for others, left in _parted(rows):
+            table[left] = fitted(clone(classifier), others).adapt(taken_rows(rows.X, left))
+        scores.sharpness = sharpness(table, rows.y, rows.weight)
+    return scores
+
+
+def _parted(rows: Sample) -> Iterator[tuple[Sample, IntArray]]:
+    """Labelled rows without some of them, and the numbers of these: all classes stay known."""
+    assert rows.y is not None
+    for left in label_folds(rows.y, 0):  # which come in an order that is drawn
+        seen = np.setdiff1d(np.arange(len(rows)), left)
+        yield Sample(taken_rows(rows.X, seen), rows.y[seen], rows.weight[seen], rows.size[seen]), left
 
 
 @stage("labels within totals")

@@ -23,7 +23,7 @@ from scipy.special import log_softmax, softmax
 
 from treewright.core.arrays import FloatArray, IntArray
 
-__all__ = ["LEAST_WEIGHT", "Pool", "equal_pool", "needed", "pooled"]
+__all__ = ["LEAST_WEIGHT", "Pool", "equal_pool", "needed", "pooled", "sharpness"]
 
 _HELD_WEIGHTS, _HELD_LEVELS = 12.0, 2.0
 """How many labels' worth weights are held near equal ones, and levels near 0, for a difference of 1. On 28 made
@@ -85,6 +85,28 @@ def pooled(tables: Sequence[FloatArray] | FloatArray, y: IntArray, weight: Float
     return _fitted(np.asarray(tables), y, weight)[0]
 
 
+def sharpness(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
+    """What scores by one classifier are to be multiplied by to be as often right as they say, by labels left out.
+
+    Nothing holds it, as scores may have any unit: what keeps it finite is that a label counts as a little less
+    than sure. Levels are fitted with it and left aside, so that the most likely classes stay what they are; totals make
+    them anew.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_labels, n_classes)
+        Scores by a classifier that did not see the label; NaN where there is none.
+    y, weight
+        As for :func:`pooled`.
+    """
+    told = np.isfinite(table).all(axis=1)
+    if not told.any():
+        return 1.0
+    table = table[told] - table[told].mean(axis=1, keepdims=True)
+    unit = float(table.std()) or 1.0
+    return max(_FAINT, float(_fitted(table[None] / unit, y[told], weight[told], held=0.0)[0].weights[0])) / unit
+
+
 def needed(tables: FloatArray, y: IntArray, weight: FloatArray, cost: Sequence[float], least: float) -> list[int]:
     """Numbers of the classifiers that labels left out ask for, fewest first dropped that they can do best without.
 
@@ -107,7 +129,7 @@ def needed(tables: FloatArray, y: IntArray, weight: FloatArray, cost: Sequence[f
     return kept
 
 
-def _fitted(tables: FloatArray, y: IntArray, weight: FloatArray) -> tuple[Pool, float]:
+def _fitted(tables: FloatArray, y: IntArray, weight: FloatArray, held: float = _HELD_WEIGHTS) -> tuple[Pool, float]:
     """The pool, and how unlikely it finds the labels: minus the sum of the logarithms of their probabilities."""
     n_members, n, k = tables.shape
     start = equal_pool(n_members, k)
@@ -122,11 +144,11 @@ def _fitted(tables: FloatArray, y: IntArray, weight: FloatArray) -> tuple[Pool, 
         weights, levels = parts[:n_members], parts[n_members:]
         logs = log_softmax(np.tensordot(weights, tables, 1) + levels, axis=1)
         away = weight[:, None] * (np.exp(logs) - target)
-        held, apart = np.where(some, levels, 0.0), weights - equal
+        high, apart = np.where(some, levels, 0.0), weights - equal
         paid = -float(np.einsum("i,ik,ik->", weight, target, logs))
-        paid += _HELD_WEIGHTS / 2.0 * float(apart @ apart) + _HELD_LEVELS / 2.0 * float(held @ held)
-        by_weight = np.tensordot(tables, away, 2) + _HELD_WEIGHTS * apart
-        return paid, np.append(by_weight, np.where(some, away.sum(axis=0) + _HELD_LEVELS * held, 0.0))
+        paid += held / 2.0 * float(apart @ apart) + _HELD_LEVELS / 2.0 * float(high @ high)
+        by_weight = np.tensordot(tables, away, 2) + held * apart
+        return paid, np.append(by_weight, np.where(some, away.sum(axis=0) + _HELD_LEVELS * high, 0.0))
 
     bounds: Any = [(0.0, None)] * n_members + [(None, None)] * k
     found = minimize(loss, np.append(equal, np.zeros(k)), method="L-BFGS-B", jac=True, bounds=bounds)

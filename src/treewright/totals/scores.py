@@ -165,6 +165,8 @@ class ClassScores:
     """Least probability."""
     level: float = 0.0
     """Score that a class without labels has for the farthest training row."""
+    sharpness: float = 1.0
+    """What scores of the classifier are multiplied by, above 0: it changes no label, but how sure labels are."""
 
     def adapt(self, X: Any) -> FloatArray:
         """Score the rows to be labelled, by which the least probability and the level of new classes are set."""
@@ -222,7 +224,7 @@ class ClassScores:
         return values
 
     def _known(self, raw: FloatArray) -> FloatArray:
-        return np.log(np.maximum(raw, self.floor)) if self.probabilistic else raw
+        return self.sharpness * (np.log(np.maximum(raw, self.floor)) if self.probabilistic else raw)
 
     def _table(self, X: Any, raw: FloatArray) -> FloatArray:
         table = np.empty((len(raw), self.n_classes))

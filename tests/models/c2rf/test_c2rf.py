@@ -293,3 +293,20 @@ def test_bad_totals_and_weights():
     forest = RandomForestClassifier(5).fit(X[:50], np.where(X[:50, 0] > 0, "yes", "no"))
     with pytest.raises(InvalidInputError, match="no"):
         C2RFClassifier(forest, prefit=True).fit(X, y)
+
+
+def test_votes_among_noise_are_made_as_sure_as_rows_out_of_bag_say():
+    """Two of 27 features say the class: trees vote 6 to 4 where one class is nearly sure."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 27))
+    truth = ((X[:, 0] > 0) & (X[:, 1] > -0.5)).astype(int)
+    known = np.arange(1200) < 200
+    model = C2RFClassifier(RandomForestClassifier(60, random_state=0), prefer="equal", random_state=0)
+    model.fit(X, np.where(known, truth, -1), totals={1: int(truth[~known].sum())})
+    shares = model.transduction_proba_[~known]
+    assert abs(shares.max(axis=1).mean() - np.mean(shares.argmax(axis=1) == truth[~known])) < 0.06
+    assert shares[:, 1].sum() == pytest.approx(truth[~known].sum(), abs=1e-6)
+    assert np.array_equal(model.predict(X[~known]), model.transduction_[~known])
+    votes = np.stack([tree.predict(X[~known]) for tree in model.estimator_.estimators_], axis=1) @ model.weights_
+    order = np.argsort(votes, kind="stable")
+    assert np.all(np.diff(model.transduction_[~known][order]) >= 0)  # the vote decides

@@ -78,3 +78,16 @@ def test_a_stack_that_predicts_once_it_is_fitted():
     assert not hasattr(stack, "predict")
     model = small(LapTAORegressor, estimator=stack, max_iter=1).fit(X, y)
     assert np.mean((model.predict(X) - model.transduction_) ** 2) < 0.2 * np.var(model.transduction_)
+
+
+def test_the_graph_alone_is_as_sure_as_labels_left_out_say():
+    """Smoothed labels of few rows are spikes on a plain: nearly all shares are those of the classes."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 900)
+    X = rng.normal(size=(900, 6)) + 2.2 * np.eye(3, 6)[truth]
+    y = np.where(np.arange(900) < 45, truth, -1)
+    model = LapTAOClassifier(estimator="graph", random_state=0).fit(X[:600], y[:600])
+    likely, labels = model.predict_proba(X[600:]), model.predict(X[600:])
+    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+    assert np.array_equal(likely.argmax(axis=1), labels)
+    assert abs(likely.max(axis=1).mean() - np.mean(labels == truth[600:])) < 0.1

@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, Ridge
+from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -221,9 +222,28 @@ def test_a_committee_votes_within_the_totals():
     model = fit(X, y, totals=totals, n_estimators=5)
     assert 1 <= len(model.trees_) <= 5 and model.trees_[0] == model.tree_
     assert {k: int(np.sum(model.transduction_[y < 0] == k)) for k in (0, 1)} == totals
-    votes = model.predict_proba(X)
-    by_hand = np.mean([labels_of(model, tree, X) == 1 for tree in model.trees_], axis=0)
-    assert np.allclose(votes[:, 1], by_hand)
+    votes = np.mean([labels_of(model, tree, X) == 1 for tree in model.trees_], axis=0)
+    assert np.array_equal(model.predict(X), (votes > 0.5).astype(int))
+    assert np.array_equal(model.transduce(X), model.predict(X))
+    likely = np.mean([tree.probabilities[reached_leaves(tree, X)] for tree in model.trees_], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), likely, atol=1e-12)
+
+
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("given", [True, False])
+def test_a_committee_is_as_sure_as_it_is_right(given):
+    """Votes of five trees are 0 or 1 nearly everywhere: their log loss is above 3 where a constant has 0.69."""
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(2, 600, 4))
+    truth, other = ((rows @ [1.0, 1.0, 0.0, 0.0] + rng.logistic(size=600) > 0).astype(int) for rows in (X, fresh))
+    y = np.where(np.arange(600) < 80, truth, -1)
+    totals = {1: int(truth[80:].sum())} if given else None
+    model = fit(X, y, totals=totals, n_estimators=5)
+    assert len(model.trees_) > 1
+    likely = model.predict_proba(fresh)
+    assert given or np.array_equal(likely.argmax(axis=1), model.predict(fresh))
+    assert log_loss(other, likely) < 0.65
+    assert abs(likely.max(axis=1).mean() - np.mean(likely.argmax(axis=1) == other)) < 0.1
 
 
 @pytest.mark.parametrize("size", [None, 2, "auto"])

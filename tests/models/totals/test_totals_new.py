@@ -106,6 +106,65 @@ def test_without_totals_probabilities_are_those_of_the_estimator():
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 
 
+def among_noise(n, rng):
+    """Two features say the class of all but 2 % of the rows, 25 say nothing; rare classes answer more often."""
+    X = rng.normal(size=(n, 27))
+    truth = np.where(X[:, 0] > 0.8, 2, (X[:, 1] > 0).astype(int))
+    truth = np.where(rng.random(n) < 0.02, rng.integers(3, size=n), truth)
+    known = rng.random(n) < np.array([0.1, 0.15, 0.25])[truth]
+    return X, truth, known, np.where(known, truth, -1)
+
+
+@pytest.mark.parametrize(
+    ("made", "table_of"),
+    [
+        (RandomForestClassifier(60, random_state=0), np.asarray),
+        (RandomForestClassifier(60, random_state=0), lambda X: pd.DataFrame(X, columns=[f"x{j}" for j in range(27)])),
+        (HistGradientBoostingClassifier(learning_rate=0.5, random_state=0), np.asarray),
+        (LinearSVC(C=1e-4), sparse.csr_array),
+    ],
+)
+def test_calibrated_probabilities_are_as_true_as_they_say_and_labels_stay(made, table_of):
+    """Votes of a forest are drawn to one another by what says nothing; others are far too sure, or not at all."""
+    X, truth, known, y = among_noise(1200, np.random.default_rng(0))
+    table = table_of(X)
+    region = np.arange(1200) % 2
+    totals = counted(truth, region, ~known, 3)
+    as_it_is, calibrated = (
+        TotalsClassifier(made, calibrate=calibrate, random_state=0).fit(table, y, totals=totals, groups=region)
+        for calibrate in (False, True)
+    )
+    assert np.array_equal(as_it_is.transduction_, calibrated.transduction_)
+    assert np.array_equal(as_it_is.predict(table, groups=region), calibrated.predict(table, groups=region))
+    shares = calibrated.transduction_proba_[~known]
+    assert np.allclose(shares, calibrated.predict_proba(table, groups=region)[~known])
+    for g in (0, 1):
+        sums = shares[region[~known] == g].sum(axis=0)
+        assert np.allclose(sums, [totals[g][k] for k in range(3)], atol=1e-6)
+    before, after = (log_loss(truth[~known], m.transduction_proba_[~known]) for m in (as_it_is, calibrated))
+    assert after < before - 0.02
+    away = shares.max(axis=1).mean() - np.mean(shares.argmax(axis=1) == truth[~known])
+    assert abs(away) < 0.06
+
+
+def test_calibration_leaves_the_most_likely_class_and_what_cannot_be_left_out():
+    X, truth, known, y = among_noise(400, np.random.default_rng(1))
+    made = RandomForestClassifier(30, random_state=0)
+    free = TotalsClassifier(made, calibrate=True, random_state=0).fit(X, y)
+    assert np.array_equal(free.classes_[free.predict_proba(X).argmax(axis=1)], free.predict(X))
+    few = np.full(400, -1)
+    few[[np.flatnonzero(truth == k)[0] for k in range(3)]] = range(3)  # one label a class
+    alone = [TotalsClassifier(made, calibrate=c, random_state=0).fit(X, few).predict_proba(X) for c in (False, True)]
+    assert np.array_equal(*alone)
+    y[truth == 2] = -1  # a class without labels
+    totals = {k: int(np.sum((truth == k) & (y < 0))) for k in range(3)}
+    new = [
+        TotalsClassifier(made, calibrate=c, random_state=0).fit(X, y, totals=totals, allow_new_classes=True)
+        for c in (False, True)
+    ]
+    assert np.array_equal(new[0].transduction_proba_, new[1].transduction_proba_)
+
+
 # ---------------------------------------------------------------------- groups without totals, and unseen ones
 
 

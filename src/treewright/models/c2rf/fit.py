@@ -30,6 +30,7 @@ from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, 
 from treewright.solvers import Capability
 from treewright.teachers.cut import class_shifts, row_shares
 from treewright.teachers.ensemble import FittedEnsemble, Members, fit_ensemble
+from treewright.teachers.pool import sharpness
 
 if TYPE_CHECKING:
     from treewright.models.c2rf.estimator import C2RFClassifier
@@ -62,6 +63,8 @@ class C2RFFit:
     """Class numbers of all rows: the given ones, and the weighted vote on the others; shape (n_rows,)."""
     record: FitRecord
     """How it went."""
+    sharpness: float = 1.0
+    """What logarithms of shares of votes are multiplied by, so that probabilities are about as often right as said."""
 
 
 @dataclass(frozen=True)
@@ -117,19 +120,31 @@ def train_c2rf(
     found = reweight(task, conduct, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
-    prices = dict(zip(names, found.prices, strict=True))
-    prices.setdefault(None, found.pooled)
+    sharp = _sharpness(fitted, weights, n_classes)
+    prices = dict(zip(names, sharp * found.prices, strict=True))
+    prices.setdefault(None, sharp * found.pooled)
     group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-    scores = np.log(vote_shares(votes, weights, n_classes))
+    votes_said = np.log(vote_shares(votes, weights, n_classes))
     numbers = problem.y.copy()
-    numbers[problem.unlabelled] = (scores + found.prices[group_of]).argmax(axis=1)
+    numbers[problem.unlabelled] = (votes_said + found.prices[group_of]).argmax(axis=1)
+    scores = sharp * votes_said
     nothing = np.zeros(n_classes)
     shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(scores, totals)
     shares = row_shares(problem, scores, shift)
     record = found.outcome.record
     if fitted.cut_short:
         record = replace(record, reason="; ".join(filter(None, [record.reason, fitted.cut_short])))
-    return C2RFFit(members, weights, prices, shifts, shares, numbers, record)
+    return C2RFFit(members, weights, prices, shifts, shares, numbers, record, sharp)
+
+
+def _sharpness(fitted: FittedEnsemble, weights: FloatArray, n_classes: int) -> float:
+    """What logarithms of votes are multiplied by, by labelled rows that members were not fitted on; 1 without any."""
+    known = fitted.labelled
+    if fitted.unseen is None:
+        return 1.0
+    assert known.y is not None
+    shares = vote_shares(fitted.members.votes(known.X), weights, n_classes, fitted.unseen)
+    return sharpness(np.log(shares), known.y, known.weight)
 
 
 def _check_classes(problem: Problem, members: Members) -> None:

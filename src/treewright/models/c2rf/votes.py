@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewright.core.arrays import FloatArray, IntArray
+from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.splits.thresholds import Cuts
@@ -50,7 +50,7 @@ class VoteCut:
     """Rows that would have to change class."""
 
 
-def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int, asked: BoolArray | None = None) -> FloatArray:
     """Weighted share of each class among the votes, smoothed by half a vote for each class.
 
     Parameters
@@ -61,14 +61,22 @@ def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int) -> FloatAr
         Positive weights.
     n_classes : int
         Number of classes.
+    asked : ndarray of bool, shape (n_rows, n_members), or None
+        Members whose votes on a row count, as if all had voted like them; NaN where there is none.
 
     Examples
     --------
-    >>> vote_shares(np.array([[0, 1, 1]]), np.ones(3), 2).tolist()
-    [[0.375, 0.625]]
+    >>> votes = np.array([[0, 1, 1]])
+    >>> vote_shares(votes, np.ones(3), 2).tolist(), vote_shares(votes, np.ones(3), 2, votes == 1).tolist()
+    ([[0.375, 0.625]], [[0.125, 0.875]])
     """
     share = weights / weights.sum() * len(weights)
-    table = np.stack([(votes == k) @ share for k in range(n_classes)], axis=1)
+    if asked is None:
+        table = np.stack([(votes == k) @ share for k in range(n_classes)], axis=1)
+    else:
+        table = np.stack([(asked & (votes == k)) @ share for k in range(n_classes)], axis=1)
+        total = table.sum(axis=1, keepdims=True)
+        table = np.where(total > 0, table / np.where(total > 0, total, 1.0) * len(weights), np.nan)
     return np.asarray((table + 0.5) / (len(weights) + 0.5 * n_classes))
 
 

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +29,7 @@ from treewright.graph import GraphSettings
 from treewright.models.tao.estimator import TAOModel
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree, predict_values
+from treewright.tree.against import agreeing
 
 if TYPE_CHECKING:
     from treewright.models.laptao.fit import LapTAOFit
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["LapTAOClassifier", "LapTAORegressor"]
 
 _PREDICTS = ("tree", "trees", "estimator", "points", "values", "scaling", "mean", "scale")
-_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {"dense": "_dense", "design": "_design"}
+_HIDDEN = ("dense", "design", "slope", "levels")
+_ATTRIBUTES = {name: f"{name}_" for name in _PREDICTS} | {name: f"_{name}" for name in _HIDDEN}
 """Fitted attributes that hold what predicts."""
 
 _TOLD = ("targets_", "target_weight_", "leaf_values_", "split_price_")
@@ -286,8 +289,9 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         labels left out in five folds; 1 where the teacher is an array, which may have seen all of them.
     estimator : {"tao", "cart", "graph"} or regressor
         The model: a tree by alternating optimization; CART (LapCART); labels smoothed along the graph alone, new rows
-        being averages of their neighbours; or any regressor of scikit-learn, a copy for each class if it knows one
-        output alone.
+        being averages of their neighbours, of which probabilities are as sure as labels left out say where there is no
+        teacher; or any regressor of scikit-learn, a copy for each class if it knows one
+        output alone. Probabilities of a regressor and of a forest are the values that it predicts, scaled to sum to 1.
     max_split_features, init, stretch, n_estimators, max_samples, max_features, max_iter, init_passes, passes, mu
     mu_factor, multiplier_rule, tol, n_neighbors, perplexity, neighbors, mutual, graph_cache, categorical_features
     unlabeled, time_limit, n_jobs, random_state, verbose, warm_start
@@ -355,10 +359,18 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         return self._values(rows).argmax(axis=1)
 
     def _class_shares(self, rows: Any) -> FloatArray:
-        """Of a tree those of its leaves; of others the values of the model, cut off below 0 scaled to a sum of 1."""
+        """Of a tree those of its leaves; of others the values of the model, cut off below 0 scaled to a sum of 1.
+
+        Those of the graph alone are made as sure as labels left out say, where there was time and no teacher.
+        """
         if hasattr(self, "tree_") and self.tree_.probabilities is not None:
             return super()._class_shares(rows)
-        scores = np.maximum(self._values(rows), 0.0)
+        values = self._values(rows)
+        if hasattr(self, "_levels"):
+            from treewright.models.laptao.likely import log_shares
+
+            return agreeing(softmax(self._slope * log_shares(values) + self._levels, axis=1), values.argmax(axis=1))
+        scores = np.maximum(values, 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
 

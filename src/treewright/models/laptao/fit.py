@@ -40,7 +40,7 @@ from treewright.engine.stretch import Stretch
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
 from treewright.models.laptao.graph_teacher import GraphTeacher, SoftLabels
-from treewright.models.laptao.likely import graph_probabilities
+from treewright.models.laptao.likely import GraphLikely, graph_probabilities
 from treewright.models.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
 from treewright.models.laptao.tree_steps import (
     AlternatingStep,
@@ -122,6 +122,9 @@ class SmoothModel:
     """Whether regressor or points know dense rows alone."""
     design: Design | None = None
     """What makes numbers of scaled rows with categories or gaps, for regressor and points."""
+    slope: float | None = None
+    """What logarithms of shares of the points' values are multiplied by; with `levels` they are of probabilities."""
+    levels: FloatArray | None = None
 
     def scores(self, rows: Any, n_neighbors: int = 10, perplexity: float = 5.0, threads: int = 1) -> FloatArray:
         """Values that are predicted for rows, in the units of the targets."""
@@ -229,6 +232,8 @@ def train_laptao(
     if classes and model.tree is not None:
         class_rows = replace(rows, y=np.where(labelled, rows.y.argmax(axis=1), -1))
         model = replace(model, tree=_likely_tree(model.tree, class_rows, reduction, likely, taught))
+    if likely is not None and model.points is not None:
+        model = replace(model, slope=likely.slope, levels=likely.levels)
     smooth = reduction.invert((result.smooth + mean) * (1.0 if scale is None else scale))
     left_out = np.flatnonzero(reduction.place < 0)
     if len(left_out):
@@ -474,13 +479,14 @@ def _labelled_tree(tree: Tree, rows: Any, weight: FloatArray) -> Tree:
 
 
 def _likely_tree(
-    tree: Tree, rows: Sample, reduction: Reduction, by_graph: FloatArray | None, taught: SoftLabels | None
+    tree: Tree, rows: Sample, reduction: Reduction, by_graph: GraphLikely | None, taught: SoftLabels | None
 ) -> Tree:
     """The tree with probabilities, by teacher or graph; by the labels alone where neither says any."""
-    likely = by_graph if taught is None else taught.likely
-    if likely is None:
+    if taught is not None:
+        return taught_tree(tree, rows, reduction.invert(taught.likely), judged=taught.judged)
+    if by_graph is None:
         return smoothed_tree(tree, rows, agree=True)
-    return taught_tree(tree, rows, reduction.invert(likely), judged=taught is None or taught.judged)
+    return taught_tree(tree, rows, reduction.invert(by_graph.points))
 
 
 def _row_targets(

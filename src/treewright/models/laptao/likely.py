@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from treewright.graph import LabelSmoother
 from treewright.models.laptao.rounds import GraphTask
 from treewright.teachers.pool import pooled
 
-__all__ = ["graph_probabilities"]
+__all__ = ["GraphLikely", "graph_probabilities", "log_shares"]
 
 _LEAST = 1e-6
 """Least share of a class, of which there are logarithms."""
@@ -22,9 +22,19 @@ _RESIDUAL = 1e-4
 """Relative residual of smoothed labels."""
 
 
+@dataclass(frozen=True, eq=False)
+class GraphLikely:
+    """Probabilities by the graph, and what makes such of the logarithms of shares: a slope, and a level a class."""
+
+    points: FloatArray
+    """At points of the folds by labels of the others, at other labelled points the mean."""
+    slope: float
+    levels: FloatArray
+
+
 def graph_probabilities(
     task: GraphTask, mean: FloatArray, folds: Sequence[IntArray], budget: Budget
-) -> FloatArray | None:
+) -> GraphLikely | None:
     """Probabilities of the classes at all points by the graph; None where time is over before, or no label can be left.
 
     Few labels are spikes on a plain: the values of other points differ little from their mean, in the right order. So
@@ -40,11 +50,6 @@ def graph_probabilities(
         Points whose labels are left out together.
     budget : Budget
         Ends the work.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_classes), or None
-        At points of the folds by labels of the others; at other labelled points the mean.
     """
     if not folds:
         return None
@@ -62,17 +67,22 @@ def graph_probabilities(
     spread = float((found[asked] - centre).std()) or 1.0
     logs = (found - centre) / spread
     y = (task.Y[asked] + mean).argmax(axis=1)
-    likely = pooled([logs[asked]], y, task.label_weight[asked]).shares([logs])
+    pool = pooled([logs[asked]], y, task.label_weight[asked])
+    likely, slope = pool.shares([logs]), float(pool.weights[0]) / spread
     alone = known.copy()
     alone[asked] = False
     likely[alone] = np.maximum(mean, 0.0) / np.maximum(mean, 0.0).sum()
-    return likely
+    return GraphLikely(likely, slope, pool.levels - slope * centre)
 
 
 def _smoothed(task: GraphTask, mean: FloatArray, mass: FloatArray, budget: Budget) -> FloatArray:
     """Logarithms of the shares of the classes at all points, by these labels."""
     fewer = replace(task, label_weight=mass)
     smoother = LabelSmoother(fewer.W, mass, fewer.gamma, fewer.weight, tol=_RESIDUAL)
-    values = smoother.solve(mass[:, None] * fewer.Y, 0.0, budget=budget)
-    shares = np.maximum(values + mean, _LEAST)
+    return log_shares(smoother.solve(mass[:, None] * fewer.Y, 0.0, budget=budget) + mean)
+
+
+def log_shares(values: FloatArray) -> FloatArray:
+    """Logarithms of the shares of the classes, by values that may be below 0."""
+    shares = np.maximum(values, _LEAST)
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))

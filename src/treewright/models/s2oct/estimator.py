@@ -21,7 +21,8 @@ from treewright.estimators.totals_model import TotalsModel, log_shares, transduc
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.optimize.record import FitRecord
-from treewright.tree import Tree, predict_labels
+from treewright.tree import Tree, predict_labels, route
+from treewright.tree.against import agreeing
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         Labels of all training rows: the given ones, and the predicted ones of unlabelled rows. A committee's labels
         are the most voted ones within the totals.
     transduction_proba_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of all training rows: 1 for a given label, those of unlabelled rows are the shares in the leaf (or
-        of the votes), shifted so that they sum to the totals, in each group.
+        Probabilities of all training rows: 1 for a given label, those of unlabelled rows are those of the leaf (of a
+        committee their mean over its trees), shifted so that they sum to the totals, in each group.
     totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
 
@@ -180,22 +181,25 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         return row_shares(problem, scores, class_shifts(scores, problem.totals, left)[1])
 
     def _own_numbers(self, X: ArrayLike, hidden: BoolArray, priced: FloatArray) -> IntArray:
-        """Those of the tree, whose class need not be the most likely one where there are totals."""
-        if not self._alone or not hidden.any():
+        """Those of the tree, or the votes, whose class need not be the most likely one where there are totals."""
+        if not hidden.any():
             return super()._own_numbers(X, hidden, priced)
         return self._class_numbers(self._check_rows(X)[hidden])
 
     def _class_numbers(self, rows: Any) -> IntArray:
-        return super()._class_numbers(rows) if self._alone else self._class_shares(rows).argmax(axis=1)
-
-    def _class_shares(self, rows: Any) -> FloatArray:
-        """Shares in the leaf, or of the committee's votes."""
         if self._alone:
-            return super()._class_shares(rows)
+            return super()._class_numbers(rows)
         votes = np.zeros((len(rows), len(self.classes_)))
         for tree in self.trees_:
-            votes[np.arange(len(rows)), predict_labels(tree, rows)] += 1.0 / len(self.trees_)
-        return votes
+            votes[np.arange(len(rows)), predict_labels(tree, rows)] += 1.0
+        return votes.argmax(axis=1)
+
+    def _class_shares(self, rows: Any) -> FloatArray:
+        """How likely classes are in the leaf, or of a committee on average in the leaves: votes are far too sure."""
+        found = np.mean([tree.likely()[route(tree, rows)] for tree in self.trees_], axis=0)
+        if self._alone or self.totals_:  # with totals the label need not be the most likely class
+            return np.asarray(found)
+        return agreeing(found, self._class_numbers(rows))
 
     @property
     def _alone(self) -> bool:

@@ -29,7 +29,7 @@ from treewright.data.columns_checked import listing
 from treewright.data.teacher_record import TeacherRecord
 from treewright.engine.leaf_probabilities import smoothed_tree
 from treewright.models.s2oct.distances import largest_distance
-from treewright.models.s2oct.leaf_shares import likely_tree
+from treewright.models.s2oct.leaf_shares import likely_trees
 from treewright.models.s2oct.objective import S2OCT, default_depth, default_max_coefficient
 from treewright.models.s2oct.search.attempts import TeacherMaker, search_s2oct
 from treewright.models.s2oct.search.choice import LEEWAY, Pool, committee, members
@@ -166,7 +166,7 @@ def train_s2oct(
         outcome = _readable(model, reduction, problem, outcome, budget)
     found = solved_tree(problem, reduction, outcome, taught)
     told, numbers = None if teacher is None else teacher.record, of_rows(guess)
-    tree = found.tree
+    trees = [found.tree, *(reduction.invert_tree(tree) for tree in others)]
     if problem.n_unlabelled:
 
         def of_hidden(table: FloatArray) -> FloatArray:
@@ -175,11 +175,11 @@ def train_s2oct(
             return reduction.invert(of_points)[problem.unlabelled]
 
         scores = None if teacher is None else of_hidden(teacher.scores)
-        tree = likely_tree(problem, tree, scores, given_teacher, budget)
+        trees = likely_trees(problem, trees, scores, given_teacher, budget)
     else:
-        tree = smoothed_tree(tree, problem)
+        trees = [smoothed_tree(tree, problem) for tree in trees]
     record = _absent_told(problem, _model_told(model, found.record.times(unit)), numbers)
-    return S2OCTFit(tree, [reduction.invert_tree(tree) for tree in others], numbers, record, told)
+    return S2OCTFit(trees[0], trees[1:], numbers, record, told)
 
 
 def _model_told(model: S2OCT, record: FitRecord) -> FitRecord:

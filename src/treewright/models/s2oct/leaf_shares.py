@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from treewright.core.arrays import FloatArray
@@ -13,7 +15,7 @@ from treewright.teachers.given import GivenTeacher, TableTeacher
 from treewright.totals.shift import Margin, rake, shifted
 from treewright.tree import Tree, route
 
-__all__ = ["likely_tree"]
+__all__ = ["likely_trees"]
 
 _LEAST = 1e-6
 """Least share of a class, of which there are logarithms."""
@@ -22,10 +24,14 @@ _GRACE = 0.5
 """Seconds for shifts at least, also where the time is over."""
 
 
-def likely_tree(
-    problem: Problem, tree: Tree, scores: FloatArray | None, given_teacher: GivenTeacher | None, budget: Budget
-) -> Tree:
-    """The tree with probabilities that sum to the totals over the unlabelled rows, which must be some.
+def likely_trees(
+    problem: Problem,
+    trees: Sequence[Tree],
+    scores: FloatArray | None,
+    given_teacher: GivenTeacher | None,
+    budget: Budget,
+) -> list[Tree]:
+    """Trees with probabilities that sum to the totals over the unlabelled rows, which must be some.
 
     A row has what the teacher says of it, or without one what the labelled rows of its leaf say. The classes are as
     frequent as among the labels, as far as the totals do not say otherwise; a leaf has the mean of its unlabelled rows.
@@ -36,8 +42,8 @@ def likely_tree(
     ----------
     problem : Problem
         Rows, labels and totals.
-    tree : Tree
-        The tree, in the units of the data.
+    trees : sequence of Tree
+        The trees, in the units of the data.
     scores : ndarray of shape (n_unlabelled, n_classes), or None
         Logarithms of unnormalized probabilities of the unlabelled rows, by the teacher; None without one.
     given_teacher : GivenTeacher or None
@@ -45,22 +51,32 @@ def likely_tree(
     budget : Budget
         Time that is left.
     """
-    n, k = problem.n_unlabelled, problem.n_classes
     hidden = problem.X[problem.unlabelled]
-    rows = Sample.of(hidden, np.full(n, -1), np.ones(n))
+    rows = Sample.of(hidden, np.full(len(hidden), -1), np.ones(len(hidden)))
     if isinstance(given_teacher, TableTeacher) and scores is not None:
         given = np.maximum(given_teacher.table[problem.unlabelled], 0.0)
         total = given.sum(axis=1, keepdims=True)
-        said = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / k)
-        return taught_tree(tree, rows, said, judged=False)
-    if scores is None:
-        own = smoothed(tree, problem.X, problem.y, problem.weight)
-        scores = np.log(np.maximum(own[route(tree, hidden)], _LEAST))
+        said = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / problem.n_classes)
+        return [taught_tree(tree, rows, said, judged=False) for tree in trees]
     time = budget if budget.remaining > _GRACE and not budget.interrupted else Budget(_GRACE)
+    likely = None if scores is None else _within(problem, scores, time)
+    found = []
+    for tree in trees:
+        own = likely
+        if own is None:
+            seen = smoothed(tree, problem.X, problem.y, problem.weight)
+            own = _within(problem, np.log(np.maximum(seen[route(tree, hidden)], _LEAST)), time)
+        found.append(taught_tree(tree, rows, own, judged=False, agree=problem.totals is None))
+    return found
+
+
+def _within(problem: Problem, scores: FloatArray, time: Budget) -> FloatArray:
+    """Probabilities of the unlabelled rows, shifted to the shares of the classes among the labels, then to totals."""
+    n, k = scores.shape
     counts = np.bincount(problem.y_labelled, problem.weight_labelled, k)
     usual = (counts / counts.sum() * problem.n_labelled + 1.0) / (problem.n_labelled + k) * n
     every = Margin(np.zeros(n, dtype=np.int64), usual[None], usual[None])
     scores = scores + rake(scores, [every], time)[0][0]
     if problem.totals is not None:
         scores = scores + class_shifts(scores, problem.totals, time)[1]
-    return taught_tree(tree, rows, shifted(scores, np.zeros(k)), judged=False, agree=problem.totals is None)
+    return shifted(scores, np.zeros(k))
