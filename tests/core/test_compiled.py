@@ -55,7 +55,7 @@ LOOP = """
 import sys, warnings
 sys.path.insert(0, {folder!r})
 warnings.simplefilter("always")
-from treewright import compiled
+from treewright.core import compiled
 import loops
 print(compiled.compiling_seconds() > 0, loops.double(2.0), compiled.compiling_seconds() > 0)
 """
@@ -145,7 +145,7 @@ def test_prepared_loops_are_compiled_once(installed, monkeypatch):
     code = f"""
 import sys
 sys.path.insert(0, {str(installed)!r})
-from treewright import compiled, progress
+from treewright.core import compiled, progress
 import loops
 compiled._LOOPS["treewright.loops"] = compiled._LOOPS["loops"]
 sys.modules["treewright.loops"] = loops
