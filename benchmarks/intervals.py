@@ -26,7 +26,8 @@ from sklearn.metrics import log_loss
 from register import register_batches
 from treewright import TotalsClassifier, estimated_accuracy
 from treewright.app.planning import ESTIMATORS
-from treewright.data.table import Table, TableEncoder, read_table
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table, read_table
 from treewright.teachers.classifier import TeacherClassifier
 
 LABELLED, N_GROUPS = 0.02, 6

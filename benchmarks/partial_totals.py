@@ -32,7 +32,8 @@ from sklearn.preprocessing import StandardScaler
 
 from register import register_batches
 from treewright import TotalsClassifier, estimated_accuracy
-from treewright.data.table import Table, TableEncoder
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
 
 N_GROUPS, N_LABELS = 6, (80, 150, 300, 600, 1000)
 CLASSIFIERS: dict[str, Callable[[], Any]] = {

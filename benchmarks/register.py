@@ -122,7 +122,7 @@ known = frame.filter(pl.col("status").is_not_null())
 del frame
 from treewright.app.table_model import TableModel
 from treewright.app.planning import ESTIMATORS
-from treewright.data.table import Table
+from treewright.data.tables.files import Table
 from treewright.teachers.classifier import TeacherClassifier
 from sklearn.base import clone
 X = TableModel.read(model).features_of(Table(known))

@@ -13,7 +13,7 @@ from make_survey import make_survey, write_survey
 
 from treewright.app.table_model import TableModel
 from treewright.cli import main as treewright
-from treewright.data.table import read_table
+from treewright.data.tables.files import read_table
 
 FEATURES = "region,area,age,education,household,income"
 TIME_LIMIT = 40

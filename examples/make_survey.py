@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treewright.data.table import write_table
+from treewright.data.tables.writing import write_table
 
 N_PEOPLE, N_ANSWERS = 1500, 120
 REGIONS = ("north", "east", "south", "west")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treewright.data.table import write_table
+from treewright.data.tables.writing import write_table
 
 N, AREAS = 160, np.array(["north", "south"], dtype=object)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treewright.data.table import write_table
+from treewright.data.tables.writing import write_table
 
 ADDING_UP = {"--features", "--drop", "--na", "--set", "--report", "--margin"}
 """Options that docs/cli.md says may be given several times."""

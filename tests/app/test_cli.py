@@ -11,7 +11,7 @@ import treewright
 from treewright.app.table_model import TableModel
 from treewright.cli import main
 from treewright.core.names import counted
-from treewright.data.table import read_table
+from treewright.data.tables.files import read_table
 from treewright.models.registry import SHORT_NAMES
 from treewright.teachers.members import MEMBERS
 from treewright.tree import route

@@ -12,7 +12,7 @@ from treewright import load_model
 from treewright.app import job
 from treewright.app.planning import ESTIMATORS
 from treewright.cli import main
-from treewright.data.table import write_table
+from treewright.data.tables.writing import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 N = 120

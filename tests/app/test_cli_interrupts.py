@@ -17,7 +17,7 @@ import treewright
 from treewright.cli import main
 from treewright.core import files
 from treewright.core.budget import Budget
-from treewright.data.table import read_table
+from treewright.data.tables.files import read_table
 from treewright.models.registry import SHORT_NAMES
 from treewright.solvers import course as conduct
 

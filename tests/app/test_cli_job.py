@@ -18,7 +18,8 @@ from treewright import TotalsClassifier, estimated_accuracy, load_model
 from treewright.app.planning import ESTIMATORS
 from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.estimation import accuracy
 from treewright.exceptions import ModelFileError
 

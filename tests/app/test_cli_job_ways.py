@@ -16,7 +16,8 @@ from treewright.app.table_model import TableModel
 from treewright.cli import main
 from treewright.cli.parser import make_parser
 from treewright.core.budget import Budget
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.estimation import accuracy
 
 # ---------------------------------------------------------------------- which model

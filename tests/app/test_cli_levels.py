@@ -9,7 +9,8 @@ import pytest
 
 from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 
 N, TOWNS, TRADES = 1020, 60, 60
 

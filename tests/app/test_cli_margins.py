@@ -9,7 +9,8 @@ from tests import cli_register
 
 from treewright import load_model
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 
 N, SEXES = cli_register.N, np.array(["f", "m"], dtype=object)
 CLASSES = ("yes", "no")

@@ -13,8 +13,9 @@ import treewright
 from treewright import load_model
 from treewright.app.table_model import TableModel
 from treewright.cli import main
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Table, read_table, write_table
+from treewright.data.tables.files import Table, read_table
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.writing import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 
 N = 160
 CLASSES = ("employed", "inactive", "retired")

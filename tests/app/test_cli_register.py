@@ -9,9 +9,12 @@ import pytest
 from treewright.app import register as app_register
 from treewright.app import rows as app_rows
 from treewright.cli import main
-from treewright.data import _table_files, _table_large
-from treewright.data.table import FileTable, Table, TableEncoder, open_table, read_table
-from treewright.data.table_words import feature_words
+from treewright.data.tables import files as table_files
+from treewright.data.tables import large as large_tables
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table, read_table
+from treewright.data.tables.large import FileTable, open_table
+from treewright.data.tables.words import feature_words
 from treewright.estimation import accuracy
 from treewright.tree import Tree, route, telling_digits
 
@@ -63,11 +66,11 @@ def in_parts(monkeypatch, part_rows, in_file):
     monkeypatch.setattr(accuracy, "_LEAST_PARTS", 10)  # however slow the machine is
     monkeypatch.setattr(app_rows, "_WHOLE_ROWS", 10)
     monkeypatch.setattr(app_rows, "_PART_ROWS", part_rows)
-    for module in (_table_files, _table_large):
+    for module in (table_files, large_tables):
         monkeypatch.setattr(module, "LOOK", 5)
-    monkeypatch.setattr(_table_large, "_FILE_CELLS", 0 if in_file else 10**9)
-    monkeypatch.setattr(_table_large, "_TEXT_BYTES", 0 if in_file else 10**9)
-    monkeypatch.setattr(_table_large, "_READ_CELLS", 100)
+    monkeypatch.setattr(large_tables, "_FILE_CELLS", 0 if in_file else 10**9)
+    monkeypatch.setattr(large_tables, "_TEXT_BYTES", 0 if in_file else 10**9)
+    monkeypatch.setattr(large_tables, "_READ_CELLS", 100)
 
 
 def fit(folder, kind, *more, out="p"):

@@ -10,7 +10,8 @@ from tests import cli_register
 
 from treewright import OCTHClassifier, TotalsClassifier
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError
 
 N = cli_register.N

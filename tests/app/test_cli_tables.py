@@ -10,7 +10,8 @@ from tests.cli_survey import changed
 from treewright import load_model
 from treewright.app import table_model
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.cli_survey import changed
 
 import treewright
 from treewright.cli import main
-from treewright.data.table import read_table
+from treewright.data.tables.files import read_table
 from treewright.models.registry import CATEGORICAL, MODELS, SHORT_NAMES
 
 pytestmark = pytest.mark.usefixtures("short_searches")

@@ -17,8 +17,10 @@ from treewright import LabelledTable, S2OCTClassifier, label_table, load_model
 from treewright.app import rows as app_rows
 from treewright.cli import main
 from treewright.core.progress import reported
-from treewright.data import _table_files, _table_large
-from treewright.data.table import read_table, write_table
+from treewright.data.tables import files as table_files
+from treewright.data.tables import large as large_tables
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.estimation import accuracy
 from treewright.exceptions import TreewrightError
 
@@ -211,10 +213,10 @@ def test_a_register_that_comes_in_parts(in_file, tmp_path, capsys, monkeypatch):
     """The file is closed behind the job, which has its labels all the same."""
     monkeypatch.setattr(app_rows, "_WHOLE_ROWS", 10)
     monkeypatch.setattr(app_rows, "_PART_ROWS", 7)
-    for module in (_table_files, _table_large):
+    for module in (table_files, large_tables):
         monkeypatch.setattr(module, "LOOK", 5)
     for name in ("_FILE_CELLS", "_TEXT_BYTES"):
-        monkeypatch.setattr(_table_large, name, 0 if in_file else 10**9)
+        monkeypatch.setattr(large_tables, name, 0 if in_file else 10**9)
     write_table(tmp_path / "r.csv", REGISTER)
     how = {"totals": BY_AREA, "groups": "area", "id": "person", "estimator": "logistic"}
     more = arguments(tmp_path, how, {"t.csv": table_of(BY_AREA, "area")})

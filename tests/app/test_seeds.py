@@ -27,7 +27,7 @@ from treewright import (
 )
 from treewright.cli import main
 from treewright.core.budget import Budget
-from treewright.data.table import read_table
+from treewright.data.tables.files import read_table
 from treewright.estimators.record_files import record_from_dict, record_to_dict
 from treewright.exceptions import ModelFileError
 from treewright.report import fit_report

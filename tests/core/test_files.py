@@ -16,7 +16,8 @@ from scipy import sparse
 from treewright import OCTHClassifier
 from treewright.cli import main
 from treewright.core.files import passing_folder, replacing
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.graph.cache import FoundGraph, cached_graph
 from treewright.tree.json_files import read_json, write_json
 
@@ -202,7 +203,7 @@ def test_two_writers_do_not_mix(tmp_path):
 READER = """
 import sys, time
 from pathlib import Path
-from treewright.data._text_files import text_file
+from treewright.data.tables.text_files import text_file
 with text_file(Path(sys.argv[1])) as file:
     print(file.path, flush=True)
     time.sleep(600)

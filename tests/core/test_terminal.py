@@ -11,7 +11,8 @@ import pytest
 from treewright import OCTHClassifier, S2OCTClassifier
 from treewright.cli import main
 from treewright.core.names import printable
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.report.text import fit_report
 
 ESC, BEL, RLO = "\x1b]0;owned\x07", "ring\x07", "abc\u202egpj.exe"

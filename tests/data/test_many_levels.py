@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from treewright.data.level_groups import LevelGroups
-from treewright.data.table import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, Surprises, Table, TableEncoder
+from treewright.app.level_groups import LevelGroups
+from treewright.data.tables.codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.files import Table
 from treewright.exceptions import ModelFileError
 from treewright.report import table_making
 from treewright.report.new_rows import surprise_notes
@@ -102,9 +104,9 @@ TEXT = {"name": "a", "kind": "text", "gaps": False, "levels": ["x", "y"], "base"
     ],
 )
 def test_bad_files_are_refused(change):
-    assert TableEncoder.from_dict({"columns": [TEXT]}).feature_names == ["a=x", "a=y"]
+    assert TableEncoder.from_dict({"columns": [TEXT], "fills": False}).feature_names == ["a=x", "a=y"]
     with pytest.raises(ModelFileError):
-        TableEncoder.from_dict({"columns": [TEXT | change]})
+        TableEncoder.from_dict({"columns": [TEXT | change], "fills": False})
 
 
 def test_a_tree_of_groups_is_one_of_levels():

@@ -12,17 +12,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import (
-    MAX_LEVELS,
-    Surprises,
-    Table,
-    TableEncoder,
-    read_cells,
-    read_table,
-    why_text,
-    write_table,
-)
+from treewright.data.tables.codes import MAX_LEVELS
+from treewright.data.tables.columns import why_text
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.files import Table, read_cells, read_table
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.writing import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 
@@ -256,7 +251,8 @@ def test_tables_need_no_other_package(tmp_path):
     write(tmp_path / "a.csv", "x\n1\n")
     code = (
         "import sys; sys.modules.update(pyarrow=None, pandas=None, fastexcel=None)\n"
-        "from treewright.data.table import read_table, write_table\n"
+        "from treewright.data.tables.files import read_table\n"
+        "from treewright.data.tables.writing import write_table\n"
         "write_table('a.parquet', {'x': read_table('a.csv')['x']}); assert read_table('a.parquet')['x'][0] == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
@@ -268,7 +264,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError("disk full")
 
-    monkeypatch.setattr("treewright.data._table_files.os.replace", fail)
+    monkeypatch.setattr("treewright.data.tables.files.os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_table(path, {"x": [1.0]})
     assert path.read_text() == "old"

@@ -13,19 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treewright.data import _table_files, _text_files
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import (
-    FileTable,
-    Table,
-    TableEncoder,
-    open_table,
-    read_cells,
-    read_table,
-    table_batches,
-    write_batches,
-    write_table,
-)
+from treewright.data.tables import files as table_files
+from treewright.data.tables import text_files
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table, read_cells, read_table, table_batches
+from treewright.data.tables.large import FileTable, open_table
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.writing import write_batches, write_table
 from treewright.exceptions import InvalidInputError
 
 
@@ -73,7 +67,7 @@ def cells_of(content):
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_is_read_as_csv_reads_it(tmp_path, monkeypatch, content, chunk):
-    monkeypatch.setattr(_text_files, "_CHUNK", chunk)
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
     header, rows = cells_of(content)
     assert read_cells(path) == ([name.strip() for name in header], rows)
@@ -111,7 +105,7 @@ BAD = {
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
 @pytest.mark.parametrize(("content", "says"), BAD.values(), ids=BAD.keys())
 def test_bad_text(tmp_path, monkeypatch, content, says, chunk):
-    monkeypatch.setattr(_text_files, "_CHUNK", chunk)
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
     with pytest.raises(InvalidInputError, match=says):
         read_table(path)
@@ -133,8 +127,8 @@ def test_any_text_is_read_as_csv_reads_it_or_refused(tmp_path_factory, tail, chu
     except csv.Error:
         fine = False
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_text_files, "_CHUNK", chunk)
-        patch.setattr(_text_files, "_delimiter", lambda text, preferred: ",")
+        patch.setattr(text_files, "_CHUNK", chunk)
+        patch.setattr(text_files, "_delimiter", lambda text, preferred: ",")
         if not fine:
             with pytest.raises(InvalidInputError):
                 read_table(path)
@@ -179,7 +173,7 @@ def test_numbers_are_those_of_python(tmp_path, text):
 
 
 def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("treewright.data._table_files.LOOK", 3)
+    monkeypatch.setattr("treewright.data.tables.files.LOOK", 3)
     rows = [f"{i},{i},{i},{i},007" for i in range(9)]
     rows[7] = "x,NA, 7 ,9007199254740993,8"
     table = read_table(write(tmp_path / "a.csv", "text,gap,blank,large,id\n" + "\n".join(rows)), text=["id"])
@@ -201,7 +195,7 @@ def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch
 @pytest.mark.parametrize("na", [[], ["-99"]])
 def test_codes_with_zeros_in_front_stay_text_wherever_they_stand(tmp_path, monkeypatch, zeros, na):
     """As numbers, 01 and 1 are one code, and the zeros are lost: rows that are joined by it find no partner."""
-    monkeypatch.setattr("treewright.data._table_files.LOOK", 3)
+    monkeypatch.setattr("treewright.data.tables.files.LOOK", 3)
     rows = [f"{i},{i},{i}.0,{i}" for i in range(10, 19)]
     rows[zeros] = "05, 007,05,-5"
     path = write(tmp_path / "a.csv", "code,blank,real,signed\n" + "\n".join(rows))
@@ -209,8 +203,8 @@ def test_codes_with_zeros_in_front_stay_text_wherever_they_stand(tmp_path, monke
     assert [table.is_numeric(name) for name in table.columns] == [False, False, True, True]
     assert table["code"][zeros] == "05" and table["blank"][zeros] == "007" and table["real"][zeros] == 5
     assert plain(read_table(path, na=na))["code"][1 if zeros == 0 else 0] == str(11 if zeros == 0 else 10)
-    monkeypatch.setattr("treewright.data._table_large._TEXT_BYTES", 0)
-    monkeypatch.setattr("treewright.data._table_large.LOOK", 3)
+    monkeypatch.setattr("treewright.data.tables.large._TEXT_BYTES", 0)
+    monkeypatch.setattr("treewright.data.tables.large.LOOK", 3)
     with open_table(path, na=na) as large:
         assert isinstance(large, FileTable)
         assert [large.is_numeric(name) for name in large.columns] == [False, False, True, True]
@@ -238,7 +232,7 @@ def test_codes_that_the_fit_had_as_numbers_are_numbers_and_the_other_way_round(t
 
 
 def test_the_first_look_can_end_the_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr("treewright.data._table_files.LOOK", 2)
+    monkeypatch.setattr("treewright.data.tables.files.LOOK", 2)
     seen = []
 
     def look(first):
@@ -301,9 +295,9 @@ def test_parts_are_the_whole(tmp_path, name, rows):
 @pytest.mark.parametrize("chunk", [1 << 23, 7])
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
 def test_parts_of_hostile_text_are_the_whole(tmp_path, monkeypatch, content, chunk):
-    for module in (_text_files, _table_files):
+    for module in (text_files, table_files):
         monkeypatch.setattr(module, "STRIDE", 3)
-    monkeypatch.setattr(_text_files, "_CHUNK", chunk)
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
     header, rows = cells_of(content)
     for batch_rows in (2, 7):

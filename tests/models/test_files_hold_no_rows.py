@@ -27,7 +27,8 @@ import treewright
 from treewright import TotalsClassifier
 from treewright.app.planning import ESTIMATORS
 from treewright.cli import main
-from treewright.data.table import TableEncoder, read_table
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import read_table
 from treewright.estimators.kept_rows import kept_rows
 from treewright.models.registry import MODELS
 from treewright.report import labels_report

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from pages import job, tree_model
 
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Table, TableEncoder, open_table, read_table
-from treewright.data.table_words import feature_words
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table, read_table
+from treewright.data.tables.large import open_table
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.words import feature_words
 from treewright.report import facts_html, facts_text, new_rows_facts, table_making
 from treewright.report.svg import tree_svg
 from treewright.report.trees import Explanation, counted_tree

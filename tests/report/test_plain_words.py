@@ -5,9 +5,10 @@ import datetime
 import numpy as np
 import pytest
 
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import Table, TableEncoder
-from treewright.data.table_words import feature_words
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.words import feature_words
 from treewright.tree import Tree, export_text, side
 from treewright.tree.text import split_pieces
 from treewright.tree.words import DateWords, FlagWords

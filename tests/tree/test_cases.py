@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from rule_reader import holds
 
-from treewright.data.table import Table, TableEncoder
-from treewright.data.table_words import feature_words
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.words import feature_words
 from treewright.tree import Tree, export_text, side
 from treewright.tree.text import path_texts, read_children, split_pieces
 from treewright.tree.words import DateWords, FlagWords

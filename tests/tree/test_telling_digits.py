@@ -8,7 +8,8 @@ from rule_reader import holds, leaves_by_rules
 
 from treewright import OCTSVMClassifier, TAOClassifier
 from treewright.cli import main
-from treewright.data.table import read_table, write_table
+from treewright.data.tables.files import read_table
+from treewright.data.tables.writing import write_table
 from treewright.tree import Tree, export_text, route, telling_digits
 from treewright.tree.words import DateWords, FlagWords
 

@@ -11,9 +11,10 @@ from treewright.app.options import TotalsOptions
 from treewright.app.spelling import Spelling
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import counted, option, printable
-from treewright.data._spelling import standing_for
 from treewright.data.columns_checked import AnyArray, meant
-from treewright.data.table import Table, level_codes
+from treewright.data.spelling import standing_for
+from treewright.data.tables.columns import level_codes
+from treewright.data.tables.files import Table
 from treewright.estimators.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
 

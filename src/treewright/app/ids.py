@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from treewright.core.names import counted, shortened
-from treewright.data.table import Table, level_counts
+from treewright.data.tables.columns import level_counts
+from treewright.data.tables.files import Table
 from treewright.exceptions import warn_user
 
 __all__ = ["warn_of_repeated_ids"]

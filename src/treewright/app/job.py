@@ -11,6 +11,7 @@ import numpy as np
 
 from treewright.app.labelled_table import LabelledTable
 from treewright.app.large_register import Learned
+from treewright.app.level_groups import LevelGroups
 from treewright.app.options import FitOptions
 from treewright.app.register import Labelled, labelled, lesson_of_tree
 from treewright.app.rows import FitRows, opened_rows
@@ -19,8 +20,7 @@ from treewright.core.budget import Budget, interrupts_break_off, interrupts_caug
 from treewright.core.names import option
 from treewright.core.progress import stage, timed
 from treewright.data.columns_checked import AnyArray
-from treewright.data.level_groups import LevelGroups
-from treewright.data.table import TableEncoder
+from treewright.data.tables.encoder import TableEncoder
 from treewright.estimation.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.numbers import without_numbers
 from treewright.exceptions import InvalidInputError

@@ -22,9 +22,9 @@ from treewright.app.warned import noted_warnings
 from treewright.core.budget import Budget
 from treewright.core.files import replacing
 from treewright.core.names import counted, option
-from treewright.data._table_cells import as_series
 from treewright.data.columns_checked import AnyArray
-from treewright.data.table import write_batches
+from treewright.data.tables.cells import as_series
+from treewright.data.tables.writing import write_batches
 from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.estimators.numbers import without_numbers
 from treewright.optimize.record import FitRecord

@@ -12,7 +12,10 @@ from treewright.app.spelling import Spelling
 from treewright.core.names import counted, option
 from treewright.data.columns_checked import AnyArray, missing_mask
 from treewright.data.marks import likely_marks
-from treewright.data.table import MAX_LEVELS, Table, number_texts, why_text
+from treewright.data.tables.cells import number_texts
+from treewright.data.tables.codes import MAX_LEVELS
+from treewright.data.tables.columns import why_text
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError, warn_user
 
 __all__ = ["read_labels", "warn_of_marks", "without_mark"]

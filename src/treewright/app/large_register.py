@@ -15,9 +15,9 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import note, stage
 from treewright.data import Problem, TotalsRules, make_problem
-from treewright.data._table_cells import as_series
 from treewright.data.columns_checked import AnyArray, Coded
 from treewright.data.reduction import row_keys
+from treewright.data.tables.cells import as_series
 from treewright.data.totals import drawn_rows
 from treewright.estimators.model import Given, course_of, derived_seed, drawn_seed, thread_count
 from treewright.estimators.numbers import note_numbers, without_numbers

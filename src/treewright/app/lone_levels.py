@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from treewright.core.names import counted, printable
-from treewright.data._table_cells import number_text
-from treewright.data._table_columns import BOOLEAN, level_codes
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import FileTable, Table, TableEncoder
+from treewright.data.tables.cells import number_text
+from treewright.data.tables.columns import BOOLEAN, level_codes
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.large import FileTable
+from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.exceptions import ModelFileError
 
 __all__ = ["alone_lines", "checked_alone", "levels_alone", "levels_alone_words"]

@@ -14,8 +14,9 @@ from treewright.app.rows import FitRows
 from treewright.app.table_model import TableModel, leaf_sums
 from treewright.core.arrays import FloatArray
 from treewright.data.columns_checked import AnyArray, missing_mask
-from treewright.data.table import Surprises, Table, TableEncoder
-from treewright.data.table_words import feature_words
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.words import feature_words
 from treewright.data.totals import drawn_rows
 from treewright.report import Explanation
 from treewright.tree import route, sure_cases, telling_digits

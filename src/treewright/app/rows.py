@@ -19,12 +19,15 @@ from treewright.app.planning import planned, takes, takes_unlabelled
 from treewright.app.table_model import TableModel
 from treewright.app.totals import fit_totals
 from treewright.core.names import option, printable
-from treewright.data._table_cells import as_series
 from treewright.data.columns_checked import AnyArray, listing, meant, missing_mask
 from treewright.data.margins import split_margins
-from treewright.data.mixed_table import MixedEncoder
 from treewright.data.rows import is_frame
-from treewright.data.table import EncodedRows, FileTable, Surprises, Table, TableEncoder, number_texts, open_table
+from treewright.data.tables.cells import as_series, number_texts
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.encoding import EncodedRows
+from treewright.data.tables.files import Table
+from treewright.data.tables.large import FileTable, open_table
+from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.estimators.tables import frame_cells, frame_columns, read_frame
 from treewright.estimators.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError, warn_user

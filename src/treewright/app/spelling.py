@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from treewright.core.names import option
-from treewright.data._spelling import alike, alike_words, standing_for
 from treewright.data.columns_checked import Coded
-from treewright.data.table import level_counts
+from treewright.data.spelling import alike, alike_words, standing_for
+from treewright.data.tables.columns import level_counts
 from treewright.exceptions import InvalidInputError, warn_user
 
 __all__ = ["Spelling"]

@@ -14,10 +14,12 @@ from treewright.app.answers import Answers
 from treewright.app.lone_levels import checked_alone
 from treewright.core.names import counted, option
 from treewright.data.columns_checked import AnyArray, listing
-from treewright.data.mixed_table import MixedEncoder
 from treewright.data.seen_numbers import NewNumbers, SeenNumbers, changes_in_words
-from treewright.data.table import Surprises, Table, TableEncoder, flag_numbers, table_batches
-from treewright.data.table_words import feature_words
+from treewright.data.tables.columns import flag_numbers
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.files import Table, table_batches
+from treewright.data.tables.mixed_encoder import MixedEncoder
+from treewright.data.tables.words import feature_words
 from treewright.estimators.files import model_from_dict, model_to_dict
 from treewright.estimators.numbers import with_numbers, without_numbers
 from treewright.estimators.tables import rule_cases, rule_digits, table_notes

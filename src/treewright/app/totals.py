@@ -13,7 +13,7 @@ from treewright.app.totals_files import read_totals
 from treewright.core.arrays import BoolArray
 from treewright.core.names import option
 from treewright.data.columns_checked import AnyArray, missing_mask
-from treewright.data.table import Table
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError
 from treewright.report import office_totals
 

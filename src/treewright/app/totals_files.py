@@ -13,10 +13,11 @@ import polars as pl
 from treewright.app.options import is_path
 from treewright.app.spelling import Spelling
 from treewright.core.names import option
-from treewright.data._totals_input import interval
 from treewright.data.columns_checked import listing
 from treewright.data.rows import is_frame
-from treewright.data.table import is_missing, is_number, number_text, read_cells
+from treewright.data.tables.cells import is_missing, is_number, number_text
+from treewright.data.tables.files import read_cells
+from treewright.data.totals_input import interval
 from treewright.estimators.tables import frame_cells, frame_columns
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json

@@ -26,7 +26,8 @@ from treewright.cli.predicting import predict
 from treewright.core.names import counted, printable
 from treewright.core.progress import stage
 from treewright.data.columns_checked import AnyArray, listing
-from treewright.data.table import table_kind, write_table
+from treewright.data.tables.files import table_kind
+from treewright.data.tables.writing import write_table
 from treewright.estimators.files import written_parameters
 from treewright.estimators.kept_rows import kept_rows, kept_rows_words
 from treewright.estimators.numbers import without_numbers

@@ -22,7 +22,9 @@ from treewright.cli.parser import EXIT_OK
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.progress import note, stage
 from treewright.data.columns_checked import AnyArray, listing
-from treewright.data.table import Surprises, TableEncoder, read_table, table_kind, write_batches
+from treewright.data.tables.encoder import Surprises, TableEncoder
+from treewright.data.tables.files import read_table, table_kind
+from treewright.data.tables.writing import write_batches
 from treewright.estimators.numbers import told_numbers
 from treewright.exceptions import InvalidInputError
 from treewright.report import Facts, new_rows_facts

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
 from treewright.core.arrays import BoolArray
-from treewright.data._spelling import spelling_key
+from treewright.data.spelling import spelling_key
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

@@ -18,9 +18,9 @@ import polars as pl
 from scipy import sparse
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._table_columns import flag_numbers
 from treewright.data.columns_checked import AnyArray, freeze, listing, missing_mask, plain, show
 from treewright.data.rows import is_frame
+from treewright.data.tables.columns import flag_numbers
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 __all__ = [

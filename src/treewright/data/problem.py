@@ -15,7 +15,6 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import option
-from treewright.data._totals_input import named_classes
 from treewright.data.columns_checked import (
     AnyArray,
     Coded,
@@ -34,6 +33,7 @@ from treewright.data.margins import chosen_rows, split_margins
 from treewright.data.marks import refuse_missing
 from treewright.data.scaling import held_weights
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
+from treewright.data.totals_input import named_classes
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["Problem", "hidden_totals", "make_problem", "unlabelled_mask"]

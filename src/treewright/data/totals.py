@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from treewright.core.arrays import BoolArray, IntArray
 from treewright.core.names import counted, option
-from treewright.data._totals_bounds import GroupRows, group_bounds
-from treewright.data._totals_input import Asked, alike_groups, plain_totals, read_group
 from treewright.data.columns_checked import (
     AnyArray,
     as_column,
@@ -24,6 +22,8 @@ from treewright.data.columns_checked import (
     show,
 )
 from treewright.data.point_totals import PointTotals, class_deviations
+from treewright.data.totals_bounds import GroupRows, group_bounds
+from treewright.data.totals_input import Asked, alike_groups, plain_totals, read_group
 from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError, InvalidInputError, warn_user
 
 __all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]

@@ -16,7 +16,7 @@ from treewright.core.arrays import FloatArray
 from treewright.data.columns_checked import listing, missing_mask, refuse_dates, refuse_durations, refuse_repeated_names
 from treewright.data.mixed import has_other_than_numbers
 from treewright.data.rows import is_frame
-from treewright.data.table import Surprises, TableEncoder
+from treewright.data.tables.encoder import Surprises, TableEncoder
 from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
 from treewright.estimators.tables import frame_columns, frame_table

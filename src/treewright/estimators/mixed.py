@@ -18,7 +18,7 @@ from treewright.data import Problem
 from treewright.data.columns_checked import listing, missing_mask, refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import Features, Level, check_finite, chosen_features, has_other_than_numbers, refuse_text
 from treewright.data.rows import is_frame
-from treewright.data.table import date_format
+from treewright.data.tables.columns import date_format
 from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
 from treewright.estimators.parameters import parameter, parameters

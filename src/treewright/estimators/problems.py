@@ -8,8 +8,8 @@ import numpy as np
 
 from treewright.core.arrays import IntArray
 from treewright.data import Problem, make_problem
-from treewright.data._spelling import alike, alike_words
 from treewright.data.marks import likely_marks, mark_words
+from treewright.data.spelling import alike, alike_words
 from treewright.estimators.model import Given
 from treewright.exceptions import AlikeNamesWarning, ForgottenMarkWarning, InvalidInputError, warn_user
 

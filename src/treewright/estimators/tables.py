@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from treewright.data._table_cells import known_kinds, read_column
 from treewright.data.columns_checked import missing_mask, refuse_repeated_names
-from treewright.data.mixed_table import MixedEncoder
 from treewright.data.rows import is_frame
-from treewright.data.table import Table, TableEncoder
+from treewright.data.tables.cells import known_kinds, read_column
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.number_text import MAX_PRECISION
 

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import ClassTotals, Problem, TotalsRules
-from treewright.data._spelling import standing_for
 from treewright.data.columns_checked import as_column, listing, meant, numbered_groups, plain, show
 from treewright.data.margins import chosen_rows, group_columns, split_margins
 from treewright.data.problem import hidden_totals, unlabelled_mask
 from treewright.data.rows import row_numbers
+from treewright.data.spelling import standing_for
 from treewright.estimators.model import Given, Model, derived_seed, new_rows
 from treewright.estimators.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user

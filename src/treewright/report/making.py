@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from treewright._version import __version__
 from treewright.core.names import printable, shortened
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import LEAST_ROWS, MOST_LEVELS, Table, TableEncoder
+from treewright.data.tables.codes import LEAST_ROWS, MOST_LEVELS
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
+from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.report.words import count_words
 
 __all__ = ["made_today", "table_making"]

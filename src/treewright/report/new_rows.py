@@ -10,7 +10,7 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import counted, printable
 from treewright.data.columns_checked import listing
-from treewright.data.table import HEAVIER, Surprises, TableEncoder, pooled_words
+from treewright.data.tables.encoder import HEAVIER, Surprises, TableEncoder, pooled_words
 from treewright.report.facts import Changes, Facts
 from treewright.report.making import made_today
 from treewright.report.trees import LeafFacts, counted_tree
@@ -144,7 +144,7 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: i
     Examples
     --------
     >>> from collections import Counter
-    >>> from treewright.data.table import Table
+    >>> from treewright.data.tables.files import Table
     >>> encoder = TableEncoder.fit(Table({"area": ["a", "b", "a"]}), ["area"])
     >>> surprise_notes(Surprises({"area": Counter(c=2)}), encoder, 40)
     ['New values of "area": "c" (2 rows, 5.0%). They count as "a", the most frequent one at the fit.']

@@ -83,7 +83,7 @@ def fit_report(
         Leaf of each row, as ``estimator.apply`` says; the tree is then written with numbers of leaves and the rows in
         each.
     words : mapping of int to FeatureWords, or None
-        Words for features that are flags or dates, see :func:`treewright.data.table_words.feature_words`.
+        Words for features that are flags or dates, see :func:`treewright.data.tables.words.feature_words`.
     group_name, model_file : str
         Column of the groups and file of the model, if advice is to be commands of the command line.
     making : iterable of pairs of str

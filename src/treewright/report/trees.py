@@ -10,8 +10,8 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import counted, printable, quoted
-from treewright.data._table_cells import number_text
 from treewright.data.columns_checked import AnyArray
+from treewright.data.tables.cells import number_text
 from treewright.report.words import WEIGHED, count_words
 from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split

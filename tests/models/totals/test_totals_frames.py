@@ -10,7 +10,8 @@ import pytest
 from sklearn.base import clone
 
 from treewright import TotalsClassifier, estimated_accuracy
-from treewright.data.table import Table, TableEncoder
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError
 from treewright.models.labeller_files import read_labeller, write_labeller
 

@@ -62,7 +62,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         kernel machine, pooled and calibrated by what they say of labels left out and, where labels are few and totals
         exact, refined on their own labels; a random forest of 200 trees where a class has no labels. Of a frame
         with text, dates or gaps it makes numbers as the command line does, with a warning where gaps are filled in:
-        :class:`~treewright.data.table.TableEncoder`.
+        :class:`~treewright.data.tables.encoder.TableEncoder`.
     calibrate : bool
         Whether scores of an estimator that is given are multiplied by the number with which labels left out in five
         folds are most likely, which takes five more fits: then probabilities are about as often right as they say. It

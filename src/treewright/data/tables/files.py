@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from treewright.core.arrays import BoolArray, IntArray
-from treewright.data._table_cells import (
+from treewright.data.columns_checked import AnyArray, Coded, listing
+from treewright.data.tables.cells import (
     are_plain_numbers,
     as_series,
     is_large,
@@ -26,8 +27,7 @@ from treewright.data._table_cells import (
     number_texts,
     read_column,
 )
-from treewright.data._text_files import STRIDE, TextFile, check_names, reading, text_file
-from treewright.data.columns_checked import AnyArray, Coded, listing
+from treewright.data.tables.text_files import STRIDE, TextFile, check_names, reading, text_file
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

@@ -12,8 +12,10 @@ import numpy as np
 import polars as pl
 
 from treewright.core.names import printable
-from treewright.data._table_cells import number_text, number_texts
-from treewright.data._table_columns import (
+from treewright.data.columns_checked import AnyArray, listing
+from treewright.data.mixed import Level
+from treewright.data.tables.cells import number_text, number_texts
+from treewright.data.tables.columns import (
     BOOLEAN,
     bad_dates,
     bad_numbers,
@@ -24,10 +26,8 @@ from treewright.data._table_columns import (
     level_codes,
     why_text,
 )
-from treewright.data._table_encoding import Unseen
-from treewright.data._table_files import Table
-from treewright.data.columns_checked import AnyArray, listing
-from treewright.data.mixed import Level
+from treewright.data.tables.encoding import Unseen
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 __all__ = ["MixedEncoder"]

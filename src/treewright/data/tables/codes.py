@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from treewright.data._table_cells import number_text
-from treewright.data._table_columns import is_date_format
+from treewright.data.tables.cells import number_text
+from treewright.data.tables.columns import is_date_format
 from treewright.exceptions import ModelFileError
 from treewright.tree.words import date_text
 

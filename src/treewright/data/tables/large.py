@@ -13,9 +13,9 @@ import polars as pl
 
 from treewright.core.arrays import IntArray
 from treewright.core.files import passing_folder
-from treewright.data._table_cells import known_kinds, number_texts, read_column
-from treewright.data._table_files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
-from treewright.data._text_files import TextFile
+from treewright.data.tables.cells import known_kinds, number_texts, read_column
+from treewright.data.tables.files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
+from treewright.data.tables.text_files import TextFile
 
 __all__ = ["FileTable", "open_table"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.data._spelling import alike, alike_words
 from treewright.data.columns_checked import AnyArray, Coded, as_column, is_missing_value, listing, meant, plain, show
+from treewright.data.spelling import alike, alike_words
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
 __all__ = ["Asked", "alike_groups", "by_label", "interval", "named_classes", "plain_totals", "read_group"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.names import counted
-from treewright.data._totals_input import Asked
 from treewright.data.columns_checked import AnyArray, show
 from treewright.data.point_totals import tight_intervals
+from treewright.data.totals_input import Asked
 from treewright.exceptions import InfeasibleTotalsError
 
 __all__ = ["GroupRows", "group_bounds"]

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from treewright.core.arrays import FloatArray, IntArray
-from treewright.data._table_codes import ColumnCode
+from treewright.data.tables.codes import ColumnCode
 from treewright.tree.structure import Tree
 
 __all__ = ["LevelGroups"]

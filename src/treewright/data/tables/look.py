@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from treewright.core.names import counted, printable
-from treewright.data._table_cells import are_codes
-from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode
-from treewright.data._table_columns import BOOLEAN, date_format, days, joined, level_counts, why_text
-from treewright.data._table_files import Table
 from treewright.data.columns_checked import listing
+from treewright.data.tables.cells import are_codes
+from treewright.data.tables.codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode
+from treewright.data.tables.columns import BOOLEAN, date_format, days, joined, level_counts, why_text
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["Look", "drop_option", "look_at", "refuse_columns", "them", "too_many", "with_gaps"]
@@ -99,10 +99,12 @@ def too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None 
 
 
 def them(names: Iterable[str]) -> str:
+    """What one or several columns are called in a sentence."""
     return "the column" if len(list(names)) == 1 else "these columns"
 
 
 def drop_option(names: Iterable[str]) -> str:
+    """The option that leaves columns out."""
     return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
 
 

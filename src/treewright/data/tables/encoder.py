@@ -1,4 +1,4 @@
-"""Tables for people who have files: reading and writing them, and turning columns into features."""
+"""Columns of a table turned into numbers: flags of levels, days of dates, gaps that are filled in and flagged."""
 
 from __future__ import annotations
 
@@ -11,57 +11,20 @@ import polars as pl
 
 from treewright.core.arrays import FloatArray
 from treewright.core.names import counted
-from treewright.data._table_cells import is_missing, is_number, number_text, number_texts
-from treewright.data._table_codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode, checked_code
-from treewright.data._table_columns import (
+from treewright.data.columns_checked import listing
+from treewright.data.tables.codes import LEAST_ROWS, ColumnCode, checked_code
+from treewright.data.tables.columns import (
     bad_dates,
     bad_numbers,
-    date_format,
     days,
-    finite_numbers,
-    flag_numbers,
     joined,
-    level_codes,
-    level_counts,
-    why_text,
 )
-from treewright.data._table_encoding import EncodedRows, Unseen
-from treewright.data._table_files import Table, read_cells, read_table, table_batches, table_kind
-from treewright.data._table_large import FileTable, open_table
-from treewright.data._table_look import Look, drop_option, look_at, refuse_columns, them, too_many, with_gaps
-from treewright.data._table_writing import write_batches, write_table
-from treewright.data.columns_checked import listing
+from treewright.data.tables.encoding import EncodedRows, Unseen
+from treewright.data.tables.files import Table
+from treewright.data.tables.look import Look, drop_option, look_at, refuse_columns, them, too_many, with_gaps
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
 
-__all__ = [
-    "LEAST_ROWS",
-    "MAX_LEVELS",
-    "MOST_LEVELS",
-    "ColumnCode",
-    "EncodedRows",
-    "FileTable",
-    "Surprises",
-    "Table",
-    "TableEncoder",
-    "date_format",
-    "finite_numbers",
-    "flag_numbers",
-    "is_missing",
-    "is_number",
-    "level_codes",
-    "level_counts",
-    "number_text",
-    "number_texts",
-    "pooled_words",
-    "open_table",
-    "read_cells",
-    "read_table",
-    "table_batches",
-    "table_kind",
-    "why_text",
-    "write_batches",
-    "write_table",
-]
+__all__ = ["HEAVIER", "Surprises", "TableEncoder", "pooled_words"]
 
 
 HEAVIER = "go where more rows of the fit went"

@@ -10,8 +10,8 @@ import polars as pl
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.names import counted
-from treewright.data._table_cells import are_codes, as_numbers, number_mask, number_texts
-from treewright.data._table_files import Table
+from treewright.data.tables.cells import are_codes, as_numbers, number_mask, number_texts
+from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError
 
 __all__ = [

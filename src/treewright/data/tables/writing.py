@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from treewright.core.files import passing_folder, replacing
 from treewright.core.names import option
-from treewright.data._table_cells import as_numbers, as_series, number_texts
-from treewright.data._table_files import table_kind
 from treewright.data.columns_checked import listing
+from treewright.data.tables.cells import as_numbers, as_series, number_texts
+from treewright.data.tables.files import table_kind
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["write_batches", "write_table"]

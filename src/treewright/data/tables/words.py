@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from treewright.core.names import quoted
-from treewright.data.mixed_table import MixedEncoder
-from treewright.data.table import ColumnCode, TableEncoder
+from treewright.data.tables.codes import ColumnCode
+from treewright.data.tables.encoder import TableEncoder
+from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.tree.words import DateWords, FeatureWords, FlagWords
 
 __all__ = ["feature_words"]
@@ -27,7 +28,7 @@ def feature_words(encoder: TableEncoder | MixedEncoder) -> dict[int, FeatureWord
 
     Examples
     --------
-    >>> from treewright.data.table import Table
+    >>> from treewright.data.tables.files import Table
     >>> table = Table({"age": [31.0, 45.0, 50.0], "race": ["White", "Black", "Other"], "area": ["a", "b", "a"]})
     >>> for feature, words in feature_words(TableEncoder.fit(table, ["age", "race", "area"])).items():
     ...     print(feature, words.yes, words.no, sep="; ")

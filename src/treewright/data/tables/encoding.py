@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.data._table_codes import ColumnCode
-from treewright.data._table_columns import level_codes
 from treewright.data.seen_numbers import NewNumbers
+from treewright.data.tables.codes import ColumnCode
+from treewright.data.tables.columns import level_codes
 
 __all__ = ["EncodedRows", "Unseen"]
 

@@ -1,0 +1,1 @@
+"""Tables in files and frames: reading, writing, what columns are, and their columns as features."""
