@@ -16,6 +16,7 @@ from treewright.data.margins import cells, telling_margins
 from treewright.data.rows import errors_told, fitting_rows, row_numbers, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.classifier import TaughtScores, TeacherClassifier
 from treewright.teachers.points import TeacherPoints
 from treewright.totals.cells import cell_counts
@@ -69,19 +70,25 @@ class TotalsFit:
 
 
 def train_totals(
-    problem: Problem, classifier: Any, merged: bool, weighted: bool, rng: np.random.Generator, budget: Budget
+    problem: Problem,
+    classifier: Any,
+    merged: bool,
+    weighted: bool,
+    rng: np.random.Generator,
+    budget: Budget,
+    settings: TeacherSettings = TeacherSettings(),
 ) -> TotalsFit:
     """Fit a classifier, in place, on the labelled rows and divide the others among the classes.
 
     It sees each distinct row once if `merged`, and is given weights if `weighted`. What is drawn is the order of the
-    labelled rows, and of rows with tied scores. The budget only tells the time.
+    labelled rows, and of rows with tied scores. `settings` are those of a teacher. The budget only tells the time.
     """
     if problem.table is None:
         # Distinct rows in the order of their content: what follows does not know the order of the file.
         hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
         rows, place = hidden.points.X, hidden.place
         if isinstance(classifier, TeacherClassifier):
-            scores = _taught_scores(problem, classifier, rows, place, rng, budget)
+            scores = _taught_scores(problem, classifier, rows, place, rng, budget, settings)
         else:
             scores = _fitted_scores(problem, classifier, rows, merged, weighted, rng)
         table = scores.adapt(rows)[place]
@@ -122,6 +129,7 @@ def _taught_scores(
     place: IntArray,
     rng: np.random.Generator,
     budget: Budget,
+    settings: TeacherSettings,
 ) -> ClassScores:
     """Let the teacher learn from labelled and unlabelled rows, and the totals if they are of one margin.
 
@@ -136,7 +144,7 @@ def _taught_scores(
     only = problem.margins[telling[0]] if len(telling) == 1 else problem.totals
     totals = None if only is None else only.of_points(place, len(hidden))
     points = TeacherPoints(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
-    teacher.learn(points, problem.classes, budget)
+    teacher.learn(points, problem.classes, budget, settings)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
 

@@ -149,7 +149,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         (estimator, weighted), seed, default = prepared, self._seed(), self._automatic
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)
-        found = train_totals(problem, estimator, default, default or weighted, rng, budget)
+        settings = self._search_settings.teacher
+        found = train_totals(problem, estimator, default, default or weighted, rng, budget, settings)
         fitted = {"estimator_": found.scores.classifier, "_scores": found.scores}
         fitted |= self._fitted_prices(found.prices, found.divided.shifts, found.shares)
         return found.record, fitted | transduced(problem, found.numbers)

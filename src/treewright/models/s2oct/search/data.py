@@ -8,6 +8,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.models.s2oct.objective import S2OCT
+from treewright.optimize.settings import S2OCTSearch
 from treewright.teachers.points import TeacherPoints
 from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
@@ -28,6 +29,8 @@ class Survey:
     ----------
     model : S2OCT
         The model.
+    search : S2OCTSearch
+        How much is done.
 
     Attributes
     ----------
@@ -37,8 +40,8 @@ class Survey:
         Totals of the unlabelled ones.
     """
 
-    def __init__(self, model: S2OCT) -> None:
-        self.model, self.totals = model, model.totals
+    def __init__(self, model: S2OCT, search: S2OCTSearch = S2OCTSearch()) -> None:
+        self.model, self.search, self.totals = model, search, model.totals
         known, hidden = model.labelled, model.unlabelled
         self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
         self.hidden = model.X[hidden]
