@@ -31,7 +31,7 @@ def test_changed_files_are_refused_or_answer(name, tmp_path):
     model = MODELS[name]()
     model._search_settings = SearchSettings(teacher=TeacherSettings(n_trees=3, refined_trees=3, boosted_rounds=3))
     write_labeller(tmp_path / "m.zip", model.fit(X, y, totals={1: 15}), {})
-    script = Path(__file__).with_name("hostile_files.py")
+    script = Path(__file__).parents[1] / "hostile_files.py"
     seeds = ["-1", str(SOME.get(name, 20))]
     command = [sys.executable, str(script), str(tmp_path / "m.zip"), str(tmp_path / "x.zip"), *seeds]
     try:

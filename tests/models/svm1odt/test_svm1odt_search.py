@@ -153,11 +153,11 @@ def test_a_search_that_goes_on_takes_the_given_starts_too():
 
 def test_a_deeper_tree_starts_from_the_best_one_of_a_level_less(monkeypatch):
     model, good = chequered(4)
-    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [good] if model.depth == 2 else [])
+    monkeypatch.setattr(attempts, "start_trees", lambda model, *_: [good] if model.depth == 2 else [])
     best = Incumbent(model, floor=0.0)
     search_svm1odt(best, model, [], Budget(), 0, search=SVM1ODTSearch(patience=0))
     assert best.objective <= model.objective(model.repair(good))
-    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [])
+    monkeypatch.setattr(attempts, "start_trees", lambda *_: [])
     alone = Incumbent(model, floor=0.0)
     search_svm1odt(alone, model, [], Budget(), 0, search=SVM1ODTSearch(patience=0))
     assert best.objective < alone.objective
