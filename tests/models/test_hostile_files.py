@@ -10,6 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 
 from treewright import C2RFClassifier, TotalsClassifier
 from treewright.estimators.fitted_trees import is_tree
+from treewright.estimators.model import Model
 from treewright.models.labeller_files import write_labeller
 from treewright.optimize.settings import SearchSettings, TeacherSettings
 
@@ -24,13 +25,13 @@ SOME = {"auto": 9}
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_changed_files_are_refused_or_answer(name, tmp_path):
+def test_changed_files_are_refused_or_answer(name, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.where(np.arange(60) < 30, (X[:, 0] > 0).astype(int), -1)
-    model = MODELS[name]()
-    model._search_settings = SearchSettings(teacher=TeacherSettings(n_trees=3, refined_trees=3, boosted_rounds=3))
-    write_labeller(tmp_path / "m.zip", model.fit(X, y, totals={1: 15}), {})
+    settings = SearchSettings(teacher=TeacherSettings(n_trees=3, refined_trees=3, boosted_rounds=3))
+    monkeypatch.setattr(Model, "_search_settings", settings)
+    write_labeller(tmp_path / "m.zip", MODELS[name]().fit(X, y, totals={1: 15}), {})
     script = Path(__file__).parents[1] / "hostile_files.py"
     seeds = ["-1", str(SOME.get(name, 20))]
     command = [sys.executable, str(script), str(tmp_path / "m.zip"), str(tmp_path / "x.zip"), *seeds]

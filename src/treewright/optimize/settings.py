@@ -6,10 +6,11 @@ others. Tolerances and what is mathematics stay where they are used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 __all__ = [
     "BinOCTSearch",
+    "JoiningSettings",
     "OCTHSearch",
     "OCTSVMSearch",
     "S2OCTSearch",
@@ -114,6 +115,18 @@ class TeacherSettings:
 
 
 @dataclass(frozen=True)
+class JoiningSettings:
+    """Linear programs of a hyperplane that points join where its last solution misses them."""
+
+    near: int
+    """Points nearest to the hyperplane that are in the first program."""
+    at_a_time: int
+    """Points that join at a time."""
+    programs: int
+    """Most programs."""
+
+
+@dataclass(frozen=True)
 class S2OCTSearch:
     """What finds trees for labelled and unlabelled points and their totals."""
 
@@ -171,6 +184,48 @@ class S2OCTSearch:
     """Points above which there is one of them only."""
     fitting_share: float = 0.5
     """Share of the time that is left in which a tree is fitted; its thresholds need time too."""
+    sampled_points: int = 3000
+    """Labelled points that trees are grown on and linear programs have; where there are more, a sample of them."""
+    guided_points: int = 250
+    """Unlabelled points with guided labels that a tree is grown on, and that a linear program has."""
+    separating_passes: int = 3
+    """Passes over the nodes in which guided trees are separated anew."""
+
+    priced_rounds: int = 12
+    """Changes of the prices of classes."""
+    priced_points: int = 4_000
+    """Taught points that a tree is fitted to at these prices; where there are more, a sample of them."""
+
+    levelling_rounds: int = 12
+    """Most moves at a price of rows that miss the totals."""
+    levelling_last_rounds: int = 24
+    """Most moves at the last price."""
+    turns: int = 16
+    """Directions near to a node's own that are tried."""
+    turn_cells: int = 4_000_000
+    """Points times directions times nodes that a round may look at; fewer directions where there are more."""
+
+    sides_rounds: int = 6
+    """How often labels and totals are mended in turn."""
+    sides_passes: int = 3
+    """Passes over the nodes in which labelled points get their margins."""
+    sides_joining: JoiningSettings = JoiningSettings(near=200, at_a_time=500, programs=12)
+
+    margin_rounds: int = 60
+    """Rounds of program and cut at a node."""
+    margin_sweeps: int = 3
+    """Sweeps over the nodes."""
+    hopeless: int = 6
+    """With more points without room than this a sweep ends."""
+    margin_patience: int = 4
+    """Rounds in which a point may lack room before it is sent to the other side, for twice as many."""
+    margin_joining: JoiningSettings = JoiningSettings(near=150, at_a_time=300, programs=8)
+
+    hard_points: int = 3000
+    """Above this many labelled points at a node only shifts are tried."""
+    kept_programs: int = 32
+    """Nodes whose linear programs are kept."""
+    widening_joining: JoiningSettings = JoiningSettings(near=200, at_a_time=500, programs=20)
 
 
 @dataclass(frozen=True)
@@ -280,9 +335,9 @@ class SearchSettings:
 
     program_cells: int = 30_000_000
     """Non-zeros of a program beyond which no solver gets anywhere and memory runs out."""
-    teacher: TeacherSettings = field(default_factory=TeacherSettings)
-    s2oct: S2OCTSearch = field(default_factory=S2OCTSearch)
-    binoct: BinOCTSearch = field(default_factory=BinOCTSearch)
-    oct_h: OCTHSearch = field(default_factory=OCTHSearch)
-    svm1odt: SVM1ODTSearch = field(default_factory=SVM1ODTSearch)
-    octsvm: OCTSVMSearch = field(default_factory=OCTSVMSearch)
+    teacher: TeacherSettings = TeacherSettings()
+    s2oct: S2OCTSearch = S2OCTSearch()
+    binoct: BinOCTSearch = BinOCTSearch()
+    oct_h: OCTHSearch = OCTHSearch()
+    svm1odt: SVM1ODTSearch = SVM1ODTSearch()
+    octsvm: OCTSVMSearch = OCTSVMSearch()

@@ -13,10 +13,7 @@ from treewright.teachers.points import TeacherPoints
 from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
 
-__all__ = ["SAMPLED", "Survey"]
-
-SAMPLED = 3000
-"""Labelled points that trees are grown on and linear programs have; where there are more, a sample of them."""
+__all__ = ["Survey"]
 
 _RIGHT = 1e-6
 """Labelled points that miss their margins by less are right."""
@@ -80,8 +77,9 @@ class Survey:
 
     def sample(self, rng: np.random.Generator, among: BoolArray | None = None) -> IntArray:
         """Labelled points, or those of a mask; a sample of them where there are many."""
+        most = self.search.sampled_points
         points = np.arange(len(self.X)) if among is None else np.flatnonzero(among)
-        return points if len(points) <= SAMPLED else np.sort(rng.choice(points, SAMPLED, replace=False))
+        return points if len(points) <= most else np.sort(rng.choice(points, most, replace=False))
 
     def error(self, planes: Planes) -> float:
         """Weighted error of the labelled points."""
