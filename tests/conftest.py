@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,15 +15,9 @@ import pytest
 from hypothesis import settings
 
 from tests.cli_survey import fit_arguments, write_survey
+from tests.short_searches import ALONE, SHORT, SHORTEST
 from treewright.cli import main
-from treewright.models.binoct import search as axis
-from treewright.models.oct_h import search as oct_h
-from treewright.models.octsvm import fit as octsvm
-from treewright.models.s2oct import fit as s2oct
-from treewright.models.s2oct.search import attempts, sparse, taught
-from treewright.models.svm1odt import search as svm1odt
-from treewright.optimize import course as optimize
-from treewright.teachers import auto, ensemble, left_out, members
+from treewright.estimators.model import Model
 
 # A shell that starts the tests in the background has SIGINT ignored, and every process below inherits that: then no
 # Ctrl-C could be tested. A handler of Python's own is inherited by nobody, so child processes get the default back.
@@ -71,64 +66,36 @@ def own_clock(monkeypatch):
 def short_searches(monkeypatch):
     """Less of what fits of a few rows spend their time on, for tests of what holds however much there is.
 
-    Small forests for C2RF and for the teacher of S2OCT; for all that are solved fewer attempts without improvement
-    before a search ends. No clock is in it.
+    No clock is in it.
     """
-    _shorten(monkeypatch)
+    monkeypatch.setattr(Model, "_search_settings", replace(SHORT, program_cells=Model._search_settings.program_cells))
 
 
 @pytest.fixture
-def shortest_searches(monkeypatch, short_searches):
-    """Still less: forests of five trees, fewer folds and rounds of the teacher, sizes of trees and starts of each.
-
-    For tests to which it does not matter how good trees are.
-    """
-    for module, name in ((auto, "_TREES"), (left_out, "_FOLD_TREES"), (auto, "_REFINED_TREES")):
-        monkeypatch.setattr(module, name, 5)
-    monkeypatch.setattr(left_out, "_FOLDS", 2)
-    for name in ("_BOOSTED_ROUNDS", "_MORE_ROUNDS"):
-        monkeypatch.setattr(members, name, 5)
-    monkeypatch.setattr(auto, "_ROUNDS", 1)
-    monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 1.0), (2, 1.0), (None, 0.2)))
-    monkeypatch.setattr(taught, "_RANDOM_STARTS", 1)
-    for module, name in ((sparse, "KICKS"), (s2oct, "KICKS"), (attempts, "_KICKS")):
-        monkeypatch.setattr(module, name, 1)
+def shortest_searches(monkeypatch):
+    """Still less, for tests to which it does not matter how good trees are."""
+    cells = Model._search_settings.program_cells  # beside no_branch_and_bound, in any order
+    monkeypatch.setattr(Model, "_search_settings", replace(SHORTEST, program_cells=cells))
 
 
 @pytest.fixture
 def no_branch_and_bound(monkeypatch):
     """No program is small enough for a solver, so that fits end where their search does, whatever the clock says."""
-    monkeypatch.setattr(optimize, "_MOST_CELLS", 0)
+    monkeypatch.setattr(Model, "_search_settings", replace(Model._search_settings, program_cells=0))
 
 
 @pytest.fixture
-def searches_alone(monkeypatch, shortest_searches, no_branch_and_bound):
-    """The same with the shortest searches, in which trees do not wander either."""
-    for module, name in ((oct_h, "_LEAST_PATIENCE"), (oct_h, "_MOST_PATIENCE"), (svm1odt, "_PATIENCE")):
-        monkeypatch.setattr(module, name, 0)
+def searches_alone(monkeypatch):
+    """No branch and bound and the shortest searches, in which trees do not wander either."""
+    monkeypatch.setattr(Model, "_search_settings", ALONE)
 
 
 @pytest.fixture(scope="module")
 def short_searches_of_module():
-    """The same for fixtures that the tests of a module share."""
+    """Short searches for fixtures that the tests of a module share."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        _shorten(monkeypatch)
+        monkeypatch.setattr(Model, "_search_settings", SHORT)
         yield
-
-
-def _shorten(monkeypatch):
-    for module, name in ((auto, "_TREES"), (left_out, "_FOLD_TREES"), (auto, "_REFINED_TREES")):
-        monkeypatch.setattr(module, name, 10)
-    for name in ("_BOOSTED_ROUNDS", "_MORE_ROUNDS"):
-        monkeypatch.setattr(members, name, 15)
-    for name in ("_IDLE_ATTEMPTS", "_IDLE_TAUGHT", "_IDLE_UNPROVEN"):
-        monkeypatch.setattr(attempts, name, 2)
-    monkeypatch.setattr(ensemble, "_TREES", 20)
-    monkeypatch.setattr(axis, "_RESTARTS", 4)
-    monkeypatch.setattr(oct_h, "_LEAST_PATIENCE", 3)
-    monkeypatch.setattr(oct_h, "_MOST_PATIENCE", 3)
-    monkeypatch.setattr(svm1odt, "_PATIENCE", 6)
-    monkeypatch.setattr(octsvm, "_PATIENCE", 3)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from treewright import C2RFClassifier, TotalsClassifier
 from treewright.app.large_register import label_register
 from treewright.data.columns_checked import Coded
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
+from treewright.optimize.settings import SearchSettings, TeacherSettings
 from treewright.totals import register
 
 N, AREAS, CLASSES = 90, ["east", "north", "west"], np.array(["a", "b", "c"], dtype=object)
@@ -167,16 +168,13 @@ def test_what_is_refused():
         label_register(model, short, y, totals=totals, groups=groups)
 
 
-def test_the_teacher_is_told_of_all_rows(monkeypatch):
+def test_the_teacher_is_told_of_all_rows():
     """Fewer trees where millions of rows are to be scored, though it learns from a few of them."""
-    from treewright.teachers import auto, left_out
-
-    monkeypatch.setattr(auto, "_ASKED_VOTES", 65 * 30)
-    monkeypatch.setattr(left_out, "_FOLD_TREES", 5)
+    settings = TeacherSettings(asked_votes=65 * 30, fold_trees=5)
     X, y, _, groups, totals = made()
     model = TotalsClassifier(random_state=0)
-    model._members = ["extra trees"]
+    model._members, model._search_settings = ["extra trees"], SearchSettings(teacher=settings)
     label_register(model, Parts(X, 20), y, totals=totals, groups=groups, max_unlabeled=5)
     forests = [voter.fitted.model for voter in model.estimator_.teacher_.voters]
     n_trees = {len(forest.estimators_) for forest in forests if hasattr(forest, "estimators_")}
-    assert n_trees >= {30} and auto._TREES not in n_trees
+    assert n_trees >= {30} and settings.n_trees not in n_trees

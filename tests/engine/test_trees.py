@@ -12,6 +12,7 @@ from treewright.engine.oblique import GapPoints, best_stump, grow
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import OCTHSearch
 from treewright.tree import Tree, n_split_weights, passing, predict_labels, predict_values, route, weighted_error
 
 
@@ -120,7 +121,7 @@ def test_search_is_reproducible_and_beats_cart():
     found = []
     for _ in range(2):
         best = Incumbent(model)
-        search_oct_h(best, model, [], Budget(None), seed=5, patience=4)
+        search_oct_h(best, model, [], Budget(None), 5, OCTHSearch(least_patience=4, most_patience=4))
         found.append(best)
     assert found[0].solution == found[1].solution
     cart = model.objective(model.repair(cart_tree(X, y, weight, 3, 2)))

@@ -10,8 +10,9 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 
 from treewright import C2RFClassifier, TotalsClassifier
 from treewright.estimators.fitted_trees import is_tree
+from treewright.estimators.model import Model
 from treewright.models.labeller_files import write_labeller
-from treewright.teachers import auto, members
+from treewright.optimize.settings import SearchSettings, TeacherSettings
 
 MODELS = {
     "forest": lambda: TotalsClassifier(RandomForestClassifier(2, max_depth=3), random_state=0),
@@ -25,14 +26,13 @@ SOME = {"auto": 9}
 
 @pytest.mark.parametrize("name", MODELS)
 def test_changed_files_are_refused_or_answer(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(auto, "_TREES", 3)
-    monkeypatch.setattr(auto, "_REFINED_TREES", 3)
-    monkeypatch.setattr(members, "_BOOSTED_ROUNDS", 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.where(np.arange(60) < 30, (X[:, 0] > 0).astype(int), -1)
+    settings = SearchSettings(teacher=TeacherSettings(n_trees=3, refined_trees=3, boosted_rounds=3))
+    monkeypatch.setattr(Model, "_search_settings", settings)
     write_labeller(tmp_path / "m.zip", MODELS[name]().fit(X, y, totals={1: 15}), {})
-    script = Path(__file__).with_name("hostile_files.py")
+    script = Path(__file__).parents[1] / "hostile_files.py"
     seeds = ["-1", str(SOME.get(name, 20))]
     command = [sys.executable, str(script), str(tmp_path / "m.zip"), str(tmp_path / "x.zip"), *seeds]
     try:

@@ -15,6 +15,7 @@ from treewright.models.fair.labels import best_labels, discrimination
 from treewright.models.fair.objective import FairOCT
 from treewright.models.s2oct import fit as s2oct
 from treewright.models.s2oct.search import attempts
+from treewright.optimize.settings import SearchSettings, TeacherSettings
 from treewright.teachers import ensemble
 from treewright.teachers.ensemble import fit_ensemble
 
@@ -31,19 +32,21 @@ def test_a_forest_that_there_is_no_time_for_is_the_beginning_of_the_whole_one():
     problem = make_problem(X, y, None, supervised=False)
     whole = fit_ensemble(None, problem, False, 7, Budget())
     early = fit_ensemble(None, problem, False, 7, Budget(1e-9))
-    assert (len(whole.members.members), len(early.members.members)) == (ensemble._TREES, ensemble._FEW_TREES)
-    assert np.array_equal(early.members.votes(X), whole.members.votes(X)[:, : ensemble._FEW_TREES])
+    assert (len(whole.members.members), len(early.members.members)) == (200, 10)
+    assert np.array_equal(early.members.votes(X), whole.members.votes(X)[:, :10])
     assert whole.cut_short == "" and "10 of 200 trees" in early.cut_short
     # The whole one is that of scikit-learn, grown at once.
     rows = ensemble.fitting_rows(problem, merged=True, rng=np.random.default_rng(7))
-    forest = RandomForestClassifier(ensemble._TREES, random_state=7).fit(rows.X, rows.y)
+    forest = RandomForestClassifier(200, random_state=7).fit(rows.X, rows.y)
     assert np.array_equal(whole.members.ensemble.predict_proba(X), forest.predict_proba(X))
 
 
-def test_c2rf_says_how_much_of_a_forest_there_was_time_for(monkeypatch):
+def test_c2rf_says_how_much_of_a_forest_there_was_time_for():
     X, truth, y = some_rows()
-    monkeypatch.setattr(ensemble, "_VOTE_SECONDS", 1e3)  # as if there were very many rows
-    model = C2RFClassifier(time_limit=60, random_state=0).fit(X, y, totals={1: int(truth[y < 0].sum())})
+    model = C2RFClassifier(time_limit=60, random_state=0)
+    # as if there were very many rows
+    model._search_settings = SearchSettings(teacher=TeacherSettings(vote_seconds=1e3))
+    model.fit(X, y, totals={1: int(truth[y < 0].sum())})
     assert len(model.estimators_) == 10 and "the forest has 10 of 200 trees, for want of time" in model.reason_
     assert not model.record_.repeatable
 

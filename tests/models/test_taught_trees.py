@@ -1,5 +1,7 @@
 """TAO and LapTAO with a teacher: what the tree learns, from whom, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -19,6 +21,7 @@ from treewright.data import Sample
 from treewright.exceptions import InvalidInputError
 from treewright.models.laptao.graph_teacher import SOFT_WEIGHTS, left_out_losses
 from treewright.models.laptao.rounds import GraphTask
+from treewright.optimize.conduct import Conduct
 from treewright.teachers import taught_points as taught
 from treewright.teachers.given import TableTeacher
 from treewright.teachers.taught_points import imagined_points
@@ -375,42 +378,44 @@ def test_hardly_any_time_still_gives_a_tree(iris, kind):
 def test_imagined_points_lie_between_neighbours():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [10.0, 0.0], [11.0, 1.0], [np.nan, 1.0]])
     points = Sample.of(X, n_levels=np.array([0, 2]))
-    imagined = imagined_points(points, None, seed=0)
+    imagined = imagined_points(points, None, Conduct())
     assert imagined.shape == (1995, 2)
     numbers, levels = imagined.T
     assert set(levels) == {0.0, 1.0}
     assert np.isnan(numbers).any()
     there = numbers[~np.isnan(numbers)]
     assert there.min() >= 0 and there.max() <= 11
-    np.testing.assert_array_equal(imagined, imagined_points(points, None, seed=0))
+    np.testing.assert_array_equal(imagined, imagined_points(points, None, Conduct()))
 
 
 def test_between_steps_nothing_is_imagined():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 10, 200), rng.random(200), rng.integers(0, 11, 200), np.full(200, np.nan)])
     X[::7, 0] = np.nan
-    between, steps = (imagined_points(Sample.of(X), None, seed=0, steps=choice) for choice in (False, True))
+    between, steps = (imagined_points(Sample.of(X), None, Conduct(), steps=choice) for choice in (False, True))
     whole = [{float(v).is_integer() for v in column[~np.isnan(column)]} for column in (between[:, 0], steps[:, 0])]
     assert whole == [{True, False}, {True}]
     assert not np.isin(steps[:, 1], X[:, 1]).all() and not np.isin(steps[:, 2], X[:, 2]).all()
     np.testing.assert_array_equal(between[:, 1:], steps[:, 1:])
-    assert len(imagined_points(Sample.of(X), None, seed=0, times=2.5)) == 4800
+    assert len(imagined_points(Sample.of(X), None, Conduct(), times=2.5)) == 4800
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_large_tables_need_no_imagined_points(kind, iris, monkeypatch):
-    monkeypatch.setattr(taught, "_ENOUGH_ROWS", 0)
+def test_large_tables_need_no_imagined_points(kind, iris):
     X, y, known, given = iris
-    model = kind(teacher="auto", **QUICK).fit(X, given)
+    model = kind(teacher="auto", **QUICK)
+    settings = model._search_settings
+    model._search_settings = replace(settings, teacher=replace(settings.teacher, imagined_rows=0))
+    model.fit(X, given)
     assert np.mean(model.predict(X)[~known] == y[~known]) > 0.8
 
 
 def test_who_was_given_is_asked_for_no_others():
     points = Sample.of(np.arange(10.0)[:, None])
-    assert len(imagined_points(points, TableTeacher(np.ones((10, 2)), "labels"), seed=0)) == 0
-    assert len(imagined_points(Sample.of(sparse.csr_array(points.X)), None, seed=0)) == 0
-    assert len(imagined_points(Sample.of(np.random.default_rng(0).random((2000, 1))), None, seed=0)) == 0
-    assert len(imagined_points(Sample.of(np.random.default_rng(0).random((400, 1000))), None, seed=0)) == 100
+    assert len(imagined_points(points, TableTeacher(np.ones((10, 2)), "labels"), Conduct())) == 0
+    assert len(imagined_points(Sample.of(sparse.csr_array(points.X)), None, Conduct())) == 0
+    assert len(imagined_points(Sample.of(np.random.default_rng(0).random((2000, 1))), None, Conduct())) == 0
+    assert len(imagined_points(Sample.of(np.random.default_rng(0).random((400, 1000))), None, Conduct())) == 100
 
 
 # ---------------------------------------------------------------------- the weight of soft labels

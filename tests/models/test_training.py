@@ -2,13 +2,14 @@
 
 import inspect
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 from tests.seen_trees import seen
+from tests.short_searches import SHORTEST
 
 import treewright as tw
 from treewright.core.budget import Budget
@@ -66,7 +67,7 @@ def test_oct_h():
 @pytest.mark.parametrize("size", [None, "auto"])
 def test_s2oct_and_its_committee(size):
     settings = tw.S2OCTClassifier(max_depth=2, max_split_features=size, n_estimators=3)
-    found = train_s2oct(problem(totals={1: TOTAL}), settings, proving(), Budget())
+    found = train_s2oct(problem(totals={1: TOTAL}), settings, replace(proving(), search=SHORTEST), Budget())
     model = tw.S2OCTClassifier(2, max_split_features=size, random_state=0, time_limit=None, n_estimators=3)
     model.fit(X, FEW, totals={1: TOTAL})
     assert [found.tree, *found.others] == model.trees_ and np.array_equal(found.numbers, model.transduction_)

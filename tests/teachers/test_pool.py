@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from tests.short_searches import SHORT
 
 from treewright.core.budget import Budget
 from treewright.data import Sample, reduced
@@ -49,35 +52,36 @@ def test_few_labels_that_are_all_found_do_not_make_it_sure():
 
 
 @pytest.mark.parametrize("n_labels", [60, 300])
-def test_what_is_blended_says_how_likely_labels_are_that_it_did_not_see(short_searches, n_labels):
+def test_what_is_blended_says_how_likely_labels_are_that_it_did_not_see(n_labels):
     X, truth, y = noisy(2000, n_labels)
     points = TeacherPoints(X[:n_labels], y[:n_labels], np.ones(n_labels), X[n_labels:], 2)
-    found = auto_teacher(points, 0, Budget(), likely=True).likely()
+    found = auto_teacher(points, 0, Budget(), likely=True, settings=SHORT.teacher).likely()
     assert found.known.shape == (n_labels, 2) and found.hidden.shape == (2000 - n_labels, 2)
     constant = log_loss(truth, np.full(2000, truth.mean()))
     assert log_loss(truth[n_labels:], found.hidden) < constant - 0.02
     # who has seen labels is surer of them than three in ten by lot allow: the forests alone would say .1
     assert log_loss(truth[:n_labels], found.known) > 0.5
     assert found.known.max() < 0.95
-    assert auto_teacher(points, 0, Budget()).likely() is None
+    assert auto_teacher(points, 0, Budget(), settings=SHORT.teacher).likely() is None
 
 
-def test_labelled_points_beyond_those_of_the_folds_have_probabilities_too(short_searches, monkeypatch):
-    monkeypatch.setattr("treewright.teachers.left_out._FOLD_POINTS", 200)
+def test_labelled_points_beyond_those_of_the_folds_have_probabilities_too():
     X, truth, y = noisy(1000, 600)
     points = TeacherPoints(X[:600], y[:600], np.ones(600), X[600:], 2)
-    known = auto_teacher(points, 0, Budget(), likely=True).likely().known
+    known = (
+        auto_teacher(points, 0, Budget(), likely=True, settings=replace(SHORT.teacher, fold_points=200)).likely().known
+    )
     assert known.sum(axis=1) == pytest.approx(1.0)
     assert 0.55 < log_loss(truth[:600], known) < 0.69
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_a_tree_is_told_how_likely_classes_are_at_every_point(short_searches, own):
+def test_a_tree_is_told_how_likely_classes_are_at_every_point(own):
     X, truth, y = noisy(2000, 500)
     reduction, classes, weight = reduced(Sample.of(X)), np.array([0, 1]), np.ones(2000)
     forest = RandomForestClassifier(30, random_state=0)
     given_teacher = EstimatorTeacher(forest, 0) if own else None
-    point_teacher = PointTeacher.of(reduction, y, weight, classes, given_teacher, Conduct(), X[:50] + 0.01)
+    point_teacher = PointTeacher.of(reduction, y, weight, classes, given_teacher, Conduct(search=SHORT), X[:50] + 0.01)
     likely = point_teacher.taught(Budget()).likely
     assert likely.shape == (2050, 2) and likely.sum(axis=1) == pytest.approx(1.0)
     at = likely[reduction.place]
@@ -85,7 +89,7 @@ def test_a_tree_is_told_how_likely_classes_are_at_every_point(short_searches, ow
     assert log_loss(truth[500:], at[500:]) < min(0.67, log_loss(truth[500:], alone))
     assert log_loss(truth[:500], at[:500]) > 0.5  # who has seen the labels would have less than that
     given = TableTeacher(np.eye(2)[truth], "labels")
-    assert PointTeacher.of(reduction, y, weight, classes, given, Conduct()).taught(Budget()).likely is None
+    assert PointTeacher.of(reduction, y, weight, classes, given, Conduct(search=SHORT)).taught(Budget()).likely is None
 
 
 def test_of_classifiers_that_say_the_same_the_cheapest_stays():

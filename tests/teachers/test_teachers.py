@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import roc_auc_score
+from tests.short_searches import SHORT
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.data.teacher_record import TeacherMember, TeacherRecord
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers import auto, gaussian, left_out, members
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.gaussian import SharedGaussian
@@ -21,7 +24,7 @@ from treewright.teachers.members import _some as some_of
 from treewright.teachers.points import TeacherPoints, ordered_pairs
 from treewright.teachers.teacher import Teacher
 
-pytestmark = pytest.mark.usefixtures("short_searches")
+short_teacher = partial(auto_teacher, settings=SHORT.teacher)
 
 
 def exact(*counts):
@@ -93,7 +96,7 @@ def test_points_are_standardized_together():
 )
 def test_labels_meet_the_totals_and_find_clouds(sizes, labelled, time):
     points, truth = blobs(sizes, labelled)
-    teacher = auto_teacher(points, 0, time())
+    teacher = short_teacher(points, 0, time())
     wanted = np.bincount(truth, minlength=len(sizes)).tolist()
     assert counts(teacher.labels(), points) == wanted
     assert np.array_equal(teacher.labels(), truth)
@@ -113,14 +116,14 @@ def test_totals_of_groups_and_points_of_several_rows():
     positive = np.array([4, 9])
     wanted = np.column_stack([rows - positive, positive])
     points = TeacherPoints(X, y, np.ones(12), hidden, 2, PointTotals(size, wanted, wanted))
-    labels = auto_teacher(points, 0, Budget()).labels()
+    labels = short_teacher(points, 0, Budget()).labels()
     assert (size[labels == 1].sum(axis=0)).tolist() == [4, 9]
 
 
 def test_without_totals_labels_are_those_of_the_largest_scores():
     points, truth = blobs([20, 15, 10], [3, 3, 3])
     free = TeacherPoints(points.X, points.y, points.weight, points.hidden, 3)
-    teacher = auto_teacher(free, 0, Budget())
+    teacher = short_teacher(free, 0, Budget())
     assert np.array_equal(teacher.labels(), teacher.scores.argmax(axis=1))
     assert np.array_equal(teacher.labels(), truth)
     assert teacher.record.refined == 0.0
@@ -130,7 +133,7 @@ def test_without_unlabelled_points_there_is_nothing_to_say():
     points = TeacherPoints(
         np.arange(4.0)[:, None], np.array([0, 0, 1, 1]), np.ones(4), np.zeros((0, 1)), 2, exact(0, 0)
     )
-    teacher = auto_teacher(points, 0, Budget())
+    teacher = short_teacher(points, 0, Budget())
     assert teacher.labels().shape == (0,)
 
 
@@ -141,7 +144,7 @@ def test_weights_decide_what_is_learned():
     hidden = np.repeat([[0.0], [1.0]], [4, 4], axis=0)
     for heavy in (0, 1):
         weight = np.where((X[:, 0] == 0) == (y == heavy), 9.0, 1.0)
-        labels = auto_teacher(TeacherPoints(X, y, weight, hidden, 2, exact(4, 4)), 0, Budget()).labels()
+        labels = short_teacher(TeacherPoints(X, y, weight, hidden, 2, exact(4, 4)), 0, Budget()).labels()
         assert labels.tolist() == [heavy] * 4 + [1 - heavy] * 4
 
 
@@ -150,7 +153,7 @@ def test_a_class_counts_as_much_as_another_however_many_labels_it_has():
     X = np.concatenate([np.linspace(0, 4.0, 4), np.linspace(5.5, 9.5, 40)])[:, None]
     y = np.repeat([0, 1], [4, 40])
     hidden = np.linspace(0.05, 9.45, 40)[:, None]
-    labels = auto_teacher(TeacherPoints(X, y, np.ones(44), hidden, 2, exact(20, 20)), 0, Budget()).labels()
+    labels = short_teacher(TeacherPoints(X, y, np.ones(44), hidden, 2, exact(20, 20)), 0, Budget()).labels()
     assert np.mean(labels == (hidden[:, 0] > 4.75)) >= 0.95
 
 
@@ -164,7 +167,7 @@ def test_the_same_seed_gives_the_same_teacher():
         2,
         points.totals,
     )
-    first, second = (auto_teacher(noisy, 5, Budget()) for _ in range(2))
+    first, second = (short_teacher(noisy, 5, Budget()) for _ in range(2))
     assert np.array_equal(first.scores, second.scores)
     assert str(first.record) == str(second.record)
     varied = [teacher.varied(np.random.default_rng(1)) for teacher in (first, second)]
@@ -173,7 +176,7 @@ def test_the_same_seed_gives_the_same_teacher():
 
 def test_without_time_logistic_regression_alone_is_there():
     points, _ = blobs([30, 20, 10], [4, 4, 4])
-    record = auto_teacher(points, 0, over()).record
+    record = short_teacher(points, 0, over()).record
     assert [member.name for member in record.members] == ["logistic regression"]
     assert record.refined == 0.0 and np.isnan(record.score)
 
@@ -184,7 +187,7 @@ def test_without_time_logistic_regression_alone_is_there():
 def test_all_that_were_compared_are_told_and_the_scores_are_of_the_best():
     """Whether two features have the same sign: trees find it, logistic regression has nothing to say."""
     points, _ = far_apart("signs")
-    record = auto_teacher(points, 0, Budget()).record
+    record = short_teacher(points, 0, Budget()).record
     told = {member.name: member for member in record.members}
     assert record.name == "auto" and sum(m.share for m in record.members) == pytest.approx(1.0)
     assert {"tree", "boosting", "logistic regression", "extra trees", "random forest"} <= set(told)
@@ -199,7 +202,7 @@ def test_the_share_of_refined_scores_falls_with_the_labels():
     shares = []
     for labelled in (4, 20, 60):
         points, _ = blobs([labelled + 10, labelled + 10], [labelled, labelled])
-        shares.append(auto_teacher(points, 0, Budget()).record.refined)
+        shares.append(short_teacher(points, 0, Budget()).record.refined)
     assert 1.0 > shares[0] > shares[1] > shares[2] > 0.0
 
 
@@ -243,11 +246,10 @@ def test_members_have_a_column_for_each_class_they_know(name, n_classes):
 
 
 @pytest.mark.parametrize(("n_points", "most"), [(200, 5_000_000), (2000, 6 * 500), (20, 5_000_000)])
-def test_axes_are_those_along_which_all_points_vary_most(monkeypatch, n_points, most):
-    monkeypatch.setattr(members, "_AXES_CELLS", most)
+def test_axes_are_those_along_which_all_points_vary_most(n_points, most):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n_points, 6)) * [5.0, 3.0, 2.0, 1.0, 0.5, 0.1] @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    axes = principal_axes(points[:7], points[7:], 0)
+    axes = principal_axes(points[:7], points[7:], 0, TeacherSettings(axes_cells=most))
     assert np.allclose(axes.T @ axes, np.eye(6))
     variance = np.linalg.eigvalsh(np.cov(points.T))[::-1]
     # a sample of a quarter of them does not find the axes exactly
@@ -257,7 +259,7 @@ def test_axes_are_those_along_which_all_points_vary_most(monkeypatch, n_points, 
 def test_turned_trees_are_extra_trees_that_see_principal_components_too(monkeypatch):
     rng = np.random.default_rng(0)
     X, y, hidden = rng.normal(size=(40, 3)), rng.integers(0, 2, 40), rng.normal(size=(50, 3))
-    axes = principal_axes(X, hidden, 0)
+    axes = principal_axes(X, hidden, 0, TeacherSettings())
     task = Task(X, y, np.ones(40), 50, 10, seed=3, axes=axes)
     by_hand = ExtraTreesClassifier(10, random_state=3).fit(np.hstack([X, X @ axes]), y)
     expected = by_hand.predict_proba(np.hstack([hidden, hidden @ axes]))
@@ -281,23 +283,23 @@ def test_members_are_the_same_with_totals_and_without_them():
 
 
 def names_of(points, **options):
-    return [member.name for member in auto_teacher(points, 0, Budget(), **options).record.members]
+    return [member.name for member in short_teacher(points, 0, Budget(), **options).record.members]
 
 
 def test_scores_of_unlabelled_points_are_those_that_it_is_asked_for():
     points, _ = blobs([30, 20], [6, 6])
-    free = auto_teacher(replace(points, totals=None), 0, Budget(), for_tree=True)
+    free = short_teacher(replace(points, totals=None), 0, Budget(), for_tree=True)
     assert np.allclose(free.asked(free.points.hidden), free.scores)
 
 
 def test_totals_that_leave_freedom_change_no_score():
     """Free classes come out as without totals; exact ones may be refined on."""
     points, _ = blobs([30, 20, 10], [5, 4, 4])
-    free = auto_teacher(replace(points, totals=None), 0, Budget())
+    free = short_teacher(replace(points, totals=None), 0, Budget())
     one = PointTotals(np.ones((47, 1)), [[0, 0, 6]], [[41, 41, 6]])
-    known = auto_teacher(replace(points, totals=one), 0, Budget())
+    known = short_teacher(replace(points, totals=one), 0, Budget())
     assert np.array_equal(known.scores, free.scores) and known.record.refined == 0.0
-    assert auto_teacher(points, 0, Budget()).record.refined > 0.0
+    assert short_teacher(points, 0, Budget()).record.refined > 0.0
 
 
 def test_discriminant_analysis_is_that_of_scikit_learn_with_rows_as_often_as_they_weigh(monkeypatch):
@@ -345,22 +347,22 @@ def far_apart(kind, seed=0):
 def test_classifiers_that_are_not_needed_are_not_made(monkeypatch, kind):
     points, truth = far_apart(kind)
     monkeypatch.setattr(auto, "kernel_fits", lambda *_: False)
-    teacher = auto_teacher(points, 0, Budget())
+    teacher = short_teacher(points, 0, Budget())
     record = teacher.record
     assert len(record.members) == 6 and len(record.chosen) == len(teacher.voters) < 5
     assert (kind == "sum") == ("logistic regression" in record.chosen)
-    many = auto_teacher(replace(points, n_others=auto.MANY_ASKED + 1), 0, Budget())
+    many = short_teacher(replace(points, n_others=SHORT.teacher.many_asked + 1), 0, Budget())
     assert len(many.voters) <= len(teacher.voters) and np.mean(many.labels() == truth) > 0.8
     # with fewer labels none is left out, as they do not tell
-    monkeypatch.setattr(left_out, "_TELLING", 601)
-    assert len(auto_teacher(points, 0, Budget()).voters) >= len(teacher.voters)
-    again = auto_teacher(points, 0, Budget(), chosen=record.chosen)
+    untold = replace(SHORT.teacher, telling_labels=601)
+    assert len(short_teacher(points, 0, Budget(), settings=untold).voters) >= len(teacher.voters)
+    again = short_teacher(points, 0, Budget(), chosen=record.chosen)
     assert again.record.chosen == record.chosen and np.array_equal(again.scores, teacher.scores)
 
 
-def test_with_many_points_to_ask_for_and_no_time_there_is_a_member(monkeypatch):
+def test_with_many_points_to_ask_for_and_no_time_there_is_a_member():
     points, _ = far_apart("sum")
-    teacher = auto_teacher(replace(points, n_others=auto.MANY_ASKED + 1), 0, Budget(1e-9))
+    teacher = short_teacher(replace(points, n_others=SHORT.teacher.many_asked + 1), 0, Budget(1e-9))
     assert [member.name for member in teacher.record.members] == ["logistic regression"]
     assert np.isnan(teacher.record.members[0].score) and len(teacher.voters) == 1
     assert np.bincount(teacher.labels()).tolist() == points.totals.low[0].tolist()

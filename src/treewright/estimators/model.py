@@ -29,6 +29,7 @@ from treewright.estimators.parameters import parameter, parameters
 from treewright.estimators.tables import of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.optimize.record import FitRecord, FitStatus
+from treewright.optimize.settings import SearchSettings
 from treewright.tree import Tree
 from treewright.tree.trimming import without_idle_terms
 
@@ -304,6 +305,8 @@ class Model:
     """Module of ``training`` that the first fit imports, before its time begins: predictions do without."""
     _loops: ClassVar[tuple[str, ...]] = ()
     """Modules with compiled loops that fits may need."""
+    _search_settings: ClassVar[SearchSettings] = SearchSettings()
+    """How much searches do."""
     _sometimes: ClassVar[tuple[str, ...]] = ()
     """Attributes that only some fits have."""
 
@@ -402,7 +405,8 @@ class Model:
         """Threads, seed, and who is told of each step, if anybody listens."""
         from treewright.optimize.conduct import Conduct
 
-        return Conduct(self._threads, self._seed(), told if progress.noting() else None)
+        listener = told if progress.noting() else None
+        return Conduct(self._threads, self._seed(), listener, search=self._search_settings)
 
     def _seed(self) -> int:
         """Draw one number from ``random_state`` for everything random in the fit."""
@@ -465,7 +469,8 @@ class SolvedModel(TimedModel):
         from treewright.optimize.conduct import Conduct
         from treewright.solvers import get_solver
 
-        return Conduct(self._threads, self._seed(), _told_of_objectives(), get_solver(self.solver), self.gap)
+        prover, told = get_solver(self.solver), _told_of_objectives()
+        return Conduct(self._threads, self._seed(), told, prover, self.gap, self._search_settings)
 
 
 def _readable(fitted: dict[str, Any], X: Any, complexity: float) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from treewright.optimize.settings import SearchSettings
+
 if TYPE_CHECKING:
     from treewright.solvers import Progress, Solver
 
@@ -14,7 +16,7 @@ __all__ = ["Conduct"]
 
 @dataclass(frozen=True)
 class Conduct:
-    """Threads, seed, who is told of progress, and who proves optimality, where that is tried."""
+    """Threads, seed, who is told of progress, who proves optimality, where that is tried, and how much searches do."""
 
     threads: int = 1
     """Threads, those of a solver too; what searches find does not depend on them."""
@@ -26,6 +28,8 @@ class Conduct:
     """Takes over where a search ends without proof; refused before the search if it cannot take the model."""
     gap: float = 1e-4
     """Relative gap that counts as optimal."""
+    search: SearchSettings = SearchSettings()
+    """How much searches do."""
 
     @property
     def prover(self) -> Solver:

@@ -26,9 +26,6 @@ __all__ = ["Outcome", "Relaxation", "optimize", "SolvedTree", "solved_tree"]
 S = TypeVar("S")
 Search = Callable[[Incumbent[S], Budget], None]
 
-_MOST_CELLS = 30_000_000
-"""Non-zeros of a program beyond which no solver gets anywhere and memory runs out."""
-
 _CELL_SECONDS = 3e-7
 """What it takes to write a non-zero and hand it to a solver."""
 
@@ -124,7 +121,7 @@ def optimize(
             run.ended, run.reason = cut_short(budget) if budget.over else (FitStatus.UNPROVEN, LOST_IN_ROUNDING)
         return run.outcome()
     cells = model.program_cells
-    hopeless = cells > _MOST_CELLS or not budget.allows(_CELL_SECONDS * cells / (1 - search_share))
+    hopeless = cells > conduct.search.program_cells or not budget.allows(_CELL_SECONDS * cells / (1 - search_share))
     with stage("search"):
         search(best, budget.share(0.9 if hopeless and relaxed is None else search_share))
     if best.solution is None:
@@ -171,7 +168,7 @@ class _Run(Generic[S]):
         cells = model.program_cells
         if self.budget.interrupted:
             self.ended, self.reason = cut_short(self.budget)
-        elif cells > _MOST_CELLS:
+        elif cells > self.conduct.search.program_cells:
             self.ended = FitStatus.UNPROVEN
             self.reason = f"the program would have {cells:.1e} non-zeros, too many for branch and bound"
         elif time.remaining <= _CELL_SECONDS * cells:

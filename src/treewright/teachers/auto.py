@@ -27,10 +27,10 @@ from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
 from treewright.data.teacher_record import TeacherMember, TeacherRecord
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.left_out import Asked, LeftOut, left_out
 from treewright.teachers.members import (
     COST,
-    MANY_ASKED,
     MEMBERS,
     Fitted,
     Task,
@@ -44,30 +44,10 @@ from treewright.totals.scores import Novelty
 
 __all__ = ["auto_teacher"]
 
-_TREES, _REFINED_TREES = 100, 50
-"""Trees of a forest, and of one that is refined."""
-_ASKED_VOTES = 1e7
-"""Votes of trees for points that are asked for: fewer trees where there are many points."""
-_ASKING = 0.6
-"""Share of the time in which labels are left out."""
 _PLAIN = "tree"
 """What a tree that learns from a teacher would be without one."""
-_MOST_FEATURES = 500
-"""Features up to which classes are seen as normal distributions with one covariance."""
-_ROUNDS = 3
-"""Rounds of refinement."""
-_FEW_LABELS, _STEEP = 50.0, 3.0
-"""Labels with which half of the scores are refined, and how fast that share falls with more of them."""
-_LEAST_SHARE = 0.02
-"""Refined scores with a smaller share are not made."""
-_REFINED_POINTS = 20_000
-"""Points up to which scores are refined."""
-_EXAM_CELLS = 10_000_000
-"""Points times classes times folds up to which what is said without some of the labels is kept."""
 _OWN_WEIGHT = 3.0
 """Weight of a labelled point in refinement."""
-_NEAR_WORK = 2e9
-"""Products of features and pairs of points in a search for the nearest labelled point."""
 
 
 @stage("teacher")
@@ -80,6 +60,7 @@ def auto_teacher(
     chosen: Sequence[str] | None = None,
     for_tree: bool = False,
     likely: bool = False,
+    settings: TeacherSettings = TeacherSettings(),
 ) -> Teacher:
     """Make a teacher of the classifiers that there is time for.
 
@@ -103,6 +84,8 @@ def auto_teacher(
         chance, it is the teacher.
     likely : bool
         Whether it is to say how likely labels are that it did not see, of all labelled points: `Teacher.likely`.
+    settings : TeacherSettings
+        How much is done.
 
     Examples
     --------
@@ -115,9 +98,11 @@ def auto_teacher(
     """
     # Points are numbers that were checked, and forests are made of many small fits.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        work = _Work(points.standardized(), seed, n_jobs, for_tree)
-        cells = len(points.hidden) * points.n_classes * 5
-        asked = Asked(work.fitted, work.weight, seed, n_jobs, likely, examined and cells <= _EXAM_CELLS)
+        work = _Work(points.standardized(), seed, n_jobs, for_tree, settings)
+        cells = len(points.hidden) * points.n_classes * settings.folds
+        asked = Asked(
+            work.fitted, work.weight, seed, n_jobs, likely, examined and cells <= settings.unseen_cells, settings
+        )
         return _made(work, asked, budget, chosen)
 
 
@@ -125,16 +110,16 @@ def _made(work: _Work, asked: Asked, budget: Budget, chosen: Sequence[str] | Non
     points = work.points
     # Without totals points may be asked for later that are none of these, even if all of it is labelled.
     if len(points.present) < 2 or (points.totals is not None and not len(points.hidden)):
-        return _blind(points, work.seed)
+        return _blind(work)
     names = list(chosen or work.names())
-    told = left_out(points, names, asked, budget.share(_ASKING))
-    best = names if chosen else told.needed(COST, work.many)
+    told = left_out(points, names, asked, budget.share(work.settings.asking_share))
+    best = names if chosen else told.needed(COST, work.many, work.settings.telling_labels)
     if work.for_tree and told.finds_more(_PLAIN, best):
         best = [_PLAIN]
     voices = work.first_voices(best, budget)
     kept = [voice.name for voice in voices]
     pool = told.pool(kept)
-    scores = _with_new_classes(points, pool.scores([voice.table for voice in voices]), work.seed)
+    scores = _with_new_classes(work, pool.scores([voice.table for voice in voices]))
     voters = [Voter(voice.fitted, float(w)) for voice, w in zip(voices, pool.weights, strict=True)]
     levels, parts = pool.levels, [_alone(told, voice) for voice in voices]
     again = work.refined_voices(scores, budget)
@@ -172,35 +157,25 @@ def _spread(table: FloatArray) -> float:
     return float((table - table.mean(axis=1, keepdims=True)).std()) if table.size else 0.0
 
 
-def _blind(points: TeacherPoints, seed: int) -> Teacher:
+def _blind(work: _Work) -> Teacher:
     """Labels of one class only say nothing but how far a point is from them."""
     record = TeacherRecord("auto", (TeacherMember("distance from labelled rows", 1.0, float("nan")),))
-    table = np.repeat(_novelty(points, seed)[:, None], points.n_classes, axis=1)
+    points = work.points
+    table = np.repeat(work.novelty()[:, None], points.n_classes, axis=1)
     table[:, points.present] *= -1.0
     return Teacher(points, table, record)
 
 
-def _with_new_classes(points: TeacherPoints, scores: FloatArray, seed: int) -> FloatArray:
+def _with_new_classes(work: _Work, scores: FloatArray) -> FloatArray:
     """Scores in which a class without labels has those points that are farthest from all labels, and no others."""
+    points = work.points
     unseen = np.setdiff1d(np.arange(points.n_classes), points.present)
     if not len(unseen) or not len(scores):
         return scores
     known = scores[:, points.present].max(axis=1)
     scores = scores.copy()
-    scores[:, unseen] = (known.min() - 1.0 + _novelty(points, seed))[:, None]
+    scores[:, unseen] = (known.min() - 1.0 + work.novelty())[:, None]
     return scores
-
-
-def _novelty(points: TeacherPoints, seed: int) -> FloatArray:
-    """How far unlabelled points are from the nearest labelled one: 0 for the farthest, less for others."""
-    n_hidden, n_features = points.hidden.shape
-    if not n_hidden or not len(points.X):
-        return np.zeros(n_hidden)
-    most = max(100, int(_NEAR_WORK / (n_hidden * n_features)))
-    known = points.X
-    if len(known) > most:
-        known = known[np.random.default_rng(seed).choice(len(known), most, replace=False)]
-    return Novelty(known, points.hidden)(points.hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,21 +191,27 @@ class _Voice:
 class _Work:
     """The classifiers of a teacher; features have unit spread."""
 
-    def __init__(self, points: TeacherPoints, seed: int, n_jobs: int, for_tree: bool = False) -> None:
+    def __init__(
+        self, points: TeacherPoints, seed: int, n_jobs: int, for_tree: bool, settings: TeacherSettings
+    ) -> None:
         self.points, self.seed, self.n_jobs, self.for_tree = points, seed, n_jobs, for_tree
+        self.settings = settings
         self.weight: FloatArray = points.weight / points.weight.mean() if len(points.weight) else points.weight
-        self.many = points.n_asked > MANY_ASKED
+        self.many = points.n_asked > self.settings.many_asked
 
     @property
     def refined_share(self) -> float:
         """Share of refined scores."""
-        return float(1.0 / (1.0 + (len(self.points.y) / _FEW_LABELS) ** _STEEP))
+        labels = len(self.points.y) / self.settings.refined_labels
+        return float(1.0 / (1.0 + labels**self.settings.refined_steepness))
 
     def first_voices(self, names: list[str], budget: Budget) -> list[_Voice]:
         """Those of the classifiers that there is time for, at least one, and what they say."""
         points = self.points
-        n_trees = int(np.clip(_ASKED_VOTES / max(1, points.n_asked), 20, _TREES))
-        task = Task(points.X, points.y, self.weight, points.n_asked, n_trees, self.seed, self.n_jobs)
+        n_trees = int(np.clip(self.settings.asked_votes / max(1, points.n_asked), 20, self.settings.n_trees))
+        task = Task(
+            points.X, points.y, self.weight, points.n_asked, n_trees, self.seed, self.n_jobs, settings=self.settings
+        )
         found = list[_Voice]()
         for name in names:
             if budget.over and found:
@@ -246,9 +227,9 @@ class _Work:
         points, n_features = self.points, self.points.X.shape[1]
         names = ["logistic regression", "tree"]
         if self.for_tree:
-            names += ["discriminant analysis"] if n_features <= _MOST_FEATURES else []
+            names += ["discriminant analysis"] if n_features <= self.settings.gaussian_features else []
             names.append("naive Bayes")
-        if kernel_fits(len(points.X), points.n_asked, n_features, len(points.present)):
+        if kernel_fits(len(points.X), points.n_asked, n_features, len(points.present), self.settings):
             names.append("kernel machine")
         names += ["extra trees", "random forest", "boosting"]
         return [*names, "extra trees with principal components"] if n_features >= 2 else names
@@ -256,13 +237,23 @@ class _Work:
     @cached_property
     def axes(self) -> FloatArray:
         """Principal axes of labelled and unlabelled points."""
-        return principal_axes(self.points.X, self.points.hidden, self.seed)
+        return principal_axes(self.points.X, self.points.hidden, self.seed, self.settings)
 
     def fitted(self, name: str, task: Task, budget: Budget) -> Fitted | None:
         """A classifier, fitted; one that sees principal components knows the axes of all points."""
         return MEMBERS[name](
             replace(task, axes=self.axes) if name == "extra trees with principal components" else task, budget
         )
+
+    def novelty(self) -> FloatArray:
+        """How far unlabelled points are from the nearest labelled one: 0 for the farthest, less for others."""
+        known, hidden = self.points.X, self.points.hidden
+        if not len(hidden) or not len(known):
+            return np.zeros(len(hidden))
+        most = max(100, int(self.settings.nearest_products / hidden.size))
+        if len(known) > most:
+            known = known[np.random.default_rng(self.seed).choice(len(known), most, replace=False)]
+        return Novelty(known, hidden)(hidden)
 
     # ------------------------------------------------------------------ refinement
 
@@ -272,16 +263,16 @@ class _Work:
         None where totals leave any freedom, where labels are many, and where there is no time.
         """
         points = self.points
-        few = len(points.X) + len(points.hidden) <= _REFINED_POINTS and self.refined_share >= _LEAST_SHARE
-        if not points.exact or not few or budget.over:
+        many = len(points.X) + len(points.hidden) > self.settings.refined_points
+        if not points.exact or many or self.refined_share < self.settings.least_refined or budget.over:
             return []
         kinds = (self._forest_again, self._kernel_again)
         return [voice for kind in kinds if (voice := kind(scores, budget)) is not None]
 
     def _forest_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
         found, n_known = None, len(self.points.X)
-        for round_ in range(_ROUNDS):
-            made = out_of_bag(self._both(scores, 1.0, _REFINED_TREES, self.seed + round_), budget)
+        for round_ in range(self.settings.refined_rounds):
+            made = out_of_bag(self._both(scores, 1.0, self.settings.refined_trees, self.seed + round_), budget)
             if made is None:
                 break
             found = self._voice("extra trees", made[0], made[1][n_known:])
@@ -291,7 +282,7 @@ class _Work:
     def _kernel_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
         points, found = self.points, None
         n_known, n_hidden = len(points.X), len(points.hidden)
-        for _ in range(_ROUNDS):
+        for _ in range(self.settings.refined_rounds):
             task = self._both(scores, min(1.0, _OWN_WEIGHT * n_known / n_hidden), 0, self.seed)
             fitted = None if budget.over or len(np.unique(task.y)) < 2 else MEMBERS["kernel machine"](task, budget)
             if fitted is None:
@@ -312,6 +303,7 @@ class _Work:
             n_trees,
             seed,
             self.n_jobs,
+            settings=self.settings,
         )
 
     def _voice(self, name: str, fitted: Fitted, raw: FloatArray | None = None) -> _Voice:

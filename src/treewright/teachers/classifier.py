@@ -15,6 +15,7 @@ from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import of_unit_spread
 from treewright.data.teacher_record import TeacherRecord
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.points import TeacherPoints
 from treewright.totals.scores import ClassScores
@@ -56,7 +57,9 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return self.learn(TeacherPoints(X, numbers, weight, X[:0], len(classes)), classes, Budget())
 
-    def learn(self, points: TeacherPoints, classes: Any, budget: Budget) -> Self:
+    def learn(
+        self, points: TeacherPoints, classes: Any, budget: Budget, settings: TeacherSettings = TeacherSettings()
+    ) -> Self:
         """Fit on labelled and unlabelled rows.
 
         Parameters
@@ -67,6 +70,8 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
             Labels of the classes.
         budget : Budget
             Ends the work early.
+        settings : TeacherSettings
+            How much is done.
         """
         # Without rows to be labelled, scores are compared with those of the labelled ones.
         told = (
@@ -77,7 +82,7 @@ class TeacherClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.classes_, self.n_features_in_ = np.asarray(classes), points.X.shape[1]
         self.centre_, self.spread_ = told.spread
-        teacher = auto_teacher(told, seed, budget, chosen=self.members)
+        teacher = auto_teacher(told, seed, budget, chosen=self.members, settings=settings)
         self.teacher_ = teacher.without_points()
         self._left_out = np.asarray(log_softmax(teacher.scores, axis=1))
         return self

@@ -18,6 +18,7 @@ from treewright.data.margins import cells, telling_margins
 from treewright.data.rows import errors_told, fitting_rows, row_numbers, taken_rows, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.classifier import TaughtScores, TeacherClassifier
 from treewright.teachers.points import TeacherPoints
 from treewright.teachers.pool import sharpness
@@ -91,6 +92,8 @@ class Fitting:
     """Whether it is given weights."""
     calibrated: bool = False
     """Whether its scores are made as sure as labels left out say; those of the automatic one are."""
+    teacher: TeacherSettings = TeacherSettings()
+    """Settings of the automatic one."""
 
 
 def train_totals(
@@ -105,7 +108,7 @@ def train_totals(
         hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
         rows, place = hidden.points.X, hidden.place
         if isinstance(classifier, TeacherClassifier):
-            scores = _taught_scores(problem, classifier, rows, place, rng, budget)
+            scores = _taught_scores(problem, classifier, rows, place, rng, budget, how.teacher)
         else:
             scores = _fitted_scores(problem, classifier, rows, how, rng)
         table = scores.adapt(rows)[place]
@@ -146,6 +149,7 @@ def _taught_scores(
     place: IntArray,
     rng: np.random.Generator,
     budget: Budget,
+    settings: TeacherSettings,
 ) -> ClassScores:
     """Let the teacher learn from labelled and unlabelled rows, and the totals if they are of one margin.
 
@@ -160,7 +164,7 @@ def _taught_scores(
     only = problem.margins[telling[0]] if len(telling) == 1 else problem.totals
     totals = None if only is None else only.of_points(place, len(hidden))
     points = TeacherPoints(rows.X, rows.y, rows.weight, hidden, problem.n_classes, totals, problem.n_asked)
-    teacher.learn(points, problem.classes, budget)
+    teacher.learn(points, problem.classes, budget, settings)
     return TaughtScores(teacher, np.arange(problem.n_classes), problem.n_classes)
 
 

@@ -21,15 +21,11 @@ from treewright.core.progress import stage
 from treewright.data import Problem, Sample
 from treewright.data.rows import errors_told, fitting_rows, is_frame
 from treewright.exceptions import InvalidInputError
+from treewright.optimize.settings import TeacherSettings
 
 __all__ = ["FittedEnsemble", "Member", "Members", "fit_ensemble", "paper_forest", "seed_where_unset"]
 
 _SEED = 2**31 - 1
-
-_TREES, _FEW_TREES = 200, 10
-"""Trees of the forest where none is given, and where there is no time for more."""
-_VOTE_SECONDS = 1e-7
-"""What the vote of a tree on a row takes, all that is done with it included."""
 
 
 def paper_forest(random_state: Any = None) -> BaggingClassifier:
@@ -122,7 +118,14 @@ class FittedEnsemble:
 
 
 @stage("ensemble")
-def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int, budget: Budget | None = None) -> FittedEnsemble:
+def fit_ensemble(
+    given: Any,
+    problem: Problem,
+    prefit: bool,
+    seed: int,
+    budget: Budget,
+    settings: TeacherSettings = TeacherSettings(),
+) -> FittedEnsemble:
     """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
 
     Parameters
@@ -135,17 +138,20 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int, budget: 
         Whether `given` is fitted already.
     seed : int
         Seed of what has none of its own.
-    budget : Budget or None
+    budget : Budget
         Time for all that is done with the ensemble.
+    settings : TeacherSettings
+        Trees of the forest.
     """
     labelled = fitting_rows(problem, merged=given is None, rng=np.random.default_rng(seed))
     if isinstance(given, Sequence):
         return _from_list(given, labelled, problem.classes, prefit, seed)
     if given is None:
-        ensemble = _forest(labelled, problem, seed, Budget() if budget is None else budget)
+        ensemble = _forest(labelled, problem, seed, budget, settings)
         found = _taken_apart(ensemble, labelled, problem.classes, fitted_here=True)
         n_trees = len(found.members.members)
-        words = f"the forest has {n_trees} of {_TREES} trees, for want of time" if n_trees < _TREES else ""
+        most = settings.ensemble_trees
+        words = f"the forest has {n_trees} of {most} trees, for want of time" if n_trees < most else ""
         return replace(found, cut_short=words)
     ensemble = given
     if not prefit:
@@ -158,18 +164,20 @@ def fit_ensemble(given: Any, problem: Problem, prefit: bool, seed: int, budget: 
     return _taken_apart(ensemble, labelled, problem.classes, fitted_here=not prefit)
 
 
-def _forest(labelled: Sample, problem: Problem, seed: int, budget: Budget) -> RandomForestClassifier:
+def _forest(
+    labelled: Sample, problem: Problem, seed: int, budget: Budget, settings: TeacherSettings
+) -> RandomForestClassifier:
     """A forest of as many trees as half of the time allows, the first ones of the whole forest; a few in any case."""
-    few = min(_FEW_TREES, _TREES)
+    n_trees = settings.ensemble_trees
+    few = min(settings.ensemble_few_trees, n_trees)
     forest = RandomForestClassifier(few, random_state=seed, warm_start=True)
     began = time.perf_counter()
     forest = _fitted(forest, labelled, problem.classes)
-    each = (time.perf_counter() - began) / few + _VOTE_SECONDS * problem.n_unlabelled
-    n_trees = _TREES
+    each = (time.perf_counter() - began) / few + settings.vote_seconds * problem.n_unlabelled
     if budget.interrupted:
         n_trees = few
-    elif not budget.allows(2.0 * each * (_TREES - few)):
-        n_trees = min(_TREES, few + int(0.5 * budget.remaining / each))
+    elif not budget.allows(2.0 * each * (n_trees - few)):
+        n_trees = min(n_trees, few + int(0.5 * budget.remaining / each))
     if n_trees > few:
         forest = _fitted(forest.set_params(n_estimators=n_trees), labelled, problem.classes)
     return forest.set_params(warm_start=False)

@@ -12,19 +12,13 @@ from sklearn.model_selection import StratifiedKFold
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.members import Fitted, Task
 from treewright.teachers.points import TeacherPoints, ordered_pairs
 from treewright.teachers.pool import LEAST_WEIGHT, Pool, equal_pool, needed, pooled
 
 __all__ = ["Asked", "LeftOut", "left_out"]
 
-_FOLDS, _FOLD_POINTS = 5, 2000
-"""Folds of labelled points, and most points in them."""
-_FOLD_TREES = 30
-"""Trees of a forest in a fold."""
-_TELLING = 150
-"""Labels that have to be left out to tell whether a classifier can be done without. On 28 made registers cut at exact
-totals all classifiers find 1.5 % more than those that are needed with up to 100 labels, 0.1 % fewer with more."""
 _CHANCE = 1.0
 """By how much the logarithm of the probability of all labels may fall without a classifier, which is chance. A weight
 that labels do not need costs half of it on average."""
@@ -50,6 +44,7 @@ class Asked:
     """Whether all labelled points are scored, beside those of the folds."""
     hidden: bool = False
     """Whether unlabelled points are scored in each fold."""
+    settings: TeacherSettings = TeacherSettings()
 
 
 @dataclass(eq=False)
@@ -124,12 +119,12 @@ class LeftOut:
         """Whether all of these were asked."""
         return bool(len(self.numbers)) and bool(names) and set(names) <= set(self.told)
 
-    def needed(self, cost: dict[str, float], many: bool) -> list[str]:
-        """Classifiers that are worth making; where labels are too few to tell, all that have any weight."""
+    def needed(self, cost: dict[str, float], many: bool, telling_labels: int) -> list[str]:
+        """Classifiers that are worth making; where fewer labels than tell were left out, all that have any weight."""
         n = len(self.numbers)
         if not self.knows(self.names):
             return self.names
-        if n < _TELLING:
+        if n < telling_labels:
             return [name for name, w in zip(self.names, self.pool(self.names).weights, strict=True) if w > LEAST_WEIGHT]
         least = max(_CHANCE, _MANY_CHANCE * n) if many else _CHANCE
         chosen = needed(self._stack, self.y, self.weight, [cost[name] for name in self.names], least)
@@ -178,14 +173,14 @@ class LeftOut:
 
 def left_out(points: TeacherPoints, names: list[str], asked: Asked, budget: Budget) -> LeftOut:
     """Ask classifiers, as far as there is time, for labels that are left out in turn."""
-    some = np.arange(len(points.y))
-    if len(some) > _FOLD_POINTS:
-        some = np.sort(np.random.default_rng(asked.seed).choice(some, _FOLD_POINTS, replace=False))
+    settings, some = asked.settings, np.arange(len(points.y))
+    if len(some) > settings.fold_points:
+        some = np.sort(np.random.default_rng(asked.seed).choice(some, settings.fold_points, replace=False))
     X, y, weight = points.X[some], points.y[some], asked.weight[some]
     most = int(np.bincount(y).max())
     if most < 2:
         return LeftOut(points, names, some[:0], some[:0], weight[:0])
-    folds = StratifiedKFold(min(_FOLDS, most), shuffle=True, random_state=asked.seed)
+    folds = StratifiedKFold(min(settings.folds, most), shuffle=True, random_state=asked.seed)
     with warnings.catch_warnings():
         # A class of one label does no harm: left out, it is as unlikely to one classifier as to another.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -201,7 +196,16 @@ def left_out(points: TeacherPoints, names: list[str], asked: Asked, budget: Budg
         for f, (seen, left) in enumerate(parts):
             if budget.over:
                 return found
-            task = Task(X[seen], y[seen], weight[seen], points.n_asked, _FOLD_TREES, asked.seed, asked.n_jobs)
+            task = Task(
+                X[seen],
+                y[seen],
+                weight[seen],
+                points.n_asked,
+                settings.fold_trees,
+                asked.seed,
+                asked.n_jobs,
+                settings=settings,
+            )
             fitted = asked.fit(name, task, budget) if len(np.unique(task.y)) > 1 else None
             table[left] = said_of(fitted, X[left], points)
             if asked.every and f == 0:  # no part has the others, so each would do

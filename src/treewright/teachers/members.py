@@ -22,39 +22,16 @@ from sklearn.tree import DecisionTreeClassifier
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.threads import one_thread
+from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.gaussian import SharedGaussian
 from treewright.teachers.kernel_machine import KernelMachine
 
-__all__ = ["COST", "MANY_ASKED", "MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
+__all__ = ["COST", "MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
 
-_KERNEL_POINTS = 3000
-"""Up to this many points a kernel machine is soon fitted."""
-_KERNEL_WORK = 3e9
-"""Products of features, pairs of points and pairs of classes that a kernel machine may take."""
-_LINEAR_CELLS = 3_000_000
-"""Points times features times classes that a logistic regression is fitted on."""
-_LINEAR_STEPS, _ITERATION_SECONDS = 300, 1e-8
-"""Most iterations of it, and what one takes for each of these."""
-_GAUSSIAN_POINTS, _GAUSSIAN_FEATURES = 20_000, 500
-"""Points that normal distributions are fitted on, and features up to which one covariance is."""
+_ITERATION_SECONDS = 1e-8
+"""What an iteration of a logistic regression takes for each point times feature times class."""
 _SMOOTHING = 0.01
 """Share of the largest variance that naive Bayes adds to all of them."""
-_FOREST_POINTS = 20_000
-"""Points that a forest is fitted on."""
-_BOOSTED_POINTS, _MANY_BOOSTED = 20_000, 2000
-"""Points that boosting is fitted on, and from how many on it has more and larger trees."""
-_BOOSTED_ROUNDS, _MORE_ROUNDS, _STEP = 50, 100, 0.15
-"""Its rounds, and what of each is taken. On 28 made registers cut at exact totals it finds 68.5 % so with trees of 8
-leaves, in a third of the time of 100 rounds of 15 leaves and steps of 0.1, which find 68.4."""
-MANY_ASKED, _FEW_ROUNDS, _LARGE_STEP = 200_000, 20, 0.4
-"""With more points to be asked for it has fewer rounds and larger steps, as each takes its time at each point. On the
-register of a million rows of benchmarks/register.py 79.6 % are right so, in 7 microseconds a row, beside 79.8 in 36."""
-_BATCH = 10
-"""Trees that are added to it at a time."""
-_SMALL_CELLS = 20_000
-"""Points times features up to which all its trees are there at once."""
-_AXES, _AXES_CELLS = 30, 5_000_000
-"""Principal axes, and points times features from which they are found."""
 _TURNED_CELLS = 2_000_000
 """Numbers of turned points that are there at once."""
 
@@ -74,6 +51,7 @@ class Task:
     n_jobs: int = 1
     axes: FloatArray | None = None
     """Directions in columns, along which turned trees have further features; None for those of the points."""
+    settings: TeacherSettings = TeacherSettings()
 
 
 @dataclass(frozen=True)
@@ -126,8 +104,8 @@ class Fitted:
 def linear(task: Task, budget: Budget) -> Fitted:
     """Logistic regression, on a sample where points are many, in fewer steps where time is short."""
     row = task.X.shape[1] * len(np.unique(task.y))
-    X, y, weight = _sampled(task, max(100, _LINEAR_CELLS // row))
-    each, steps = _ITERATION_SECONDS * row * len(X), _LINEAR_STEPS
+    X, y, weight = _sampled(task, max(100, task.settings.linear_cells // row))
+    each, steps = _ITERATION_SECONDS * row * len(X), task.settings.linear_steps
     if not budget.allows(each * steps):
         steps = max(10, int(budget.remaining / each))
     model = LogisticRegression(max_iter=steps)
@@ -139,19 +117,19 @@ def linear(task: Task, budget: Budget) -> Fitted:
 
 def discriminant(task: Task, budget: Budget) -> Fitted | None:
     """Normal distributions with one covariance; None where there are too many features for it."""
-    if task.X.shape[1] > _GAUSSIAN_FEATURES:
+    if task.X.shape[1] > task.settings.gaussian_features:
         return None
-    return Fitted(SharedGaussian(*_sampled(task, _GAUSSIAN_POINTS)))
+    return Fitted(SharedGaussian(*_sampled(task, task.settings.gaussian_points)))
 
 
 def naive_bayes(task: Task, budget: Budget) -> Fitted:
     """Normal distributions of independent features."""
-    return Fitted(GaussianNB(var_smoothing=_SMOOTHING).fit(*_sampled(task, _GAUSSIAN_POINTS)))
+    return Fitted(GaussianNB(var_smoothing=_SMOOTHING).fit(*_sampled(task, task.settings.gaussian_points)))
 
 
 def kernel(task: Task, budget: Budget) -> Fitted | None:
     """A support vector machine with a Gaussian kernel; None where there are too many points for it."""
-    if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y))):
+    if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y)), task.settings):
         return None
     return Fitted(KernelMachine.fitted(task.X, task.y, task.weight, task.seed, task.n_asked))
 
@@ -168,19 +146,21 @@ def random_forest(task: Task, budget: Budget) -> Fitted:
 
 def turned_trees(task: Task, budget: Budget) -> Fitted:
     """Extra trees that see, besides the features, where points lie along principal axes: splits may be oblique."""
-    axes = principal_axes(task.X, task.X[:0], task.seed) if task.axes is None else task.axes
+    axes = principal_axes(task.X, task.X[:0], task.seed, task.settings) if task.axes is None else task.axes
     turned = replace(task, X=_turned(task.X, axes))
     return Fitted(extra_trees(turned, budget).model, axes)
 
 
 def boosting(task: Task, budget: Budget) -> Fitted:
     """Small trees one after the other, each on what those before have wrong."""
-    X, y, weight = _sampled(task, _BOOSTED_POINTS)
-    few_rounds = task.n_asked > MANY_ASKED
-    many = len(X) >= _MANY_BOOSTED and not few_rounds
+    settings = task.settings
+    X, y, weight = _sampled(task, settings.boosted_points)
+    few_rounds = task.n_asked > settings.many_asked
+    many = len(X) >= settings.many_boosted and not few_rounds
+    rounds = settings.many_boosted_rounds if many else settings.boosted_rounds
     model = HistGradientBoostingClassifier(
-        learning_rate=_LARGE_STEP if few_rounds else _STEP,
-        max_iter=_FEW_ROUNDS if few_rounds else _MORE_ROUNDS if many else _BOOSTED_ROUNDS,
+        learning_rate=settings.many_asked_step if few_rounds else settings.boosted_step,
+        max_iter=settings.many_asked_rounds if few_rounds else rounds,
         max_leaf_nodes=31 if many else 8,
         min_samples_leaf=int(np.clip(len(X) // 20, 3, 20)),
         l2_regularization=1.0,
@@ -193,7 +173,7 @@ def boosting(task: Task, budget: Budget) -> Fitted:
 
 def single_tree(task: Task, budget: Budget) -> Fitted:
     """One tree, as CART grows it."""
-    X, y, weight = _sampled(task, _FOREST_POINTS)
+    X, y, weight = _sampled(task, task.settings.forest_points)
     model = DecisionTreeClassifier(min_samples_leaf=int(np.clip(len(X) // 50, 1, 5)), random_state=task.seed)
     return Fitted(model.fit(X, y, sample_weight=weight))
 
@@ -224,26 +204,26 @@ COST = {
 """What they take, and how hard they are to look through, one beside the other."""
 
 
-def kernel_fits(n_points: int, n_asked: int, n_features: int, n_classes: int) -> bool:
+def kernel_fits(n_points: int, n_asked: int, n_features: int, n_classes: int, settings: TeacherSettings) -> bool:
     """Whether a kernel machine on so many points is soon fitted and asked."""
     n_all = n_points + n_asked
     work = float(n_points) * n_all * n_features + float(n_all) * n_classes**2 * 100.0
-    return n_points <= _KERNEL_POINTS and work <= _KERNEL_WORK
+    return n_points <= settings.kernel_points and work <= settings.kernel_work
 
 
-def principal_axes(X: FloatArray, others: FloatArray, seed: int) -> FloatArray:
+def principal_axes(X: FloatArray, others: FloatArray, seed: int, settings: TeacherSettings) -> FloatArray:
     """Directions along which points, labelled or not, vary most, in columns.
 
     Examples
     --------
     >>> X = np.array([[1.0, 1.0], [-1.0, -1.0], [0.1, -0.1], [-0.1, 0.1]])
-    >>> np.abs(principal_axes(X, X, 0)[:, 0]).round(3).tolist()
+    >>> np.abs(principal_axes(X, X, 0, TeacherSettings())[:, 0]).round(3).tolist()
     [0.707, 0.707]
     """
-    n, most = len(X) + len(others), max(100, _AXES_CELLS // X.shape[1])
+    n, most = len(X) + len(others), max(100, settings.axes_cells // X.shape[1])
     some = np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
     points = np.vstack([X[some[some < len(X)]], others[some[some >= len(X)] - len(X)]])
-    found = PCA(min(_AXES, *points.shape), random_state=seed).fit(points)
+    found = PCA(min(settings.axes, *points.shape), random_state=seed).fit(points)
     return np.ascontiguousarray(found.components_.T)
 
 
@@ -275,8 +255,8 @@ def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
 
 
 def _forest(forest: ExtraTreesClassifier | RandomForestClassifier, task: Task, budget: Budget) -> Fitted:
-    X, y, weight = _sampled(task, _FOREST_POINTS)
-    batch = task.n_trees if X.size <= _SMALL_CELLS else _BATCH
+    X, y, weight = _sampled(task, task.settings.forest_points)
+    batch = task.n_trees if X.size <= task.settings.small_cells else task.settings.forest_batch
     for n_estimators in range(batch, max(task.n_trees, batch) + 1, batch):
         forest.set_params(n_estimators=n_estimators)
         forest.fit(X, y, sample_weight=weight)

@@ -24,9 +24,8 @@ from treewright.teachers.pool import pooled
 
 __all__ = ["PointTeacher", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
 
-_ENOUGH_ROWS, _ENOUGH_CELLS, _NEIGHBORS = 2000, 500_000, 5
-"""Rows and cells that a tree has to learn from, imagined ones included, and neighbours between which these are. On 27
-of the 55 tables with 5 % labels a tree errs on 26.3 % of new rows with them, on 27.1 without, the teacher on 26.1."""
+_NEIGHBORS = 5
+"""Neighbours between which imagined points are."""
 
 _FEW_VALUES = 10
 """A feature with at most so many values is taken for a scale of steps, between which there is nothing to imagine."""
@@ -190,7 +189,14 @@ class PointTeacher:
             self.X[labelled], y[labelled], self.mass[labelled], self.X[hidden], len(self.classes)
         )
         teacher = auto_teacher(
-            teacher_points, conduct.seed, budget, conduct.threads, examined, for_tree=True, likely=True
+            teacher_points,
+            conduct.seed,
+            budget,
+            conduct.threads,
+            examined,
+            for_tree=True,
+            likely=True,
+            settings=conduct.search.teacher,
         )
         unseen_labels = tuple(
             (left, self._with_labels(np.append(left, hidden), np.vstack([unseen.scores, unseen.hidden]), True))
@@ -241,7 +247,7 @@ def label_shares(
 
 
 def imagined_points(
-    points: Sample, given_teacher: GivenTeacher | None, seed: int, times: float = 1.0, steps: bool = False
+    points: Sample, given_teacher: GivenTeacher | None, conduct: Conduct, times: float = 1.0, steps: bool = False
 ) -> FloatArray:
     """Points between a point and one of its neighbours, so that a tree has enough to learn from a teacher.
 
@@ -249,8 +255,8 @@ def imagined_points(
     values if these are `steps`. There are none where points are many, where they are sparse, and where the teacher was
     given, who cannot be asked for others; `times` is a factor of what is many.
     """
-    X, n_points = points.X, len(points)
-    more = int(times * min(_ENOUGH_ROWS, _ENOUGH_CELLS // max(1, X.shape[1]))) - n_points
+    X, n_points, settings = points.X, len(points), conduct.search.teacher
+    more = int(times * min(settings.imagined_rows, settings.imagined_cells // max(1, X.shape[1]))) - n_points
     if more <= 0 or n_points < 2 or sparse.issparse(X) or isinstance(given_teacher, TableTeacher):
         return np.zeros((0, X.shape[1]))
     design = design_of(points)
@@ -259,7 +265,7 @@ def imagined_points(
     numbers = numbers / np.where(spread > 0, spread, 1.0)
     near = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, n_points)).fit(numbers)
     neighbours = near.kneighbors(numbers, return_distance=False)[:, 1:]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(conduct.seed)
     one = rng.integers(n_points, size=more)
     left, right = X[one], X[neighbours[one, rng.integers(neighbours.shape[1], size=more)]]
     between = left + rng.random((more, 1)) * (right - left)

@@ -396,7 +396,7 @@ BEGINNING = """
         import numpy as np, warnings
         warnings.simplefilter("ignore")
         from treewright import OCTHClassifier
-        from treewright.models.oct_h import search as attempts
+        from treewright.optimize.settings import OCTHSearch, SearchSettings
         from treewright.solvers import get_solver
         from treewright.models.oct_h import fit as oct_h
         search = oct_h.search_oct_h
@@ -436,7 +436,8 @@ def interrupted():
         told("search", model("scip"), X, y)
         told("again", again, X, y)
         oct_h.search_oct_h = search
-        attempts._LEAST_PATIENCE = attempts._MOST_PATIENCE = 1  # so that the solver begins soon
+        soon = SearchSettings(oct_h=OCTHSearch(least_patience=1, most_patience=1))
+        OCTHClassifier._search_settings = soon  # so that the solver begins soon
         for solver in ("highs", "scip"):
             announce(type(get_solver(solver)), "solve")
             told("solve", model(solver), *data(60, 3))

@@ -10,13 +10,14 @@ from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h, start_oct_h
 from treewright.models.oct_h.walk import wander
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import OCTHSearch
 from treewright.tree import Tree, n_split_weights, passing, route, weighted_error
 from treewright.tree.complete import Planes
 
 
-def searched(model, seed=0, **more):
-    best = Incumbent(model)
-    search_oct_h(best, model, [], Budget(None), seed, **more)
+def searched(model, patience, seed=0):
+    best, search = Incumbent(model), OCTHSearch(least_patience=patience, most_patience=patience)
+    search_oct_h(best, model, [], Budget(None), seed, search)
     return best
 
 
@@ -106,12 +107,12 @@ def test_wandering_undoes_what_single_nodes_cannot(seed):
     X = X @ np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     model = OCTH(X, corner[:, 0] ^ corner[:, 1], np.ones(120), 2, depth=2, margin=1e-3)
-    assert searched(model).objective == 0.0
+    assert searched(model, patience=30).objective == 0.0
 
 
 def test_a_search_is_the_same_for_a_seed_and_ends_without_a_clock():
     model = tiny(0, n=30, k=3, depth=2)
-    found = [searched(model, 3, patience=4) for _ in range(2)]
+    found = [searched(model, 4, seed=3) for _ in range(2)]
     assert found[0].solution == found[1].solution
 
 

@@ -35,7 +35,7 @@ def ended(status: FitStatus, starts: list[Tree], prefer: str = "taught"):
         pool.add(model, tree, model.objective(tree))
     search = _Search(model, starts, 1, None, Conduct(solver=get_solver("highs")), pool)
     record = FitRecord(status, "ended", 0.0, least, 0.0, named_trace([], "seconds"), 1e-4)
-    outcome, _, labels = _chosen(model, Outcome(better, record), search(prefer=prefer))
+    outcome, _, labels = _chosen(model, Outcome(better, record), search, S2OCTClassifier(prefer=prefer))
     assert labels.tolist() == predict_labels(outcome.solution, X[4:]).tolist()
     assert outcome.record.objective == pytest.approx(model.objective(outcome.solution))
     return outcome, least, most

@@ -259,7 +259,7 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     X, y = np.arange(20.0)[:, None], np.array([0, *[-1] * 18, 1])
     model = model_of(X, y, 9, margin_rule="paper")
     survey = Survey(model)
-    teacher = auto_teacher(survey.points, 0, Budget())
+    teacher = auto_teacher(survey.teacher_points, 0, Budget())
 
     def run(seed):
         offers = _Offers(Incumbent(model), model, Pool(teacher=teacher, taught=teacher.labels()))

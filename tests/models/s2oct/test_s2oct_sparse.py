@@ -16,12 +16,20 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.s2oct.fit import _words
 from treewright.models.s2oct.objective import S2OCT
-from treewright.models.s2oct.search import sparse
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.labelled_sides import mended, right_planes
 from treewright.models.s2oct.search.levelling import Levelling
-from treewright.models.s2oct.search.sparse import SizedTree, all_right, chosen_size, measured, pruned, sized_trees
+from treewright.models.s2oct.search.sparse import (
+    SizedTree,
+    all_right,
+    chosen_size,
+    measured,
+    pruned,
+    sized_trees,
+    sizes_of,
+)
 from treewright.models.s2oct.search.taught import TaughtSettings, TaughtTrees, taught_planes
+from treewright.optimize.settings import S2OCTSearch
 from treewright.tree import Tree, n_split_weights, predict_labels
 from treewright.tree.complete import Planes, leaves_reached, planes_errors
 
@@ -139,7 +147,7 @@ def test_what_was_taught_is_not_given_up_for_the_totals_of_several_groups(seed):
     survey = survey_of(X, y, [np.bincount(taught[g::3], minlength=2) for g in range(3)], n_groups=3)
     moved = survey.stretched(Planes(own.omega, own.gamma + 5 * rng.normal(size=3), own.labels))
     levelling = Levelling(survey, taught, np.concatenate([np.zeros(30), np.ones(870)]), rng, Budget())
-    found = levelling.level(moved, kicks=sparse.KICKS)
+    found = levelling.level(moved, kicks=S2OCTSearch().path_kicks)
     assert levelling.missed(found) <= 1
     assert levelling.kept(found) >= levelling.kept(own) - levelling.missed(own)
 
@@ -439,11 +447,12 @@ def test_every_sized_tree_has_a_finite_objective():
 @pytest.mark.parametrize(
     ("n_features", "most"), [(1, [1, 1, 1, None]), (2, [2, 1, 1, 2, None]), (9, [3, 1, 1, 2, None])]
 )
-def test_sizes_are_those_that_the_features_allow(monkeypatch, n_features, most):
-    monkeypatch.setattr(sparse, "PATH", ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (None, 0.2)))
+def test_sizes_are_those_that_the_features_allow(n_features, most):
+    search = S2OCTSearch(path=((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (None, 0.2)))
     model = SimpleNamespace(X=np.zeros((4, n_features)), y=np.array([0, 0, 0, -1]), labelled=np.arange(3))
-    assert [few for few, _ in sparse.sizes_of(model)] == most
+    survey = SimpleNamespace(model=model, search=search)
+    assert [few for few, _ in sizes_of(survey)] == most
     best = SimpleNamespace(tree=Tree.leaf([3.0, 0.0], n_features), missed=1)
-    words = _words(best, model, np.ones(4), len(most))
+    words = _words(best, survey, np.ones(4), len(most))
     assert "time" not in words and "1 row misses the totals, all labels are right" in words
-    assert f"the time was over after 1 of {len(most)} sizes of trees" in _words(best, model, np.ones(4), 1)
+    assert f"the time was over after 1 of {len(most)} sizes of trees" in _words(best, survey, np.ones(4), 1)

@@ -20,6 +20,7 @@ from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.prices import beats_leaf, in_the_race, leaf_errors, strongest_of_the_best
 from treewright.models.svm1odt.search import search_svm1odt
 from treewright.optimize.conduct import Conduct
+from treewright.optimize.settings import SVM1ODTSearch
 from treewright.solvers import get_solver
 from treewright.tree import Tree, predict_labels
 
@@ -245,9 +246,9 @@ def test_large_tables_start_from_alternating_optimization(n, monkeypatch):
     y = ((X[:, 0] + X[:, 1] > 1) ^ (X[:, 2] > 0.5)).astype(int)
     given = []
 
-    def search(best, model, starts, *arguments):
+    def search(best, model, starts, budget, *conduct):
         given.extend(starts)
-        search_svm1odt(best, model, starts, *arguments[:-2], 0, 1, 0)
+        search_svm1odt(best, model, starts, budget, 0, 1, SVM1ODTSearch(patience=0))
 
     monkeypatch.setattr(training, "search_svm1odt", search)
     # alternating optimization has a tenth of the time, and must get to its end on a busy machine too

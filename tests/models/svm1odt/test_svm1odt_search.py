@@ -19,6 +19,7 @@ from treewright.models.svm1odt.nodes import MarginNodes, margin_points
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.search import search_svm1odt, start_trees
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import SVM1ODTSearch
 from treewright.tree import Tree, predict_labels
 
 
@@ -120,7 +121,7 @@ def best_1d(model):
 def test_the_search_finds_the_optimum_of_tiny_data(seed):
     model = random_model(seed, n=8, p=1, epsilon=0.08, alpha_1=13.0)
     best = Incumbent(model, floor=0.0)
-    search_svm1odt(best, model, [], Budget(300.0), seed, patience=15)
+    search_svm1odt(best, model, [], Budget(300.0), seed, search=SVM1ODTSearch(patience=15))
     assert best.objective == pytest.approx(best_1d(model), abs=1e-6)
     assert best.objective == pytest.approx(model.objective(best.solution))
 
@@ -144,28 +145,28 @@ def test_a_search_that_goes_on_takes_the_given_starts_too():
     for starts in ([], [good]):
         best = Incumbent(model, floor=0.0)
         best.offer(Tree.leaf([1.0, 1.0], 3))
-        search_svm1odt(best, model, starts, Budget(), 0, patience=0)
+        search_svm1odt(best, model, starts, Budget(), 0, search=SVM1ODTSearch(patience=0))
         found.append(best.objective)
     assert found[1] <= model.objective(model.repair(good)) < found[0]
-    assert [len(tree.leaves) for tree in start_trees(model, Budget())] == [4] * 4
+    assert [len(tree.leaves) for tree in start_trees(model, Budget(), 0.3)] == [4] * 4
 
 
 def test_a_deeper_tree_starts_from_the_best_one_of_a_level_less(monkeypatch):
     model, good = chequered(4)
-    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [good] if model.depth == 2 else [])
+    monkeypatch.setattr(attempts, "start_trees", lambda model, *_: [good] if model.depth == 2 else [])
     best = Incumbent(model, floor=0.0)
-    search_svm1odt(best, model, [], Budget(), 0, patience=0)
+    search_svm1odt(best, model, [], Budget(), 0, search=SVM1ODTSearch(patience=0))
     assert best.objective <= model.objective(model.repair(good))
-    monkeypatch.setattr(attempts, "start_trees", lambda model, budget: [])
+    monkeypatch.setattr(attempts, "start_trees", lambda *_: [])
     alone = Incumbent(model, floor=0.0)
-    search_svm1odt(alone, model, [], Budget(), 0, patience=0)
+    search_svm1odt(alone, model, [], Budget(), 0, search=SVM1ODTSearch(patience=0))
     assert best.objective < alone.objective
 
 
 def test_hard_margins_are_kept():
     model = random_model(1, n=20, epsilon=0.05, alpha_1=0.0, alpha_2=0.0)
     best = Incumbent(model, floor=0.0)
-    search_svm1odt(best, model, [], Budget(100.0), patience=5)
+    search_svm1odt(best, model, [], Budget(100.0), search=SVM1ODTSearch(patience=5))
     tree = best.solution
     leaf = model.weight.sum() - np.bincount(model.y, model.weight).max()
     assert best.objective < leaf
@@ -189,7 +190,7 @@ def test_the_same_seed_finds_the_same_tree():
     found = []
     for _ in range(2):
         best = Incumbent(model, floor=0.0)
-        search_svm1odt(best, model, [], Budget(60.0), seed=7, patience=4)
+        search_svm1odt(best, model, [], Budget(60.0), seed=7, search=SVM1ODTSearch(patience=4))
         found.append(best.solution)
     assert found[0] == found[1]
 
@@ -315,5 +316,5 @@ def test_a_search_on_gaps_ends_where_nothing_gets_better(monkeypatch):
     model = SVM1ODT(
         X, np.array([0, 1] * 10), np.ones(20), n_classes=2, depth=1, epsilon=0.05, alpha_1=20.0, alpha_2=5.0
     )
-    search_svm1odt(Incumbent(model, floor=0.0), model, [], Budget(60.0), patience=10)
+    search_svm1odt(Incumbent(model, floor=0.0), model, [], Budget(60.0), search=SVM1ODTSearch(patience=10))
     assert len(rounds) <= 60

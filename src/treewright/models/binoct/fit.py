@@ -13,6 +13,7 @@ from treewright.models.binoct.objective import BinOCT
 from treewright.models.binoct.search import search_axis
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import SolvedTree, optimize, solved_tree
+from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ def train_binoct(
     assert points.y is not None
     model = BinOCT(points.X, points.y, points.weight, problem.n_classes, settings.max_depth)
     starts = [] if start is None else [start]
-    outcome = optimize(model, lambda best, time: search_axis(best, model, starts, time, conduct.seed), conduct, budget)
+
+    def search(best: Incumbent[Tree], time: Budget) -> None:
+        search_axis(best, model, starts, time, conduct.seed, search=conduct.search.binoct)
+
+    outcome = optimize(model, search, conduct, budget)
     found = solved_tree(problem, reduction, outcome)
     return SolvedTree(found.tree, found.record.outweighed(model.weight, 1.0).times(unit))

@@ -12,12 +12,10 @@ from treewright.engine.cart import cart_start, cart_tree
 from treewright.models.binoct.axis import AxisPoints, straightened
 from treewright.models.binoct.nodes import alternate_axis
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import BinOCTSearch
 from treewright.tree import Tree
 
 __all__ = ["search_axis"]
-
-_RESTARTS = 40
-"""Trees that a search begins with, besides the given ones and CART."""
 
 
 def search_axis(
@@ -27,13 +25,12 @@ def search_axis(
     budget: Budget,
     seed: int = 0,
     price: float = 0.0,
-    restarts: int | None = None,
+    search: BinOCTSearch = BinOCTSearch(),
 ) -> None:
     """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
-    Every start is improved for its error plus `price` for a split, in units of the weights. So many `restarts` begin
-    with CART, in turn below a random root, as where no split is good alone, and on points of random weights; None for
-    40.
+    Every start is improved for its error plus `price` for a split, in units of the weights. Restarts begin with
+    CART, in turn below a random root, as where no split is good alone, and on points of random weights.
 
     Examples
     --------
@@ -61,7 +58,7 @@ def search_axis(
 
     for tree in given:
         improve(tree)
-    for attempt in range((_RESTARTS if restarts is None else restarts) + 1):
+    for attempt in range(search.restarts + 1):
         if best.proven or budget.over:
             return
         if attempt % 2 and model.depth > 1 and len(model.varied):

@@ -109,7 +109,7 @@ def train_c2rf(
     interrupted. Weights
     to begin with are left aside where the ensemble has another number of members.
     """
-    fitted = fit_ensemble(given, problem, prefit, conduct.seed, budget)
+    fitted = fit_ensemble(given, problem, prefit, conduct.seed, budget, conduct.search.teacher)
     members = fitted.members
     _check_classes(problem, members)
     votes = members.votes(unlabelled_rows(problem))

@@ -16,6 +16,7 @@ from treewright.models.binoct.search import search_axis
 from treewright.models.fair.objective import FairOCT
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import optimize, solved_tree
+from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree
 
@@ -64,9 +65,11 @@ def train_fair(
         protected=table[:, there],
     )
     starts, price = [] if start is None else [start], model.complexity * model.total
-    outcome = optimize(
-        model, lambda best, time: search_axis(best, model, starts, time, conduct.seed, price), conduct, budget
-    )
+
+    def search(best: Incumbent[Tree], time: Budget) -> None:
+        search_axis(best, model, starts, time, conduct.seed, price, conduct.search.binoct)
+
+    outcome = optimize(model, search, conduct, budget)
     found = solved_tree(problem, reduction, outcome)
     record = found.record.outweighed(model.weight, model.total)
     return FairFit(found.tree, record, model.discrimination(outcome.solution))

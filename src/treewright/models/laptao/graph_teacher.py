@@ -160,7 +160,7 @@ class GraphTeacher:
         """The task with the labels of the teacher at points that have none; without a graph they count whatever is."""
         assert rows.y is not None
         y = np.where(labelled, rows.y.argmax(axis=1), -1)
-        imagined = imagined_points(reduction.points, self.given_teacher, conduct.seed)
+        imagined = imagined_points(reduction.points, self.given_teacher, conduct)
         point_teacher = PointTeacher.of(reduction, y, rows.weight, self.classes, self.given_teacher, conduct, imagined)
         n_points = len(reduction.points)
         choose = self.weight == "auto" and graph

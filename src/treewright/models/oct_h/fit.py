@@ -12,6 +12,7 @@ from treewright.models.oct_h.search import search_oct_h, start_oct_h
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import SolvedTree, optimize, solved_tree
 from treewright.optimize.formulation import least_rows
+from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,7 +48,13 @@ def train_oct_h(
         formulation=settings.formulation,  # type: ignore[arg-type]
     )
     starts = [] if start is None else [reduction.apply_tree(start)]
-    search = start_oct_h if model.printed else search_oct_h
-    outcome = optimize(model, lambda best, time: search(best, model, starts, time, conduct.seed), conduct, budget)
+
+    def search(best: Incumbent[Tree], time: Budget) -> None:
+        if model.printed:
+            start_oct_h(best, model, starts, time, conduct.seed)
+        else:
+            search_oct_h(best, model, starts, time, conduct.seed, conduct.search.oct_h)
+
+    outcome = optimize(model, search, conduct, budget)
     found = solved_tree(problem, reduction, outcome)
     return SolvedTree(found.tree, found.record.outweighed(model.weight, model.baseline))

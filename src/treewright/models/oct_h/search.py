@@ -25,31 +25,13 @@ from treewright.engine.sparse_nodes import alternate_nodes
 from treewright.engine.starts import StartTask, random_tree, starting_tree
 from treewright.models.oct_h.objective import OCTH
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import OCTHSearch
 from treewright.splits.directions import widest_gap
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, relabelled
 from treewright.tree.complete import Planes
 
 __all__ = ["search_oct_h", "start_oct_h"]
-
-_LEAST_PATIENCE, _MOST_PATIENCE = 30, 120
-"""Rounds of wandering without a better tree after which the search ends, besides three times as many as there were: a
-round for three points between these, as branch and bound does the less afterwards the more points there are."""
-
-_MOST_VALUES = 20_000_000
-"""Points times splits beyond which trees do not wander."""
-
-_STEP_VALUES, _LEAST_STEPS, _MOST_STEPS = 300_000, 30, 3000
-"""Values that a round of wandering looks at: steps times points; and the steps of a round."""
-
-_FRESH, _KICKED = 0.15, 0.35
-"""Shares of the rounds that begin with a new tree, and with another split somewhere."""
-
-_HEAT = (-0.7, 0.5)
-"""Powers of ten between which a round draws the errors it accepts at first, in points."""
-
-_TAO_ALPHAS = (0.3, 0.03)
-"""Prices of normals in the trees of alternating optimization that are starts."""
 
 
 def start_oct_h(best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0) -> None:
@@ -63,12 +45,9 @@ def search_oct_h(
     starts: Iterable[Tree],
     budget: Budget,
     seed: int = 0,
-    patience: int | None = None,
+    search: OCTHSearch = OCTHSearch(),
 ) -> None:
     """Offer ever better trees to `best`; a single leaf and the given starts in any case.
-
-    The search ends after `patience` rounds of wandering without a better tree, besides three times as many as there
-    were before; 0 for the starts alone, None for what the number of points asks for.
 
     Examples
     --------
@@ -80,12 +59,12 @@ def search_oct_h(
     0.0
     """
     given = _offered(best, model, starts, budget, seed)
-    work = _Search(best, model, budget, np.random.default_rng(seed), seed)
+    work = _Search(best, model, budget, np.random.default_rng(seed), seed, search)
     for tree in chain(given, work.taught()):
         if work.over:
             return
         work.improve(model.repair(tree))
-    work.wander(patience)
+    work.wander()
 
 
 def _offered(best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int) -> list[Tree]:
@@ -111,6 +90,7 @@ class _Search:
     budget: Budget
     rng: np.random.Generator
     seed: int
+    search: OCTHSearch
     state: Tree | None = None
     value: float = field(default=np.inf)
 
@@ -144,7 +124,7 @@ class _Search:
     def taught(self) -> Iterator[Tree]:
         """Trees of alternating optimization from balanced oblique ones."""
         model, weight = self.model, self.points.weight
-        for alpha in _TAO_ALPHAS:
+        for alpha in self.search.tao_alphas:
             points, targets = Points(self.X), model.y[:, None].astype(np.float64)
             task = StartTask(points, targets, weight, model.depth, alpha, None, True, self.seed)
             start = starting_tree(task, "balanced", self.budget)
@@ -163,12 +143,12 @@ class _Search:
 
     # ------------------------------------------------------------------ wandering
 
-    def wander(self, patience: int | None) -> None:
+    def wander(self) -> None:
         """Let trees wander until many rounds find nothing better."""
         n = len(self.X)
-        if n * self.model.tree.n_branches > _MOST_VALUES:
+        if n * self.model.tree.n_branches > self.search.most_values:
             return
-        patience = int(np.clip(n // 3, _LEAST_PATIENCE, _MOST_PATIENCE)) if patience is None else patience
+        patience = int(np.clip(n // 3, self.search.least_patience, self.search.most_patience))
         rounds = last = 0
         while not self.over and rounds < patience + 3 * last:
             rounds += 1
@@ -177,18 +157,18 @@ class _Search:
 
     def _round(self) -> bool:
         """Let a tree wander; whether a better one came of it."""
-        rng, model = self.rng, self.model
+        rng, model, settings = self.rng, self.model, self.search
         assert self.best.solution is not None
-        steps = int(np.clip(_STEP_VALUES / len(self.X), _LEAST_STEPS, _MOST_STEPS))
+        steps = int(np.clip(settings.step_values / len(self.X), settings.least_steps, settings.most_steps))
         draw = rng.random()
         start = self.best.solution if self.state is None else self.state
-        if draw < _FRESH:
+        if draw < settings.fresh:
             start = random_tree(self.X, model.depth, rng, weight=model.weight)
             start, steps = relabelled(start, self.X, model.y, model.weight, model.n_classes), 3 * steps
-        elif draw < _FRESH + _KICKED:
+        elif draw < settings.fresh + settings.kicked:
             start = self._kicked(start)
         before = self.best.objective
-        tree, value, near, near_value = self._wandered(start, steps, 10.0 ** rng.uniform(*_HEAT))
+        tree, value, near, near_value = self._wandered(start, steps, 10.0 ** rng.uniform(*settings.heat))
         if value <= self.value:
             self.state, self.value = tree, value
         if value < before - 1e-9 and self.best.offer(tree):

@@ -55,15 +55,11 @@ _RELABEL_COST = {"tree": 1.0, "committee": 2.0}
 """Price of a relabelled row, by who finds wrong labels. A committee has corrected them; where it could not, a tree that
 may relabel cheaply would rather relabel a class than part it."""
 
-_FOLDS, _CHOICE_POINTS, _CHOICE_RESTARTS = 5, 2000, 2
-"""Folds of the choice, points of large tables that it sees, and restarts of each of its trees."""
+_FOLDS = 5
+"""Folds of the choice."""
 
 _COMMITTEE_SHARE, _CHOICE_SHARE, _SEARCH_SHARE = 0.4, 0.3, 0.5
 """Shares of the time that is left: for the committee, then for the choice, then for the search."""
-
-_PATIENCE = 30
-"""Restarts without a better tree after which a whole fit turns to branch and bound."""
-
 
 _RESIDUE = 1e-4
 """Share of the term that moves a split most up to which another one may be what a solver leaves of 0."""
@@ -306,7 +302,8 @@ def length_errors(
 ) -> FloatArray | None:
     """Weight of the errors at points that were left out, for each length; None if time or points are too few."""
     rng = np.random.default_rng(conduct.seed)
-    some = rng.permutation(len(X))[:_CHOICE_POINTS] if len(X) > _CHOICE_POINTS else np.arange(len(X))
+    search = conduct.search.octsvm
+    some = rng.permutation(len(X))[: search.choice_points] if len(X) > search.choice_points else np.arange(len(X))
     total = float(weight.sum())
     X, sign, weight = X[some], sign[some], weight[some]
     if min(np.count_nonzero(sign > 0), np.count_nonzero(sign < 0)) < _FOLDS:
@@ -320,7 +317,7 @@ def length_errors(
         r3 = settings.split_cost * float(weight[inside].sum())
         prices = Prices(settings.max_depth, float(settings.relabel_cost), r3, LENGTHS[j], NORMS[settings.norm])
         own, draws = np.ascontiguousarray(X[inside]), np.random.default_rng([conduct.seed, k, j])
-        tree = grown(own, sign[inside], weight[inside], prices, draws, budget, _CHOICE_RESTARTS)
+        tree = grown(own, sign[inside], weight[inside], prices, draws, budget, search.choice_restarts)
         wrong = (last_values(np.ascontiguousarray(X[outside]), tree) >= 0) != (sign[outside] > 0)
         return None if budget.over else float(weight[outside] @ wrong)
 
@@ -363,12 +360,12 @@ def _optimized(model: OCTSVM, starts: list[Tree], conduct: Conduct, budget: Budg
     if model.margin_price > 0:
         # The better a tree at hand, the shorter are the normals of better ones, and the tighter is the program.
         best = Incumbent(model, floor=0.0)
-        search_octsvm(best, model, starts, budget.share(0.2), conduct.seed)
+        search_octsvm(best, model, starts, budget.share(0.2), conduct.seed, conduct.search.octsvm.first_patience)
         assert best.solution is not None
         model, starts = replace(model, cutoff=best.objective * (1 + 1e-6)), [best.solution]
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_octsvm(best, model, starts, time, conduct.seed, _PATIENCE)
+        search_octsvm(best, model, starts, time, conduct.seed, conduct.search.octsvm.patience)
 
     return optimize(model, search, conduct, budget, _SEARCH_SHARE)
 

@@ -31,9 +31,6 @@ __all__ = ["grown", "improved", "leaf_machines", "machines_of", "search_octsvm",
 _PASSES = 10
 """Most passes over a tree."""
 
-_PATIENCE = 4
-"""Restarts without a better tree after which the search ends; three times as many end it anyway."""
-
 _WORTH = 1e-4
 """Share of the objective that a restart must save to be worth more of them."""
 
@@ -59,7 +56,7 @@ def search_octsvm(
     starts: Iterable[Tree],
     budget: Budget,
     seed: int = 0,
-    patience: int = _PATIENCE,
+    patience: int = 4,
 ) -> None:
     """Offer ever better trees to `best`.
 

@@ -35,7 +35,6 @@ from treewright.models.s2oct.search.attempts import TeacherMaker, search_s2oct
 from treewright.models.s2oct.search.choice import LEEWAY, Pool, committee, members
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.sparse import (
-    KICKS,
     SizedTree,
     all_right,
     chosen_size,
@@ -66,8 +65,6 @@ _GRACE = 0.2
 _CHANCE, _MEMBER_FEATURES = 0.4, (3, 5, None)
 """Committees: how far variations of the teacher go, and features of a split, in turn. Variations that go all the
 way label worse than the tree on some tables by ten points and more."""
-_SAMPLES = 6
-"""Optimal trees among which one is chosen, where that takes several."""
 _MODELS = {
     "paper": "the paper's model, unlabelled rows being at least 1 from every split",
     "reached": "the model in which unlabelled rows are at least 1 from the splits that they reach",
@@ -127,6 +124,7 @@ class _Search:
             self.conduct.seed,
             samples=self.samples,
             n_jobs=self.conduct.threads,
+            search=self.conduct.search.s2oct,
         )
 
 
@@ -223,7 +221,7 @@ def _optimal(
     make_teacher: TeacherMaker,
 ) -> _Trained:
     """The best tree of the model: search, then branch and bound, then the choice among equally good ones."""
-    few = 1 if settings.prefer in ("first", "taught") else _SAMPLES
+    few = 1 if settings.prefer in ("first", "taught") else conduct.search.s2oct.samples
     printed = settings.formulation == "paper"
     search = _Search(model, starts, max(few, settings.n_estimators), None if printed else make_teacher, conduct)
     share = 0.6 if settings.margin_rule == "tolerance" else 0.85
@@ -251,7 +249,7 @@ def _sparse(
     Points stand for so many rows each as `size` says.
     """
     require(conduct.prover.name, conduct.prover.capabilities, model.needs)
-    survey = Survey(model)
+    survey = Survey(model, conduct.search.s2oct)
     teacher = make_teacher(survey.teacher_points, budget.share(0.4))
     taught = teacher.labels()
     path = [measured(survey, tree, taught, None) for tree in starts]
@@ -266,7 +264,7 @@ def _sparse(
     guess = committee(pool, model, list(range(len(trees))))
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
-    status, reason = FitStatus.LOCAL, _words(best, model, size, len(tried))
+    status, reason = FitStatus.LOCAL, _words(best, survey, size, len(tried))
     if relative_gap(objective, bound) <= conduct.gap:
         status, reason = FitStatus.OPTIMAL, PROVEN
     elif budget.interrupted or (budget.over and len(path) < 2):
@@ -290,20 +288,22 @@ def _members(
         if budget.over:
             break
         taught, most = teacher.varied(rng, _CHANCE), _MEMBER_FEATURES[number % len(_MEMBER_FEATURES)]
-        planes = taught_planes(survey, taught, TaughtSettings(most, 3.0, 1.0, kicks=KICKS), seed + 1 + number, budget)
+        settings = TaughtSettings(most, 3.0, 1.0, kicks=survey.search.path_kicks)
+        planes = taught_planes(survey, taught, settings, seed + 1 + number, budget)
         step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
         if step.missed <= best.missed:
             found.append(step)
     return found
 
 
-def _words(best: SizedTree, model: S2OCT, size: FloatArray, n_tried: int) -> str:
+def _words(best: SizedTree, survey: Survey, size: FloatArray, n_tried: int) -> str:
+    model = survey.model
     rows = size[model.labelled]
     wrong = predict_labels(best.tree, model.X[model.labelled]) != model.y[model.labelled]
     given = counted(int(rows.sum()), "labelled row")
     right = f"{int(rows[wrong].sum())} of {given} are not as labelled" if wrong.any() else "all labels are right"
     met = "the totals are met" if not best.missed else f"{counted(best.missed, 'row misses', 'rows miss')} the totals"
-    n_sizes = len(sizes_of(model))
+    n_sizes = len(sizes_of(survey))
     time = f"; the time was over after {n_tried} of {n_sizes} sizes of trees" if n_tried < n_sizes else ""
     words = f"the smallest tree that has learned enough: {met}, {right}{time}"
     return f"{words}; max_split_features=None asks for an optimum, margin_rule='paper' for that of the paper's model"
@@ -316,7 +316,8 @@ def _teacher_maker(
 
     def make_teacher(teacher_points: TeacherPoints, budget: Budget) -> Teacher:
         if given_teacher is None:
-            return auto_teacher(teacher_points, conduct.seed, budget, conduct.threads)
+            settings = conduct.search.teacher
+            return auto_teacher(teacher_points, conduct.seed, budget, conduct.threads, settings=settings)
         of_rows = np.zeros((len(problem.X), problem.n_classes))
         of_rows[problem.unlabelled] = given_teacher.scores(problem, budget)
         total = reduction.members() @ of_rows

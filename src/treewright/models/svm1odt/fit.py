@@ -57,9 +57,9 @@ margins that are finer than the widest one, see :meth:`SVM1ODTSettings.path`."""
 _DEFAULT = 3
 """Place on that path of the price where there is no time to choose, or where classes have too few rows for it."""
 
-_FOLDS, _PARTITIONS, _PATIENCE, _ENOUGH, _MANY = 4, 4, 4, 2000, 5000
-"""Folds of the choice, most partitions into folds, and rounds of its searches; of tables from so many points (the
-large ones) two folds of one partition are enough, and of larger ones than so many some points are drawn."""
+_FOLDS, _ENOUGH, _MANY = 4, 2000, 5000
+"""Folds of the choice; of tables from so many points (the large ones) two folds of one partition are enough, and of
+larger ones than so many some points are drawn."""
 
 _MARGIN, _LEAST_MARGIN, _SEVERAL = 0.05, 2e-4, 500
 """Widest and finest margin that is chosen; points from which on finer ones than the widest are tried in any case."""
@@ -154,7 +154,7 @@ def train_svm1odt(
         starts = [tree]
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_svm1odt(best, model, starts, time, conduct.seed, conduct.threads)
+        search_svm1odt(best, model, starts, time, conduct.seed, conduct.threads, conduct.search.svm1odt)
 
     large = len(reduction.points) > _ENOUGH
     time = budget.share(_SOLVING_SHARE) if large else budget
@@ -254,7 +254,7 @@ class _Folding:
         models = [partial(_on_some, points, self.n_classes, settings) for settings in path]
         found, leaf, racing = np.empty((len(path), 0)), np.empty(0), np.arange(len(path))
         held_out = 2 if self.large else _FOLDS
-        for _ in range(1 if self.large else _PARTITIONS):
+        for _ in range(1 if self.large else conduct.search.svm1odt.choice_partitions):
             before = time.remaining
             fold = folds_of(points.y, _FOLDS, self.rng)
             errors = fold_errors(
@@ -264,7 +264,7 @@ class _Folding:
                 time,
                 conduct.seed,
                 conduct.threads,
-                _PATIENCE,
+                replace(conduct.search.svm1odt, patience=conduct.search.svm1odt.choice_patience),
                 held_out=held_out,
                 given=self.starts,
             )
@@ -433,7 +433,9 @@ def train_rounds(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: B
     nothing.
     """
     best = Incumbent(model)
-    search_svm1odt(best, model, starts, budget.share(1 / (rounds + 1)), conduct.seed, conduct.threads)
+    search_svm1odt(
+        best, model, starts, budget.share(1 / (rounds + 1)), conduct.seed, conduct.threads, conduct.search.svm1odt
+    )
     tree = best.solution
     assert tree is not None
     yield tree
@@ -470,7 +472,7 @@ def _round(model: SVM1ODT, tree: Tree, conduct: Conduct, budget: Budget) -> Tree
         some = restricted(model, rows.rows, rows.weight)
 
         def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some) -> None:
-            search_svm1odt(best, some, [tree], time, conduct.seed, conduct.threads)
+            search_svm1odt(best, some, [tree], time, conduct.seed, conduct.threads, conduct.search.svm1odt)
 
         found = optimize(some, search, quiet, budget.share(0.5), _SEARCH_SHARE).solution
         wrong = predict_labels(found, model.X) != model.y

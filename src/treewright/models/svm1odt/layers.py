@@ -53,7 +53,9 @@ def train_layers(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: B
         Points that were selected at some node.
     """
     best, selected = Incumbent(model), np.zeros(len(model.X), dtype=bool)
-    search_svm1odt(best, model, starts, budget.share(1 / (model.depth + 1)), conduct.seed, conduct.threads)
+    search_svm1odt(
+        best, model, starts, budget.share(1 / (model.depth + 1)), conduct.seed, conduct.threads, conduct.search.svm1odt
+    )
     for layer in range(model.depth):
         time = budget.share(1 / (model.depth - layer))
         assert best.solution is not None
@@ -100,7 +102,7 @@ def _trained(
     )
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_svm1odt(best, some, [below], time, conduct.seed, conduct.threads)
+        search_svm1odt(best, some, [below], time, conduct.seed, conduct.threads, conduct.search.svm1odt)
 
     found = optimize(some, search, replace(conduct, told=None), budget, _SEARCH_SHARE).solution
     return rows, completed(found, below.depth, model.n_classes)

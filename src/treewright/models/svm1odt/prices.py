@@ -12,6 +12,7 @@ from treewright.core.budget import Budget
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.search import search_svm1odt, start_trees
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import SVM1ODTSearch
 from treewright.tree import Tree, predict_labels
 
 __all__ = ["beats_leaf", "fold_errors", "in_the_race", "leaf_errors", "strongest_of_the_best"]
@@ -24,7 +25,7 @@ def fold_errors(
     budget: Budget,
     seed: int,
     threads: int,
-    patience: int,
+    search: SVM1ODTSearch,
     held_out: int | None = None,
     given: Sequence[Tree] = (),
 ) -> FloatArray | None:
@@ -43,8 +44,8 @@ def fold_errors(
         Time for all of it.
     seed, threads : int
         Of the searches; each fold has a thread.
-    patience : int
-        Of the searches.
+    search : SVM1ODTSearch
+        How much they do.
     held_out : int or None
         Folds that are held out in turn, None for all.
     given : sequence of Tree
@@ -62,7 +63,7 @@ def fold_errors(
         rows, errors = np.flatnonzero(inside), list[float]()
         time = budget.share(1 / (waves - wave))
         first = models[0](rows)
-        starts = [*given, *start_trees(first, time.share(0.2))]  # the same whatever the prices
+        starts = [*given, *start_trees(first, time.share(0.2), search.tao_alpha)]  # the same whatever the prices
         tree = Tree.leaf(np.bincount(first.y, first.weight, first.n_classes), first.X.shape[1])
         for k, make in enumerate(models):
             if time.over:  # what there was no time for is not chosen
@@ -71,7 +72,7 @@ def fold_errors(
             best = Incumbent(some, floor=0.0)
             best.offer(tree)
             start = min(starts, key=lambda start: some.objective(some.repair(start)))
-            search_svm1odt(best, some, [start], time.share(1 / (len(models) - k)), seed, 1, patience)
+            search_svm1odt(best, some, [start], time.share(1 / (len(models) - k)), seed, 1, search)
             assert best.solution is not None
             tree = best.solution
             wrong = predict_labels(tree, model.X[outside]) != model.y[outside]

@@ -33,48 +33,12 @@ from treewright.models.svm1odt.crossing import Crossing, Root
 from treewright.models.svm1odt.nodes import MarginNodes, margin_points
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import SVM1ODTSearch
 from treewright.splits.hinge_planes import MarginPoints
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, side, weighted_error
 
 __all__ = ["search_svm1odt", "start_trees"]
-
-_PASSES = 10
-"""Most passes of the driver over a tree."""
-
-_TAO_ALPHA = 0.3
-"""Price of a normal in the trees of alternating optimization that are starts."""
-
-_PATIENCE = 60
-"""Rounds without a better tree after which the search ends, and as many times as many as there were before."""
-
-_STEP_VALUES = 300_000
-"""Values that a round of wandering looks at: steps times points."""
-
-_LEAST_STEPS, _MOST_STEPS = 20, 3000
-"""Steps of a round."""
-
-_FRESH, _KICKED = 0.05, 0.3
-"""Shares of the rounds that begin with a new tree, and with another split somewhere."""
-
-_HEAT, _CHEAP = (-0.5, 0.5), (-4.0, -1.5)
-"""Powers of ten between which a round draws the losses it accepts, in points, and the first price of margins."""
-
-_BEFORE, _PAUSE = 5, 32
-"""Rounds of wandering before the first one in which points change places, and most between two of them."""
-
-_SHALLOW = 0.25
-"""Share of the time for the best tree of one level less, which deeper trees than of depth 2 start from too."""
-
-_NEW, _SPARSE = 0.6, 0.7
-"""Share of the rounds of crossing that begin with a new tree, and of these trees that are made from a sparse root."""
-
-_SETTLED, _KEPT, _WARM = 16, 20, (-1.5, -0.3)
-"""Trees that are fitted to places at a time; the best of them that are kept to go on from; powers of ten of the losses
-that are accepted where points change places, as a share of what planes cost."""
-
-_CROSS_VALUES, _FEWEST_CROSSINGS, _MOST_CROSSINGS = 3_000_000, 120, 1500
-"""Values of points that a round of such changes looks at, and how many changes these are at least and at most."""
 
 
 def search_svm1odt(
@@ -84,22 +48,21 @@ def search_svm1odt(
     budget: Budget,
     seed: int = 0,
     threads: int = 1,
-    patience: int | None = None,
+    search: SVM1ODTSearch = SVM1ODTSearch(),
 ) -> None:
     """Offer ever better trees to `best`; a single leaf and the given starts in any case.
 
     If `best` has a tree already, the search goes on from it and the given starts alone, and makes none itself. So many
-    `threads` trees wander at a time, and what is found within a number of rounds depends on it. The search ends after
-    `patience` rounds without a better tree, besides twice as many as there were before; 0 for the starts alone, None
-    for 60. A search for a tree of more than two levels without one to go on from makes one for a level less first, and
-    starts from that tree too.
+    `threads` trees wander at a time, and what is found within a number of rounds depends on it. A search for a
+    tree of more than two levels without one to go on from makes one for a level less first, and starts from that tree
+    too.
 
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> model = SVM1ODT(X, np.array([0, 0, 1, 1]), np.ones(4), n_classes=2, depth=2)
     >>> best = Incumbent(model, floor=0.0)
-    >>> search_svm1odt(best, model, [], Budget(30.0), patience=3)
+    >>> search_svm1odt(best, model, [], Budget(30.0), search=SVM1ODTSearch(patience=3))
     >>> best.objective < 0.02
     True
     """
@@ -111,17 +74,19 @@ def search_svm1odt(
     if again is None and model.depth > 2:
         shallow = replace(model, depth=model.depth - 1)
         less, lower = Incumbent(shallow, best.floor), [tree for tree in given if tree.depth < model.depth]
-        search_svm1odt(less, shallow, lower, budget.share(_SHALLOW), seed, threads, patience)
+        search_svm1odt(less, shallow, lower, budget.share(search.shallow_share), seed, threads, search)
         assert less.solution is not None
         best.offer(less.solution)
         given.append(less.solution)
     rng = np.random.default_rng([seed, 0 if again is None else 1])
-    search = _Search(best, model, margin_points(model), budget, rng, threads)
-    for tree in chain(given, start_trees(model, budget), [leaf]) if again is None else [again, *given]:
-        if search.over:
+    work = _Search(best, model, margin_points(model), budget, rng, threads, search)
+    for tree in (
+        chain(given, start_trees(model, budget, search.tao_alpha), [leaf]) if again is None else [again, *given]
+    ):
+        if work.over:
             return
-        search.improve(tree)
-    search.wander(_PATIENCE if patience is None else patience)
+        work.improve(tree)
+    work.wander()
 
 
 def _first_tree(model: SVM1ODT) -> Tree:
@@ -133,20 +98,20 @@ def _first_tree(model: SVM1ODT) -> Tree:
     return completed(hasty, model.depth, model.n_classes)
 
 
-def start_trees(model: SVM1ODT, budget: Budget) -> Iterator[Tree]:
+def start_trees(model: SVM1ODT, budget: Budget, tao_alpha: float) -> Iterator[Tree]:
     """CART, a balanced tree, and both improved by alternating optimization, whatever margins and norms cost.
 
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> model = SVM1ODT(X, np.array([0, 0, 1, 1]), np.ones(4), n_classes=2, depth=2)
-    >>> len(list(start_trees(model, Budget(30.0))))
+    >>> len(list(start_trees(model, Budget(30.0), 0.3)))
     4
     """
     X, depth, n_levels = model.X, model.depth, _levels(model)
     weight = model.weight / model.weight.mean() if model.weight.any() else np.ones(len(X))
     classes = model.y[:, None].astype(np.float64)
-    task = StartTask(Points(X, n_levels), classes, weight, depth, _TAO_ALPHA, None, classify=True, seed=0)
+    task = StartTask(Points(X, n_levels), classes, weight, depth, tao_alpha, None, classify=True, seed=0)
     grown = []
     for kind in ("cart", "balanced"):
         grown.append(completed(starting_tree(task, kind, budget), depth, model.n_classes))
@@ -155,7 +120,7 @@ def start_trees(model: SVM1ODT, budget: Budget) -> Iterator[Tree]:
         if budget.over:
             return
         leaves = ClassLeaves(model.y, weight, model.n_classes)
-        yield alternate_nodes(tree, X, leaves, _TAO_ALPHA, budget=budget, n_levels=n_levels).tree
+        yield alternate_nodes(tree, X, leaves, tao_alpha, budget=budget, n_levels=n_levels).tree
 
 
 def _levels(model: SVM1ODT) -> IntArray | None:
@@ -173,6 +138,7 @@ class _Search:
     budget: Budget
     rng: np.random.Generator
     threads: int
+    search: SVM1ODTSearch
     state: Tree | None = None
     value: float = field(default=np.inf)
     crossing: Crossing | None = None
@@ -201,7 +167,7 @@ class _Search:
         nodes = MarginNodes(model, self.points, int(self.rng.integers(2**31)), thorough)
         leaves = ClassLeaves(model.y, model.weight, model.n_classes)
         state = Alternation(start, model.X, leaves, nodes, n_levels=self.n_levels, toll=nodes.toll)
-        for _ in range(_PASSES):
+        for _ in range(self.search.passes):
             if self.over or not state.improve(self.budget):
                 break
         found = state.tree()
@@ -212,14 +178,14 @@ class _Search:
 
     # ------------------------------------------------------------------ wandering
 
-    def wander(self, patience: int) -> None:
+    def wander(self) -> None:
         """Let trees wander, from the best one or from a new one, until none was better for long."""
         rounds = last = 0
         # Points change places the more seldom, the longer no better tree came of it, and never in a short search.
-        wait, pause = _BEFORE, 1
+        wait, pause = self.search.before_crossing, 1
         faultless = False  # then the planes alone are left to improve, and there wandering is the weaker way
         with Parallel(n_jobs=self.threads, backend="threading") as parallel:
-            while not self.over and rounds < patience + 3 * last:
+            while not self.over and rounds < self.search.patience + 3 * last:
                 jobs = [self._job() for _ in range(0 if faultless and rounds % 4 else self.threads)]
                 rounds += self.threads
                 found = parallel(delayed(self._wander)(*job) for job in jobs)
@@ -230,7 +196,7 @@ class _Search:
                     better = self._noted(*self._crossed(self.crossing))
                     last = rounds if better else last
                     faultless = self._faultless()
-                    pause = 1 if better or faultless or self.roots else min(2 * pause, _PAUSE)
+                    pause = 1 if better or faultless or self.roots else min(2 * pause, self.search.most_pause)
                     wait = pause
 
     def _faultless(self) -> bool:
@@ -255,22 +221,24 @@ class _Search:
 
     def _job(self) -> tuple[Tree, int, float, float, int]:
         """Where a tree begins to wander, how many steps it takes, how hot, how cheap margins are, and its seed."""
-        rng, model = self.rng, self.model
-        steps = int(np.clip(_STEP_VALUES / len(model.X), _LEAST_STEPS, _MOST_STEPS))
-        heat = float(np.median(model.weight)) * 10.0 ** rng.uniform(*_HEAT)
-        cheap, seed, draw = 10.0 ** rng.uniform(*_CHEAP), int(rng.integers(2**31)), rng.random()
-        if self.state is None or draw < _FRESH:
+        rng, model, settings = self.rng, self.model, self.search
+        steps = int(np.clip(settings.step_values / len(model.X), settings.least_steps, settings.most_steps))
+        heat = float(np.median(model.weight)) * 10.0 ** rng.uniform(*settings.heat)
+        cheap, seed, draw = 10.0 ** rng.uniform(*settings.cheap), int(rng.integers(2**31)), rng.random()
+        if self.state is None or draw < settings.fresh:
             return self._fresh(), 3 * steps, heat, cheap, seed
-        start = self._kicked(self.state) if draw < _FRESH + _KICKED else self.state
+        start = self._kicked(self.state) if draw < settings.fresh + settings.kicked else self.state
         return start, steps, heat, cheap, seed
 
     def _crossed(self, crossing: Crossing) -> tuple[Tree, float]:
         """Let points change places, in the best tree or in one fitted to places; the best tree, and its objective."""
-        rng, model, tree = self.rng, self.model, self.best.solution
-        steps = int(np.clip(_CROSS_VALUES / crossing.table.size, _FEWEST_CROSSINGS, _MOST_CROSSINGS))
-        if tree is None or rng.random() < _NEW:
+        rng, model, tree, settings = self.rng, self.model, self.best.solution, self.search
+        steps = int(
+            np.clip(settings.cross_values / crossing.table.size, settings.fewest_crossings, settings.most_crossings)
+        )
+        if tree is None or rng.random() < settings.crossed_new:
             blank = completed(Tree.leaf(np.ones(model.n_classes), model.X.shape[1]), model.depth, model.n_classes)
-            for _ in range(_SETTLED):
+            for _ in range(settings.settled):
                 if self.budget.over:
                     break
                 root = self._root(crossing)
@@ -280,19 +248,19 @@ class _Search:
                     found, value = crossing.rooted(blank, root, self.budget)
                 if np.isfinite(value):
                     self.pool.append((value, found))
-            self.pool = sorted(self.pool, key=lambda kept: kept[0])[:_KEPT]
+            self.pool = sorted(self.pool, key=lambda kept: kept[0])[: settings.kept]
             tree = self.pool.pop(0)[1] if self.pool else tree
         if tree is None:
             return self._fresh(), np.inf
         start = completed(tree, model.depth, model.n_classes)
-        return crossing.cross(start, rng, steps, 10.0 ** rng.uniform(*_WARM), self.budget)
+        return crossing.cross(start, rng, steps, 10.0 ** rng.uniform(*settings.warm), self.budget)
 
     def _root(self, crossing: Crossing) -> Root | None:
         """A root for a new tree: by one feature as long as there are such, then sparse, or from below; None for any."""
         rng = self.rng
         if self.roots:
             return self.roots.pop(0)
-        if rng.random() >= _SPARSE:
+        if rng.random() >= self.search.crossed_sparse:
             return None
         known = [tree for _, tree in self.pool[:4]] + [self.best.solution] * 4
         tree = known[rng.integers(len(known))]

@@ -208,7 +208,7 @@ def train_taught_tao(
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
     refuse_unteachable(rows.X, given_teacher)
     reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
-    imagined = imagined_points(reduction.points, given_teacher, conduct.seed, _IMAGINED, steps=True)
+    imagined = imagined_points(reduction.points, given_teacher, conduct, _IMAGINED, steps=True)
     point_teacher = PointTeacher.of(reduction, rows.y, rows.weight, classes, given_teacher, conduct, imagined)
     with one_thread():
         taught = point_teacher.taught(budget.share(_TEACHING))

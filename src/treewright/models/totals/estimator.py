@@ -162,7 +162,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         (estimator, weighted), seed, default = prepared, self._seed(), self._automatic
         seed_where_unset(estimator, seed)
         rng = np.random.default_rng(seed)
-        how = Fitting(default, default or weighted, self.calibrate)
+        how = Fitting(default, default or weighted, self.calibrate, self._search_settings.teacher)
         found = train_totals(problem, estimator, how, rng, budget)
         fitted = {"estimator_": found.scores.classifier, "_scores": found.scores}
         fitted |= self._fitted_prices(found.prices, found.divided.shifts, found.shares)

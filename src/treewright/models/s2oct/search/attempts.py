@@ -43,6 +43,7 @@ from treewright.models.s2oct.search.priced import OWN, priced_trees
 from treewright.models.s2oct.search.structure import grown, linear, separated, simplified
 from treewright.models.s2oct.search.taught import TaughtSettings, taught_planes
 from treewright.optimize.incumbent import Incumbent
+from treewright.optimize.settings import S2OCTSearch
 from treewright.teachers.points import TeacherPoints
 from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree
@@ -53,8 +54,6 @@ __all__ = ["TeacherMaker", "search_s2oct"]
 TeacherMaker = Callable[[TeacherPoints, Budget], Teacher]
 """Makes a teacher of points in the units of the model."""
 
-_ROUNDS = 6
-"""How often an attempt that misses the totals is guided anew."""
 _MANNERS = (
     TaughtSettings(own=10.0, price=0.2),
     TaughtSettings(own=3.0, price=0.2, raises=4),
@@ -64,23 +63,6 @@ _MANNERS = (
     TaughtSettings(own=3.0, price=1.0),
 )
 """Ways in which trees are taught, in turn."""
-_KICKS = 6
-"""How often a tree that follows the teacher leaves totals that it meets, to keep more of what was taught."""
-_TAUGHT = 60
-"""Most attempts with a teacher."""
-_IDLE_TAUGHT, _IDLE_UNPROVEN = 5, 12
-"""Such attempts without a better tree after which they end, where the least objective is proven and where it is not."""
-_PROVEN_ATTEMPTS = 24
-"""Attempts after which a proven optimum is enough, however few trees there are to choose from."""
-_SMALL_CELLS = 5000
-"""Non-zeros up to which branch and bound is soon through, so that a search should not keep it waiting."""
-_IDLE_ATTEMPTS, _IDLE_LARGE = 10, 30
-"""Attempts without improvement after which the search ends, for such programs and for others."""
-_ALL_SHARE = (0.6, 0.1)
-"""Share of the time in which all trees of two levels with one feature a split may be looked at, where trees have two
-levels and where they have more."""
-_PRICED_SHARE = 0.2
-"""Share of the time for the first trees with one feature a split."""
 _GUIDANCE = (1.0, 0.3, 0.1, 0.0)
 """Weight of all guided points, relative to all labelled ones, in turn."""
 
@@ -95,6 +77,7 @@ def search_s2oct(
     samples: int = 1,
     attempts: int = 300,
     n_jobs: int = 1,
+    search: S2OCTSearch = S2OCTSearch(),
 ) -> Pool:
     """Offer trees to `best` and collect the best ones.
 
@@ -118,13 +101,15 @@ def search_s2oct(
         Number of attempts after which it ends without proof.
     n_jobs : int
         Processes that make attempts.
+    search : S2OCTSearch
+        How much is done.
 
     Returns
     -------
     Pool
         The best trees found.
     """
-    offers, survey = _Offers(best, model, Pool()), Survey(model)
+    offers, survey = _Offers(best, model, Pool()), Survey(model, search)
     for tree in starts:
         offers.add(tree)
     offers.add(cart_tree(survey.X, survey.y, survey.weight, model.n_classes, model.depth))
@@ -188,10 +173,11 @@ class _Run:
         assert offers.pool.taught is not None
         if self.budget.over:
             return False
-        for planes in self._priced(offers.pool.taught, self.budget.share(_PRICED_SHARE)):
+        for planes in self._priced(offers.pool.taught, self.budget.share(survey.search.priced_share)):
             offers.add_planes(planes)
         all_depths = survey.model.depth <= 2
-        found = axis_trees(survey, offers.pool.taught, self.budget.share(_ALL_SHARE[not all_depths]))
+        share = survey.search.all_share if all_depths else survey.search.all_share_deeper
+        found = axis_trees(survey, offers.pool.taught, self.budget.share(share))
         if found is None:
             return False
         if found.none and all_depths:
@@ -212,23 +198,23 @@ class _Run:
 
     def taught(self) -> None:
         """TeacherMaker trees until more of them are no better: objective first, then agreement with the teacher."""
-        offers, best, idle = self.offers, self.offers.best, 0
+        offers, best, search, idle = self.offers, self.offers.best, self.survey.search, 0
         batch = max(1, self.n_jobs)
-        for first in range(0, _TAUGHT, batch):
+        for first in range(0, search.taught_attempts, batch):
             if self.budget.over:
                 return
             before = offers.pool.place
             self._make([self._taught_task(k) for k in range(first, first + batch)])
             idle = 0 if offers.pool.place < before else idle + batch
-            enough = len(offers.pool.trees) >= self.samples or first + batch >= _PROVEN_ATTEMPTS
-            if idle >= (_IDLE_TAUGHT if best.proven else _IDLE_UNPROVEN) and (enough or not best.proven):
+            enough = len(offers.pool.trees) >= self.samples or first + batch >= search.proven_attempts
+            if idle >= (search.idle_taught if best.proven else search.idle_unproven) and (enough or not best.proven):
                 return
 
     def guided(self, attempts: int) -> None:
         """Make attempts until there are enough trees that are proven to be optimal, or more of them do not help."""
-        best, model = self.offers.best, self.survey.model
-        few = _PROVEN_ATTEMPTS if model.margin_rule == "tolerance" else _PROVEN_ATTEMPTS // 2
-        idle = _IDLE_ATTEMPTS if model.program_cells <= _SMALL_CELLS else _IDLE_LARGE
+        best, model, search = self.offers.best, self.survey.model, self.survey.search
+        few = search.proven_attempts if model.margin_rule == "tolerance" else search.proven_attempts // 2
+        idle = search.idle_attempts if model.program_cells <= search.small_cells else search.idle_large
         batch, improved = max(1, self.n_jobs), 0
         for first in range(0, attempts, batch):
             if self.budget.over:
@@ -244,8 +230,8 @@ class _Run:
         if self.n_jobs == 1:
             made = [task.made(self.survey, self.budget) for task in tasks]
         else:
-            left, model = self.budget.remaining, self.survey.model
-            made = Parallel(n_jobs=self.n_jobs)(delayed(_made_elsewhere)(model, task, left) for task in tasks)
+            left, model, search = self.budget.remaining, self.survey.model, self.survey.search
+            made = Parallel(n_jobs=self.n_jobs)(delayed(_made_elsewhere)(model, search, task, left) for task in tasks)
         for planes in made:
             self.offers.add_planes(planes)
 
@@ -253,7 +239,7 @@ class _Run:
         """What the teacher says at first, in all manners; then variations of it."""
         own = number < len(_MANNERS)
         # What is varied need not be kept at all costs: the shortest way to the totals is as good, and soon done.
-        most, kicks = self.survey.model.max_split_features, _KICKS if own else 0
+        most, kicks = self.survey.model.max_split_features, self.survey.search.taught_kicks if own else 0
         settings = replace(_MANNERS[number % len(_MANNERS)], most=most, gentle=own, kicks=kicks)
         taught = self.offers.pool.taught if own else self.teacher.varied(self.rng)
         assert taught is not None
@@ -338,7 +324,7 @@ class _Task:
         moves = Moves(survey, rng, budget)
         planes = shrunk(survey, planes, budget)
         best, least = planes, np.inf
-        for _ in range(_ROUNDS):
+        for _ in range(survey.search.guided_rounds):
             if budget.over:
                 break
             planes = moves.meet_totals(planes)
@@ -353,6 +339,6 @@ class _Task:
         return shrunk(survey, settled(moves, best) if roomy else widened(moves, best), budget)
 
 
-def _made_elsewhere(model: S2OCT, task: _Task | _TaughtTask, seconds: float) -> Planes:
+def _made_elsewhere(model: S2OCT, search: S2OCTSearch, task: _Task | _TaughtTask, seconds: float) -> Planes:
     """An attempt in another process."""
-    return task.made(Survey(model), Budget(seconds if np.isfinite(seconds) else None))
+    return task.made(Survey(model, search), Budget(seconds if np.isfinite(seconds) else None))

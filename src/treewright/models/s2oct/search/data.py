@@ -8,14 +8,12 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.models.s2oct.objective import S2OCT
+from treewright.optimize.settings import S2OCTSearch
 from treewright.teachers.points import TeacherPoints
 from treewright.tree import Tree
 from treewright.tree.complete import Planes, planes_errors
 
-__all__ = ["SAMPLED", "Survey"]
-
-SAMPLED = 3000
-"""Labelled points that trees are grown on and linear programs have; where there are more, a sample of them."""
+__all__ = ["Survey"]
 
 _RIGHT = 1e-6
 """Labelled points that miss their margins by less are right."""
@@ -28,6 +26,8 @@ class Survey:
     ----------
     model : S2OCT
         The model.
+    search : S2OCTSearch
+        How much is done.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Survey:
         Totals of the unlabelled ones.
     """
 
-    def __init__(self, model: S2OCT) -> None:
-        self.model, self.totals = model, model.totals
+    def __init__(self, model: S2OCT, search: S2OCTSearch = S2OCTSearch()) -> None:
+        self.model, self.search, self.totals = model, search, model.totals
         known, hidden = model.labelled, model.unlabelled
         self.X, self.y, self.weight = model.X[known], model.y[known], model.weight[known]
         self.hidden = model.X[hidden]
@@ -77,8 +77,9 @@ class Survey:
 
     def sample(self, rng: np.random.Generator, among: BoolArray | None = None) -> IntArray:
         """Labelled points, or those of a mask; a sample of them where there are many."""
+        most = self.search.sampled_points
         points = np.arange(len(self.X)) if among is None else np.flatnonzero(among)
-        return points if len(points) <= SAMPLED else np.sort(rng.choice(points, SAMPLED, replace=False))
+        return points if len(points) <= most else np.sort(rng.choice(points, most, replace=False))
 
     def error(self, planes: Planes) -> float:
         """Weighted error of the labelled points."""

@@ -19,13 +19,6 @@ from treewright.tree.complete import Planes, labels_on_either_side, leaves_reach
 
 __all__ = ["mended", "right_planes", "widened"]
 
-_ROUNDS = 6
-"""How often labels and totals are mended in turn."""
-_NEAR, _JOINING, _PROGRAMS = 200, 500, 12
-"""Taught points nearest to a hyperplane that are in its program at first, those that join at a time, most programs."""
-_MENDING = 3
-"""Passes over the nodes in which labelled points get their margins."""
-
 
 def right_planes(
     survey: Survey,
@@ -48,7 +41,7 @@ def right_planes(
         support = planes.omega != 0
     moves = Moves(survey, rng, budget, support)
     planes = shrunk(survey, mended(survey, planes, taught, budget, support), budget)
-    for _ in range(_ROUNDS):
+    for _ in range(survey.search.sides_rounds):
         if budget.over or moves.deviation(planes) == 0:
             break
         planes = moves.meet_totals(planes)
@@ -60,7 +53,7 @@ def right_planes(
 def widened(moves: Moves, planes: Planes) -> Planes:
     """Give unlabelled points their margins; where that moves rows over a split, meet the totals again."""
     model, best, least = moves.model, planes, np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(moves.survey.search.sides_rounds):
         planes = moves.widened(planes)
         tree = model.repair(planes.to_tree(model.n_classes))
         objective = model.objective(tree)
@@ -87,7 +80,7 @@ def mended(
         Features that each node may use; None for all.
     """
     least = np.inf
-    for _ in range(_MENDING):
+    for _ in range(survey.search.sides_passes):
         error, leaf = planes_errors(planes, survey.X, survey.y)
         total = float(survey.weight @ error)
         if error.max(initial=0.0) <= 1e-6 or total >= 0.999 * least or budget.over:
@@ -125,7 +118,7 @@ def _mended_node(
     wish = np.where((if_left == taught[inside])[caring], -1.0, 1.0)
     inside = inside[caring]
     points, rows, now = survey.hidden[inside][:, columns], survey.totals.rows[inside], np.abs(values[inside, node])
-    bound, reach = survey.model.max_coefficient, survey.reach
+    bound, reach, joining = survey.model.max_coefficient, survey.reach, survey.search.sides_joining
 
     def solved(program: Separation, price: float) -> tuple[FloatArray, float] | None:
         cost = price * np.minimum(rows / max(rows.mean(), 1.0), 10.0) if len(rows) else rows
@@ -134,9 +127,9 @@ def _mended_node(
             lambda some: program.join(points[some], wish[some], cost[some]),
             lambda plane: np.maximum(0.0, 0.5 - wish * (points @ plane[0] - plane[1])),
             np.zeros(len(points), dtype=bool),
-            np.argsort(now, kind="stable")[:_NEAR],
-            at_a_time=_JOINING,
-            rounds=_PROGRAMS,
+            np.argsort(now, kind="stable")[: joining.near],
+            at_a_time=joining.at_a_time,
+            rounds=joining.programs,
             budget=budget,
         ).solution
 

@@ -24,18 +24,14 @@ MISSED = 3.0
 """Worth of a row that misses totals which cannot be met."""
 _PRICES = (1.0, 2.0, 4.0, 1e9)
 """Of a row that misses the totals, in points that lose what was taught, in turn; the last counts before all else."""
-_ROUNDS, _LAST_ROUNDS = 12, 24
-"""Most moves at a price, and at the last one."""
 _SIDEWAYS = 0.02
 """Share of what was taught that moves may give up which leave as many rows amiss."""
 _KICK = 0.5
 """Price of rows that miss the totals for moves away from totals that are met."""
-_TURNS, _TURN = 16, (0.05, 0.5)
-"""Directions near to a node's own that are tried, and how far they are turned."""
+_TURN = (0.05, 0.5)
+"""How far directions near to a node's own are turned."""
 _ADDED = (0.02, 0.2)
 """What one more feature moves points by, as a share of what the direction does."""
-_CELLS = 4_000_000
-"""Points times directions times nodes that a round may look at; fewer directions where there are more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +90,11 @@ class Levelling:
         totals are not met in the end, the best of what was passed on the way: most kept, less several times the rows
         that miss. Totals that are met are left again `kicks` times, to keep more.
         """
+        search = self.survey.search
         best = state = _State(planes, self.missed(planes), self.kept(planes))
         for price in _PRICES if gentle else _PRICES[-1:]:
             last = gentle and price == _PRICES[-1]
-            for _ in range(_LAST_ROUNDS if last else _ROUNDS):
+            for _ in range(search.levelling_last_rounds if last else search.levelling_rounds):
                 found = None if state.missed == 0 or self.budget.over else self._best_move(state, price, sideways=last)
                 if found is None:
                     break
@@ -112,7 +109,7 @@ class Levelling:
             if self.budget.over:
                 break
             state = self._best_move(best, _KICK)
-            for _ in range(_ROUNDS):
+            for _ in range(self.survey.search.levelling_rounds):
                 if state is None or state.missed == 0 or state.kept <= best.kept:
                     break
                 state = self._best_move(state, _PRICES[-1])
@@ -128,13 +125,13 @@ class Levelling:
 
         A move `sideways`, to another direction, may give up some of what was taught: from there others may go on.
         """
-        planes, best, better = state.planes, None, state.score(price) + 1e-9
+        planes, best, better, search = state.planes, None, state.score(price) + 1e-9, self.survey.search
         most = better - (_SIDEWAYS * float(self.worth.sum()) if sideways else 0.0)
         values = planes.values(self.X)
         leaf = leaves_reached(values)
         base = planes.labels[leaf]
         right = self.worth * (base == self.wanted)
-        turns = int(np.clip(_CELLS // (self.X.size * max(1, len(planes.gamma))), 0, _TURNS))
+        turns = int(np.clip(search.turn_cells // (self.X.size * max(1, len(planes.gamma))), 0, search.turns))
         for node in np.flatnonzero(planes.omega.any(axis=1)):
             here = np.flatnonzero(passes(leaf, int(node), planes.shape)[0])
             if not len(here) or self.budget.over:

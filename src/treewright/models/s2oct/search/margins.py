@@ -22,20 +22,6 @@ from treewright.tree.complete import Planes, labels_on_either_side, leaves_reach
 
 __all__ = ["settled"]
 
-_ROUNDS = 60
-"""Rounds of program and cut at a node."""
-_SWEEPS = 3
-"""Sweeps over the nodes."""
-_HOPELESS = 6
-"""With more points without room than this a sweep ends."""
-_PATIENCE = 4
-"""Rounds in which a point may lack room before it is sent to the other side, for twice as many."""
-_NEAR = 150
-"""Points nearest to the hyperplane that are in its linear program from the start."""
-_JOINING = 300
-"""Points that may join at a time because the solution misses them."""
-_PROGRAMS = 8
-"""Most programs of a round."""
 _CLEAR = 1e-7
 """A margin missed by less than this is kept."""
 
@@ -55,8 +41,8 @@ def settled(moves: Moves, planes: Planes) -> Planes:
     Planes
         The hyperplanes after the last round; not always better ones.
     """
-    fewest = np.inf
-    for _ in range(_SWEEPS):
+    fewest, search = np.inf, moves.survey.search
+    for _ in range(search.margin_sweeps):
         lacking = 0
         for node in range(len(planes.gamma)):
             if moves.budget.over:
@@ -64,7 +50,7 @@ def settled(moves: Moves, planes: Planes) -> Planes:
             if np.any(planes.omega[node]):
                 planes, short = _settled_node(moves, planes, node)
                 lacking += short
-                if lacking > _HOPELESS:
+                if lacking > search.hopeless:
                     return planes
         if lacking >= fewest or lacking == 0:
             break
@@ -74,13 +60,13 @@ def settled(moves: Moves, planes: Planes) -> Planes:
 
 def _settled_node(moves: Moves, planes: Planes, node: int) -> tuple[Planes, int]:
     """Alternate sides and hyperplane of one node; how many points lack room at the end."""
-    required = moves.model.required
+    required, search = moves.model.required, moves.survey.search
     weight = np.ones(len(moves.hidden))
     forced = np.zeros(len(moves.hidden))
     since, until = np.zeros(len(moves.hidden), dtype=int), np.zeros(len(moves.hidden), dtype=int)
     best, fewest, least = planes, len(moves.hidden), np.inf
     program = _Program(moves, planes, node)
-    for k in range(_ROUNDS):
+    for k in range(search.margin_rounds):
         values = planes.values(moves.hidden)
         forced[until <= k] = 0.0
         side = _sides(moves, planes, node, values, weight, required, forced)
@@ -100,10 +86,10 @@ def _settled_node(moves: Moves, planes: Planes, node: int) -> tuple[Planes, int]
         # Each round in which a point lacks room makes it more important; after some it has to try the other side.
         weight += lacking * moves.rng.uniform(0.5, 1.5, len(short))
         since = np.where(lacking, since + 1, 0)
-        tired = np.flatnonzero(since >= _PATIENCE)
+        tired = np.flatnonzero(since >= search.margin_patience)
         if len(tired):
             i = moves.rng.choice(tired)
-            forced[i], until[i], since[i] = -side[i], k + 2 * _PATIENCE, 0
+            forced[i], until[i], since[i] = -side[i], k + 2 * search.margin_patience, 0
     return best, fewest
 
 
@@ -165,7 +151,7 @@ class _Program:
         counts = weight * needs
         self.separation.change(np.arange(len(self.order)), side[self.order], counts[self.order])
 
-        columns = moves.columns(self.node)
+        columns, joining = moves.columns(self.node), moves.survey.search.margin_joining
         hidden = moves.hidden if moves.support is None else moves.hidden[:, columns]
 
         def join(some: IntArray) -> None:
@@ -176,15 +162,15 @@ class _Program:
             return np.asarray(side * (hidden @ plane[0] - plane[1]))
 
         near = np.where(needs, value((planes.omega[self.node, columns], planes.gamma[self.node])), np.inf)
-        first = np.argsort(near, kind="stable")[: min(_NEAR, np.count_nonzero(needs))]
+        first = np.argsort(near, kind="stable")[: min(joining.near, np.count_nonzero(needs))]
         found = solve_joining(
             self.separation.solve,
             join,
             lambda plane: np.where(needs, required - _CLEAR - value(plane), 0.0),
             self.inside,
             first,
-            at_a_time=_JOINING,
-            rounds=_PROGRAMS,
+            at_a_time=joining.at_a_time,
+            rounds=joining.programs,
             budget=moves.budget,
         ).solution
         return None if found is None else moves.embedded(self.node, found)

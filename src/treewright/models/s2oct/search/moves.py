@@ -20,12 +20,6 @@ from treewright.tree.complete import Planes, labels_on_either_side, leaves_reach
 
 __all__ = ["Moves", "shrunk"]
 
-_HARD_POINTS = 3000
-"""Above this many labelled points at a node only shifts are tried."""
-_KEPT_PROGRAMS = 32
-"""Nodes whose linear programs are kept."""
-_NEAR, _JOINING, _PROGRAMS = 200, 500, 20
-"""Points nearest to a hyperplane that are in its program from the start, those that join at a time, most programs."""
 _HALVINGS = 0.5 ** np.arange(16.0)
 """Scales that are tried at a node."""
 _CELLS = 4_000_000
@@ -126,7 +120,7 @@ class Moves:
             return []
         sides = self.settled_sides(planes, node)
         mean = self.hidden[here].mean(axis=0)
-        if np.count_nonzero(sides) > _HARD_POINTS:
+        if np.count_nonzero(sides) > self.survey.search.hard_points:
             return self._shifts(planes, node, values[here, node])
         columns = self.columns(node)
         if not len(columns):
@@ -150,7 +144,7 @@ class Moves:
         """Program of the hyperplanes that keep labelled points on these sides: that of the last time, if it is so."""
         key, kept = sides.tobytes(), self._programs.get(node)
         if kept is None or kept[0] != key:
-            if kept is None and len(self._programs) >= _KEPT_PROGRAMS:
+            if kept is None and len(self._programs) >= self.survey.search.kept_programs:
                 del self._programs[next(iter(self._programs))]
             kept = self._programs[node] = key, self.separation(node, sides)
         return kept[1]
@@ -270,16 +264,16 @@ class Moves:
         Only points near the hyperplane are in the program at first; those that its solution pushes over join.
         """
         sign, now = np.where(value <= 0, -1.0, 1.0), np.abs(value)
-        points = points[:, self.columns(node)]
+        points, joining = points[:, self.columns(node)], self.survey.search.widening_joining
         program = self.separation(node, self.settled_sides(planes, node))
         found = solve_joining(
             program.solve,
             lambda some: program.join(points[some], sign[some], np.ones(len(some))),
             lambda plane: 1.0 - sign * (points @ plane[0] - plane[1]),
             np.zeros(len(points), dtype=bool),
-            np.argsort(now, kind="stable")[:_NEAR],
-            at_a_time=_JOINING,
-            rounds=_PROGRAMS,
+            np.argsort(now, kind="stable")[: joining.near],
+            at_a_time=joining.at_a_time,
+            rounds=joining.programs,
             budget=self.budget,
         )
         if found.solution is None or not found.complete:

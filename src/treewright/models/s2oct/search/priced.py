@@ -19,14 +19,10 @@ from treewright.tree import Tree, predict_labels
 
 __all__ = ["OWN", "priced_trees"]
 
-_ROUNDS = 12
-"""Changes of prices."""
 _STEP, _CALMER = 0.5, 0.6
 """First change of the logarithm of a price, and by what changes are multiplied where one turns back."""
 OWN = 10.0
 """Weight of a labelled point, of a taught one 1."""
-_POINTS = 4_000
-"""Taught points that a tree is fitted to; where there are more, a sample of them."""
 
 
 def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> Iterator[Tree]:
@@ -37,10 +33,10 @@ def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) ->
     survey, taught, seed, budget
         See :mod:`treewright.models.s2oct.search`; the first tree comes whatever the budget.
     """
-    model, totals, rng = survey.model, survey.totals, np.random.default_rng(seed)
+    model, totals, search, rng = survey.model, survey.totals, survey.search, np.random.default_rng(seed)
     known, hidden = survey.sample(rng), np.arange(len(taught))
-    if len(hidden) > _POINTS:
-        hidden = np.sort(rng.choice(hidden, _POINTS, replace=False))
+    if len(hidden) > search.priced_points:
+        hidden = np.sort(rng.choice(hidden, search.priced_points, replace=False))
     X = np.vstack([survey.X[known], survey.hidden[hidden]])
     y = np.concatenate([survey.y[known], taught[hidden]])
     own = OWN * survey.weight[known] / survey.weight[known].mean()
@@ -48,8 +44,8 @@ def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) ->
     cell = totals.largest_group[hidden], taught[hidden]
     price, step = np.zeros(totals.low.shape), np.full(totals.low.shape, _STEP)
     last = np.zeros(totals.low.shape)
-    for number in range(_ROUNDS):
-        time = budget.share(1.0 / (_ROUNDS - number))
+    for number in range(search.priced_rounds):
+        time = budget.share(1.0 / (search.priced_rounds - number))
         weight = np.concatenate([own, rows * np.exp(price[cell])])
         tree = exact_tree(X, y, weight, model.n_classes, model.depth, time)
         yield tree

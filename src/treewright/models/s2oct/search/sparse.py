@@ -24,14 +24,10 @@ from treewright.models.s2oct.search.taught import TaughtSettings, levelled_plane
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
-__all__ = ["KICKS", "SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
+__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
 
 _OWN = 3.0
 """Weight of a labelled point, of a taught one 1."""
-PATH = ((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (2, 1.0), (5, 1.0), (None, 1.0), (None, 0.2))
-"""Features of a split and price of one, from sparse to dense; the first serves where there is no time for others."""
-KICKS = 6
-"""How often a tree leaves totals that it meets, to keep more of what was taught."""
 _NEARLY = 0.04
 """Share of the rows by which a smaller tree may have learned less than the best one."""
 _LOSS = 0.01
@@ -82,13 +78,13 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     found = list[SizedTree]()
     # A lower price often changes nothing: then the tree that came of it stands for both.
     known = dict[tuple[int | None, bytes, bytes], SizedTree]()
-    sizes = sizes_of(survey.model)
+    sizes = sizes_of(survey)
     for number, (most, price) in enumerate(sizes):
         if found and budget.over:
             break
         best = f"{max(step.learned for step in found):.1%} learned" if found else ""
         note(part=(number + 1, len(sizes)), detail=best)
-        settings = TaughtSettings(most, _OWN, price, kicks=KICKS)
+        settings = TaughtSettings(most, _OWN, price, kicks=survey.search.path_kicks)
         tree = taught_tree(survey, taught, settings, seed, budget)
         place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
         if place not in known:
@@ -98,10 +94,10 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     return found
 
 
-def sizes_of(model: S2OCT) -> list[tuple[int | None, float]]:
+def sizes_of(survey: Survey) -> list[tuple[int | None, float]]:
     """The path for as many features as there are: the first step has at most all, others with more are left out."""
-    n_features = model.X.shape[1]
-    (most, price), *others = PATH
+    n_features = survey.model.X.shape[1]
+    (most, price), *others = survey.search.path
     first = n_features if most is None else min(most, n_features)
     return [(first, price), *((few, of) for few, of in others if few is None or few <= n_features)]
 

@@ -11,7 +11,7 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.gap_nodes import alternate
 from treewright.engine.oblique import GapPoints, grow
-from treewright.models.s2oct.search.data import SAMPLED, Survey
+from treewright.models.s2oct.search.data import Survey
 from treewright.splits.directions import logistic_direction, separate
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
@@ -25,11 +25,6 @@ from treewright.tree.complete import (
 )
 
 __all__ = ["grown", "linear", "separated", "simplified"]
-
-_GUIDED = 250
-"""Unlabelled points with guided labels that a tree is grown on, and that a linear program has."""
-_PASSES = 3
-"""Passes over the nodes."""
 
 
 def grown(
@@ -54,7 +49,7 @@ def grown(
     random_root : bool
         Whether to begin with a split at random.
     """
-    n_guided = min(_GUIDED, len(survey.hidden)) if guidance > 0 else 0
+    n_guided = min(survey.search.guided_points, len(survey.hidden)) if guidance > 0 else 0
     chosen = np.sort(rng.choice(len(survey.hidden), n_guided, replace=False))
     known, n_classes = survey.sample(rng), survey.model.n_classes
     X = survey.unit(np.vstack([survey.X[known], survey.hidden[chosen]]))
@@ -158,7 +153,7 @@ def separated(survey: Survey, planes: Planes, guided: IntArray, rng: np.random.G
         See :mod:`treewright.models.s2oct.search`. Each labelled point stays on the way to its nearest leaf of its own
         class.
     """
-    for _ in range(_PASSES):
+    for _ in range(survey.search.separating_passes):
         error, leaf = planes_errors(planes, survey.X, survey.y)
         for node in range(len(planes.gamma) - 1, -1, -1):
             if budget.over:
@@ -188,8 +183,8 @@ def _separated_node(
     values = planes.values(survey.hidden)
     inside = np.flatnonzero(passes(leaves_reached(values), node, planes.shape)[0])
     inside, wish = _wishes(planes, node, values, inside, guided)
-    if len(inside) > _GUIDED:
-        sample = rng.choice(len(inside), _GUIDED, replace=False)
+    if len(inside) > survey.search.guided_points:
+        sample = rng.choice(len(inside), survey.search.guided_points, replace=False)
         inside, wish = inside[sample], wish[sample]
     few = np.full(len(inside), 1.0)
     hidden, bound = survey.hidden[inside], survey.model.max_coefficient
@@ -234,8 +229,8 @@ def simplified(
 
 def _alone(survey: Survey, guided: IntArray, rng: np.random.Generator, budget: Budget) -> Planes | None:
     """One hyperplane on labelled and guided points, None where all are of one class or time is over."""
-    known, n_hidden = survey.sample(rng), len(guided)
-    hidden = np.arange(n_hidden) if n_hidden <= SAMPLED else rng.choice(n_hidden, SAMPLED, replace=False)
+    known, n_hidden, most = survey.sample(rng), len(guided), survey.search.sampled_points
+    hidden = np.arange(n_hidden) if n_hidden <= most else rng.choice(n_hidden, most, replace=False)
     label = np.concatenate([survey.y[known], guided[hidden]])
     if budget.over or np.all(label == label[0]):
         return None

@@ -31,16 +31,8 @@ from treewright.tree.complete import Planes
 
 __all__ = ["TaughtSettings", "TaughtTrees", "levelled_planes", "taught_planes", "taught_tree"]
 
-_POINTS = 8_000
-"""Taught points that a tree is fitted to; where there are more, a sample of them."""
 _HEAVIER = 3.0
 """How much more labelled points weigh once a tree has them wrong."""
-_PASSES = 8
-"""Passes over the nodes."""
-_RANDOM_STARTS, _FEW_POINTS = 3, 3000
-"""Random starts, and points above which there is one of them only."""
-_FITTING = 0.5
-"""Share of the time that is left in which a tree is fitted; its thresholds need time too."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +74,8 @@ class TaughtTrees:
         survey, rng = self.survey, np.random.default_rng(self.seed)
         known = survey.sample(rng)
         hidden = np.arange(len(self.taught))
-        if len(hidden) > _POINTS:
-            hidden = np.sort(rng.choice(hidden, _POINTS, replace=False))
+        if len(hidden) > survey.search.taught_points:
+            hidden = np.sort(rng.choice(hidden, survey.search.taught_points, replace=False))
         rows = survey.totals.rows[hidden].astype(np.float64)
         self.n_known = len(known)
         self.X = np.ascontiguousarray(survey.unit(np.vstack([survey.X[known], survey.hidden[hidden]])))
@@ -137,7 +129,7 @@ class TaughtTrees:
             leaves,
             settings.price,
             max_split_features=settings.most,
-            max_iter=_PASSES,
+            max_iter=self.survey.search.taught_passes,
             budget=budget,
         )
 
@@ -147,8 +139,8 @@ class TaughtTrees:
         if self.settings.most is None and not budget.over:
             one_hot = sparse.csr_array((np.ones(n), (np.arange(n), self.y)), shape=(n, n_classes))
             yield balanced_tree(self.X, one_hot, self.weight, depth, self.settings.price, budget, 1, self.seed)
-        rng = np.random.default_rng(self.seed)
-        for _ in range(_RANDOM_STARTS if n <= _FEW_POINTS else 1):
+        rng, search = np.random.default_rng(self.seed), self.survey.search
+        for _ in range(search.random_starts if n <= search.few_points else 1):
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
@@ -162,7 +154,7 @@ def taught_tree(survey: Survey, taught: IntArray, settings: TaughtSettings, seed
     settings : TaughtSettings
         How they are taught.
     """
-    return TaughtTrees(survey, taught, settings, seed).tree(budget.share(_FITTING))
+    return TaughtTrees(survey, taught, settings, seed).tree(budget.share(survey.search.fitting_share))
 
 
 def levelled_planes(
