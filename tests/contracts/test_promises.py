@@ -11,6 +11,7 @@ import pytest
 from tests.contracts.brute_force import best_on_a_grid
 from tests.contracts.cases import CASES, SOLVERS, Case, random_tree
 from tests.contracts.inside import Budget, Incumbent, optimize
+from tests.examples import looped
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.formulation import Formulation
 from treewright.optimize.record import FitStatus
@@ -62,7 +63,7 @@ def test_2_an_encoded_solution_is_feasible_and_costs_the_same(case, solver, seed
 
 
 @every_model
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_2_any_solution_can_be_repaired_and_encoded(case, seed):
     model = case.small(seed)
     feasible = model.repair(case.random(model, np.random.default_rng(seed)))
@@ -72,7 +73,7 @@ def test_2_any_solution_can_be_repaired_and_encoded(case, seed):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.random is random_tree], ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_2_any_tree_can_be_encoded_as_it_is(case, seed):
     model = case.small(seed)
     tree = random_tree(model, np.random.default_rng(seed))
@@ -112,7 +113,7 @@ def test_5_bound_and_objective_enclose_the_brute_force_optimum(case, solver, see
 
 
 @every_model
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_5_nothing_feasible_is_below_the_brute_force_optimum(case, seed):
     model, optimum = case.tiny(seed), optimum_of(case, seed)
     rng = np.random.default_rng(seed)
@@ -121,7 +122,7 @@ def test_5_nothing_feasible_is_below_the_brute_force_optimum(case, seed):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name.startswith("c2rf")], ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_5_weights_on_a_grid_do_not_refute_the_oracle(case, seed):
     model = case.tiny(seed)
     values = np.unique([model.least, *np.arange(np.ceil(model.least), min(model.most, 5.0) + 1), model.most]).tolist()

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.data import _table_files, _text_files
 from treewright.data.mixed_table import MixedEncoder
@@ -71,7 +72,7 @@ def cells_of(content):
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+@looped("content", HOSTILE.values())
 def test_hostile_text_is_read_as_csv_reads_it(tmp_path, monkeypatch, content, chunk):
     monkeypatch.setattr(_text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
@@ -109,7 +110,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
-@pytest.mark.parametrize(("content", "says"), BAD.values(), ids=BAD.keys())
+@looped("content, says", BAD.values())
 def test_bad_text(tmp_path, monkeypatch, content, says, chunk):
     monkeypatch.setattr(_text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
@@ -162,7 +163,7 @@ NUMBERS = ["1,5", "1_0", "0x1", "1e5", ".5", "5.", "+7", "-0", "inf", "-Infinity
 NUMBERS += ["007", "1d2", "١", "9007199254740993", "1e16", "true", "1-2"]
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@looped("text", NUMBERS)
 def test_numbers_are_those_of_python(tmp_path, text):
     """But for underscores and digits of other alphabets; whole numbers that float64 blurs and codes are text."""
     path = write(tmp_path / "a.csv", f"x;y\n1;2\n{text};3\n")
@@ -197,8 +198,8 @@ def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch
     assert found["large"][7] == "9007199254740993" and found.is_numeric("gap")
 
 
-@pytest.mark.parametrize("zeros", [0, 7, 8])
-@pytest.mark.parametrize("na", [[], ["-99"]])
+@looped("zeros", [0, 7, 8])
+@looped("na", [[], ["-99"]])
 def test_codes_with_zeros_in_front_stay_text_wherever_they_stand(tmp_path, monkeypatch, zeros, na):
     """As numbers, 01 and 1 are one code, and the zeros are lost: rows that are joined by it find no partner."""
     monkeypatch.setattr("treewright.data._table_files.LOOK", 3)
@@ -299,7 +300,7 @@ def test_parts_are_the_whole(tmp_path, name, rows):
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 7])
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+@looped("content", HOSTILE.values())
 def test_parts_of_hostile_text_are_the_whole(tmp_path, monkeypatch, content, chunk):
     for module in (_text_files, _table_files):
         monkeypatch.setattr(module, "STRIDE", 3)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
@@ -54,7 +55,7 @@ def recomputed(tree, X, y, weight, alpha):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_a_thinned_tree_keeps_the_largest_weights(most, form):
     X, levels, *_ = table(form)
     tree = dense_start(X, levels)
@@ -90,7 +91,7 @@ def test_a_thinned_split_that_agrees_with_nothing_sends_all_points_one_way():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_all_starts_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     for classify, targets in ((True, y[:, None].astype(float)), (False, np.eye(3)[y])):
@@ -106,7 +107,7 @@ def test_all_starts_keep_to_the_features(most, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_passes_keep_to_the_features_whatever_the_start_has(most, form):
     X, levels, y, weight = table(form)
     start, objectives = dense_start(X, levels), []
@@ -187,7 +188,7 @@ def test_a_large_table_is_screened_for_its_single_feature(monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_passes_over_stretched_points_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     state = improve_stretched(
@@ -206,7 +207,7 @@ def test_passes_over_stretched_points_keep_to_the_features(most, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_tree_steps_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     step = AlternatingStep(

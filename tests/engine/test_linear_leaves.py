@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.engine import ridge as ridge_module
 from treewright.engine.leaves import LinearLeaves, MeanLeaves
@@ -44,9 +45,9 @@ FORMS = [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse", "single"])
-@pytest.mark.parametrize(("n", "p"), [(300, 5), (40, 12), (60, 200)])
-@pytest.mark.parametrize("ridge", [1e-6, 0.1, 10.0])
-@pytest.mark.parametrize("cells", [2_000_000, 50])
+@looped("n, p", [(300, 5), (40, 12), (60, 200)])
+@looped("ridge", [1e-6, 0.1, 10.0])
+@looped("cells", [2_000_000, 50])
 def test_each_node_is_the_ridge_regression_of_its_points(form, n, p, ridge, cells, monkeypatch):
     monkeypatch.setattr(ridge_module, "_CELLS", cells)
     X, Y, weight = table(n, p)
@@ -129,7 +130,7 @@ def test_refitting_what_changed_is_refitting_all():
     assert not np.any(leaves.slopes[old])
 
 
-@pytest.mark.parametrize("ridge", [1e-12, 1e-3, 1.0])
+@looped("ridge", [1e-12, 1e-3, 1.0])
 @pytest.mark.parametrize("most", [None, 1, 2])
 @pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse", "single"])
 def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):

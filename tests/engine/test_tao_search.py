@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine import cart
@@ -60,7 +61,7 @@ def test_node_solver_is_the_same_for_sparse_points_and_for_single_floats(share):
         )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_small_nodes_take_the_same_steps_as_large_ones(seed, monkeypatch):
     """Compiled loops and products of tables, from a start or none, with tables that may be read only."""
     rng = np.random.default_rng(seed)
@@ -178,7 +179,7 @@ def test_threads_do_not_change_the_tree():
     assert one.tree == two.tree
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_no_axis_split_of_a_converged_stump_is_better(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 8, (40, 3)) / 7.0, rng.integers(0, 3, 40)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import looped
 
 from treewright import SSCTClassifier, load_model
 from treewright.app import main
@@ -315,8 +316,8 @@ def test_model_file_and_command_line(tmp_path, capsys):
     assert "training accuracy" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("settings_", "y", "message"),
+@looped(
+    "settings_, y, message",
     [
         ({"supervision": 1.5}, [0, 1, -1], "'supervision' parameter"),
         ({"supervision": "cv"}, [0, 1, -1], "'supervision' parameter"),

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import looped
 
 from treewright import C2RFClassifier, paper_forest
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, SolverError, UnsupportedProgramError
@@ -263,8 +264,8 @@ def test_no_time_still_gives_weights_and_an_honest_status():
     assert model.status_ == "time_limit" and model.bound_ < model.objective_
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "text"),
+@looped(
+    "parameters, error, text",
     [
         ({"estimator": []}, InvalidInputError, "empty list"),
         ({"estimator": [LogisticRegression(), 3]}, InvalidInputError, "3"),

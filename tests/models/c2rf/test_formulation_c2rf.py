@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.data import PointTotals
 from treewright.models.c2rf.objective import C2RF, merged_votes
@@ -93,7 +94,7 @@ def test_rows_that_are_not_merged_have_the_same_optimum():
 
 
 @pytest.mark.parametrize("side", ["fewer", "more"])
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_one_side_asks_for_the_extreme_count(side, seed):
     model = random_model(seed, side=side)
     counts = [model.totals.rows[signs].sum() for signs in all_signs(model.votes)]
@@ -106,7 +107,7 @@ def test_one_side_asks_for_the_extreme_count(side, seed):
 
 
 @pytest.mark.parametrize("side", ["fewer", "more"])
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_one_side_without_members_that_decide_alone(side, seed):
     model = random_model(seed, side=side, no_dictator=True)
     grid = np.array(list(product(range(1, 10), repeat=4)), float)
@@ -121,7 +122,7 @@ def test_one_side_without_members_that_decide_alone(side, seed):
     assert check(program, model.encode(np.array([9.0, 1.0, 1.0, 1.0]))).feasible(1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_the_relaxation_says_no_more_than_is_true(seed):
     model = random_model(seed)
     equal = model.whole(np.ones(4))
@@ -149,8 +150,8 @@ def test_a_member_that_outweighs_the_others_decides_alone():
     assert model.dictator(np.array([1.0, 8.0, 3.0, 4.0])) is None
 
 
-@pytest.mark.parametrize("side", ["both", "fewer", "more"])
-@pytest.mark.parametrize("tight", [True, False])
+@looped("side", ["both", "fewer", "more"])
+@looped("tight", [True, False])
 def test_any_weights_can_be_repaired_and_written_as_a_feasible_point(side, tight):
     rng = np.random.default_rng(0)
     for seed in range(10):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
+from tests.examples import looped
 
 from treewright.data import PointTotals
 from treewright.exceptions import InvalidInputError
@@ -98,8 +99,8 @@ def plain_objective(tree, model):
     return total
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("n_classes", [2, 3])
+@looped("seed", range(12))
+@looped("n_classes", [2, 3])
 def test_the_objective_is_its_definition(seed, n_classes):
     model = random_model(seed, n_classes=n_classes, n_groups=2, slack=1, penalty=0.7)
     tree = random_tree(np.random.default_rng(seed), 2, n_classes, 3)
@@ -138,7 +139,7 @@ def assert_feasible(model, tree):
             node = tree.left[node] if f[node] <= 0 else tree.right[node]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@looped("seed", range(15))
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize(("n_classes", "depth"), [(2, 1), (2, 3), (3, 2), (4, 2)])
 def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, margin, n_classes, depth):
@@ -153,7 +154,7 @@ def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, mar
     assert found.objective == pytest.approx(model.objective(fixed), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
     model = random_model(seed, margin_rule="paper", formulation="paper")
     tree = random_tree(np.random.default_rng(seed), 2, 2, 3)
@@ -163,7 +164,7 @@ def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
     assert found.objective == pytest.approx(model.objective(model.repair(tree)), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 @pytest.mark.parametrize("margin", MARGINS)
 def test_repair_never_worsens_a_tree_that_keeps_margins_and_bounds(seed, margin):
     """Falling labels and equal siblings are no reason to change a split otherwise."""
@@ -225,7 +226,7 @@ def test_repair_refuses_categorical_splits():
 # ---------------------------------------------------------------------- simplification
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_a_simpler_tree_says_the_same_and_costs_no_more(seed):
     """Points on a small grid, some contradicting one another, and splits that send all of them one way."""
     n_classes, margin = 2 + seed % 2, MARGINS[seed % 3]
@@ -388,8 +389,8 @@ def test_the_printed_program_refuses_what_it_does_not_know(change, text):
         random_model(0, **({"formulation": "paper"} | change))
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
+@looped(
+    "change, text",
     [
         ({"margin_rule": "none"}, "margin_rule='none'"),
         ({"formulation": "x"}, "formulation='x'"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.contracts.brute_force import best_svm1odt
 from tests.contracts.svm1odt import random_mixed_tree, svm1odt
+from tests.examples import looped
 
 from treewright.exceptions import InvalidInputError
 from treewright.models.svm1odt.cuts import CUTS
@@ -190,7 +191,7 @@ def plain_objective(model, tree):
     return value
 
 
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 def test_objective_is_the_formula(seed):
     model = svm1odt(30, 3, 3, levels=(4, 2), gaps=0.1)(seed)
     tree = random_mixed_tree(model, np.random.default_rng(seed))
@@ -242,7 +243,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("make", SMALL)
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 def test_any_tree_can_be_repaired_and_encoded(make, seed):
     model = make(seed)
     tree = random_mixed_tree(model, np.random.default_rng(seed))
@@ -375,8 +376,8 @@ def test_one_class_needs_no_split():
     assert result.objective == model.objective(model.decode(result.x)) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
+@looped(
+    "settings, said",
     [
         ({"alpha_1": 3.9}, r"alpha_1 \* epsilon = 0.975 is below 1.*alpha_1 >= 4"),
         ({"alpha_1": 0.0}, "alpha_1 = alpha_2 = 0 for a hard margin"),

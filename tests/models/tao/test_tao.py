@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.examples import looped
 from tests.seen_trees import seen
 
 from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
@@ -347,8 +348,8 @@ def test_a_tree_that_the_units_of_the_data_cannot_hold_is_told():
 # ---------------------------------------------------------------------- bad input, files, command line
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@looped(
+    "settings, message",
     [
         ({"alpha": -1.0}, "alpha"),
         ({"stretch": -0.1}, "stretch"),
