@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from tests.data.made_tables import plain, write
 from tests.examples import looped
 
 from treewright.data.mixed_table import MixedEncoder
@@ -25,15 +26,6 @@ from treewright.data.table import (
     write_table,
 )
 from treewright.exceptions import InvalidInputError, ModelFileError
-
-
-def write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def plain(table):
-    return {name: [None if v is None or v != v else v for v in table[name].tolist()] for name in table.columns}
 
 
 def text(values):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.data.made_tables import plain, write
 from tests.examples import looped
 
 from treewright.data import _table_files, _text_files
@@ -28,16 +29,6 @@ from treewright.data.table import (
     write_table,
 )
 from treewright.exceptions import InvalidInputError
-
-
-def write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def plain(table):
-    return {name: [None if v is None or v != v else v for v in table[name].tolist()] for name in table.columns}
-
 
 # ---------------------------------------------------------------------- text
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.engine.recomputed import recomputed
 from tests.examples import looped
 
 from treewright.core.budget import Budget
@@ -14,7 +15,7 @@ from treewright.engine.stretch import Stretch, improve_stretched
 from treewright.engine.thinning import thinned_tree
 from treewright.models.laptao.tree_steps import AlternatingStep
 from treewright.splits.points import Points
-from treewright.tree import Tree, predict_labels, route
+from treewright.tree import Tree, route
 
 MIXED = np.array([0, 4, 0, 0, 3, 0])  # four numerical features, two categories
 FORMS = ["dense", "sparse", "mixed", "gaps"]
@@ -43,12 +44,6 @@ def table(form, n=160, seed=0):
 def dense_start(X, levels, depth=3):
     """A tree whose hyperplanes have all features."""
     return random_tree(X, depth, np.random.default_rng(1), None, None, levels)
-
-
-def recomputed(tree, X, y, weight, alpha):
-    normals = tree.weights[np.any(tree.weights, axis=1)]
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals) + np.count_nonzero(tree.category >= 0)
-    return weight @ (predict_labels(tree, X) != y) + alpha * price
 
 
 # ---------------------------------------------------------------------- starts
@@ -117,7 +112,7 @@ def test_passes_keep_to_the_features_whatever_the_start_has(most, form):
             start, X, leaves, 0.5, max_split_features=most, max_iter=passes, n_levels=levels, n_jobs=1 + passes % 2
         )
         assert terms(result.tree) <= most
-        objectives.append(recomputed(result.tree, X, y, weight, 0.5))
+        objectives.append(recomputed(result.tree, X, weight, 0.5, y))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-9)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0]) and objectives[-1] < objectives[0]
 

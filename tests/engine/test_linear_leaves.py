@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.engine.recomputed import recomputed
 from tests.examples import looped
 
 from treewright.engine import ridge as ridge_module
@@ -29,16 +30,6 @@ def augmented(X, Y, weight, ridge):
     left = np.vstack([root * np.column_stack([np.ones(n), X]), np.sqrt(ridge) * np.eye(p + 1)[1:]])
     solved = np.linalg.lstsq(left, np.vstack([root * Y, np.zeros((p, Y.shape[1]))]), rcond=None)[0]
     return solved[0], solved[1:].T
-
-
-def recomputed(tree, X, Y, weight, alpha, ridge):
-    """Objective by plain numpy from the tree's arrays and the leaf of each point."""
-    leaf = route(tree, X)
-    predicted = tree.values[leaf] + np.stack([tree.slopes[at] @ x for at, x in zip(leaf, X, strict=True)])
-    loss = weight @ ((Y - predicted) ** 2).sum(axis=1)
-    normals = [w for w in tree.weights[tree.branches] if np.any(w)]
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals)
-    return loss + alpha * price + ridge * (tree.slopes[tree.leaves] ** 2).sum()
 
 
 FORMS = [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)]
@@ -141,7 +132,7 @@ def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):
     for passes in range(4):
         leaves = LinearLeaves(form(X), Y, weight, ridge)
         result = alternate_nodes(start, form(X), leaves, 0.2, max_split_features=most, max_iter=passes)
-        objectives.append(recomputed(result.tree, X, Y, weight, 0.2, ridge))
+        objectives.append(recomputed(result.tree, X, weight, 0.2, Y, ridge))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-8)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
     assert objectives[-1] < objectives[0]

@@ -1,6 +1,5 @@
 """C2RFClassifier: what it claims is counted from its own predictions, for all kinds of ensembles and totals."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -212,20 +211,6 @@ def test_a_fitted_ensemble_is_taken_as_it_is():
     other = C2RFClassifier(list(forest.estimators_), prefit=True, random_state=0)
     other.fit(X, y, totals=totals_of(truth, hidden))
     assert np.array_equal(model.transduction_, other.transduction_)
-
-
-@pytest.mark.parametrize("threshold", [True, False])
-def test_order_of_rows_repetition_and_pickle_do_not_matter(threshold):
-    X, y, truth, hidden = survey(5)
-    totals = totals_of(truth, hidden)
-    model = C2RFClassifier(paper_forest(2), class_prices=threshold, random_state=0).fit(X, y, totals=totals)
-    again = clone(model).fit(X, y, totals=totals)
-    assert np.array_equal(model.weights_, again.weights_)
-    order = np.random.default_rng(0).permutation(len(X))
-    moved = clone(model).fit(X[order], y[order], totals=totals)
-    assert np.array_equal(moved.transduction_, model.transduction_[order])
-    copied = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(copied.predict(X), model.predict(X))
 
 
 def test_frames_and_importances():

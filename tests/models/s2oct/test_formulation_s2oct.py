@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
+from tests.contracts.measures import s2oct_objective
 from tests.examples import looped
 
 from treewright.data import PointTotals
@@ -64,39 +65,10 @@ def test_it_is_a_formulation():
 
 
 def plain_objective(tree, model):
-    """The definition, one point and one leaf at a time."""
-    X, y, weight, low, high = model.X, model.y, model.weight, model.totals.low, model.totals.high
-    size = np.zeros((len(X), len(low)), dtype=int)
-    size[y < 0] = model.totals.size.toarray()
-
-    def f(node, x):
-        return sum(float(w) * float(v) for w, v in zip(tree.weights[node], x, strict=True)) - float(
-            tree.threshold[node]
-        )
-
-    def errors(node, x, so_far):
-        if tree.left[node] < 0:
-            return [(int(tree.labels[node]), so_far)]
-        value = f(node, x)
-        to_left, to_right = max(0.0, 1.0 + value), max(0.0, 1.0 - value)
-        return errors(tree.left[node], x, so_far + to_left) + errors(tree.right[node], x, so_far + to_right)
-
-    total = 0.0
-    counts = [[0] * low.shape[1] for _ in range(low.shape[0])]
-    for i, x in enumerate(X):
-        if y[i] >= 0:
-            total += weight[i] * min((e for label, e in errors(0, x, 0.0) if label == y[i]), default=float("inf"))
-            continue
-        node = 0
-        while tree.left[node] >= 0:
-            node = tree.left[node] if f(node, x) <= 0 else tree.right[node]
-        for g in range(len(counts)):
-            counts[g][tree.labels[node]] += size[i, g]
-    for g, row in enumerate(counts):
-        above = sum(max(0, c - h) for c, h in zip(row, high[g], strict=True))
-        below = sum(max(0, lo - c) for c, lo in zip(row, low[g], strict=True))
-        total += model.penalty * max(above, below)
-    return total
+    """The definition, from the arrays of the tree."""
+    totals = model.totals
+    size = totals.size.toarray()
+    return s2oct_objective(tree, model.X, model.y, model.weight, size, totals.low, totals.high, model.penalty)
 
 
 @looped("seed", range(12))
