@@ -31,26 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
-import treewright
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-)
+import treewright as tw
 
 LIMIT = 600.0
 """Seconds, so that a fit which never ends fails; the slowest one takes a few."""
@@ -156,10 +137,10 @@ def stumps(X: np.ndarray, seed: int, n: int) -> list[Stump]:
 # ---------------------------------------------------------------------- S2OCT
 
 
-def s2oct(**parameters: Any) -> S2OCTClassifier:
+def s2oct(**parameters: Any) -> tw.S2OCTClassifier:
     """The paper's model, whose objectives are proven."""
     settings = {"max_depth": 2, "max_split_features": None, "time_limit": LIMIT, "random_state": 0}
-    return S2OCTClassifier(**(settings | parameters))
+    return tw.S2OCTClassifier(**(settings | parameters))
 
 
 @kept
@@ -238,19 +219,19 @@ def s2oct_committee() -> Any:
 
 @kept
 def oct_exact_wine() -> Any:
-    return OCTClassifier(2, time_limit=LIMIT).fit(*load_wine(return_X_y=True))
+    return tw.OCTClassifier(2, time_limit=LIMIT).fit(*load_wine(return_X_y=True))
 
 
 @kept
 def oct_exact_iris() -> Any:
-    return OCTClassifier(3, time_limit=LIMIT).fit(*load_iris(return_X_y=True))
+    return tw.OCTClassifier(3, time_limit=LIMIT).fit(*load_iris(return_X_y=True))
 
 
 # ---------------------------------------------------------------------- OCT-H
 
 
-def oct_h(**parameters: Any) -> OCTHClassifier:
-    return OCTHClassifier(**({"max_depth": 2, "time_limit": LIMIT, "random_state": 0} | parameters))
+def oct_h(**parameters: Any) -> tw.OCTHClassifier:
+    return tw.OCTHClassifier(**({"max_depth": 2, "time_limit": LIMIT, "random_state": 0} | parameters))
 
 
 @kept
@@ -284,28 +265,28 @@ def oct_h_of_contradicting_rows() -> Any:
 @kept
 def binoct_without_error() -> Any:
     X, y = load_wine(return_X_y=True)
-    return BinOCTClassifier(max_depth=3, time_limit=LIMIT, random_state=0).fit(X[::3], y[::3])
+    return tw.BinOCTClassifier(max_depth=3, time_limit=LIMIT, random_state=0).fit(X[::3], y[::3])
 
 
 @kept
 def binoct_by_branch_and_bound() -> Any:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 4, (12, 2)), rng.integers(0, 3, 12)
-    return BinOCTClassifier(max_depth=2, time_limit=LIMIT, random_state=0).fit(X, y, sample_weight=marks(12, 0))
+    return tw.BinOCTClassifier(max_depth=2, time_limit=LIMIT, random_state=0).fit(X, y, sample_weight=marks(12, 0))
 
 
 @kept
 def fair_oct_with_prices() -> Any:
     X, y = load_iris(return_X_y=True)
-    model = FairOCTClassifier(2, complexity=0.02, fairness_weight=0.1, time_limit=LIMIT, random_state=0)
+    model = tw.FairOCTClassifier(2, complexity=0.02, fairness_weight=0.1, time_limit=LIMIT, random_state=0)
     return model.fit(X[::6], y[::6], protected=np.arange(25) % 2)
 
 
 # ---------------------------------------------------------------------- C2RF
 
 
-def c2rf(estimator: Any, **parameters: Any) -> C2RFClassifier:
-    return C2RFClassifier(estimator, **({"time_limit": LIMIT, "random_state": 0} | parameters))
+def c2rf(estimator: Any, **parameters: Any) -> tw.C2RFClassifier:
+    return tw.C2RFClassifier(estimator, **({"time_limit": LIMIT, "random_state": 0} | parameters))
 
 
 @kept
@@ -349,7 +330,7 @@ def c2rf_three_classes() -> Any:
 @kept
 def svm1odt_of_three_classes() -> Any:
     X, y = load_iris(return_X_y=True)
-    model = SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
+    model = tw.SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
     return model.fit(X[::6], y[::6], sample_weight=marks(25, 1))
 
 
@@ -359,7 +340,7 @@ def svm1odt_with_a_category_and_gaps() -> Any:
     X, y = X[::8, :3].copy(), y[::8]
     X[:, 0] = np.arange(len(X)) % 4
     X[::5, 1] = np.nan
-    model = SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
+    model = tw.SVM1ODTClassifier(1, epsilon=0.1, alpha_1=10.0, alpha_2=0.5, time_limit=LIMIT, random_state=0)
     return model.set_params(categorical_features=[0]).fit(X, y)
 
 
@@ -372,14 +353,14 @@ def octsvm_of_a_band() -> Any:
     y = (np.abs(X[:, 0] - 5) < 2.5).astype(int)
     y[1] = 1
     prices = {"max_norm": 6.0, "relabel_cost": 1.0, "split_cost": 0.04}
-    return OCTSVMClassifier(1, **prices, relabel="tree", time_limit=LIMIT, random_state=0).fit(X, y)
+    return tw.OCTSVMClassifier(1, **prices, relabel="tree", time_limit=LIMIT, random_state=0).fit(X, y)
 
 
 @kept
 def resvm_of_two_classes() -> Any:
     X, y = load_iris(return_X_y=True)
     X, y = X[50::5, :2], y[50::5]
-    return RESVMClassifier(c1=20.0, c2=15.0, time_limit=LIMIT, random_state=0).fit(X, y)
+    return tw.RESVMClassifier(c1=20.0, c2=15.0, time_limit=LIMIT, random_state=0).fit(X, y)
 
 
 # ---------------------------------------------------------------------- TAO
@@ -388,39 +369,39 @@ def resvm_of_two_classes() -> Any:
 @kept
 def tao_classifier() -> Any:
     X, y = load_digits(return_X_y=True)
-    return TAOClassifier(max_depth=5, stretch=0.0, time_limit=LIMIT, random_state=0).fit(X[:600], y[:600])
+    return tw.TAOClassifier(max_depth=5, stretch=0.0, time_limit=LIMIT, random_state=0).fit(X[:600], y[:600])
 
 
 @kept
 def tao_classifier_stretched_on_weighted_rows() -> Any:
     X, y = load_breast_cancer(return_X_y=True)
-    model = TAOClassifier(max_depth=3, alpha=0.5, time_limit=LIMIT, random_state=0)
+    model = tw.TAOClassifier(max_depth=3, alpha=0.5, time_limit=LIMIT, random_state=0)
     return model.fit(X, y, sample_weight=marks(len(y), 1))
 
 
 @kept
 def tao_classifier_along_axes() -> Any:
     X, y = load_wine(return_X_y=True)
-    return TAOClassifier(max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0, random_state=0).fit(X, y)
+    return tw.TAOClassifier(max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0, random_state=0).fit(X, y)
 
 
 @kept
 def tao_classifier_of_sparse_rows() -> Any:
     X, y = load_digits(return_X_y=True)
-    model = TAOClassifier(max_depth=4, stretch=0.0, time_limit=LIMIT, random_state=0)
+    model = tw.TAOClassifier(max_depth=4, stretch=0.0, time_limit=LIMIT, random_state=0)
     return model.fit(sparse.csr_array(X[:400]), y[:400])
 
 
 @kept
 def tao_regressor() -> Any:
     X, y = load_diabetes(return_X_y=True)
-    return TAORegressor(max_depth=4, stretch=0.0, time_limit=LIMIT, random_state=0).fit(X, y)
+    return tw.TAORegressor(max_depth=4, stretch=0.0, time_limit=LIMIT, random_state=0).fit(X, y)
 
 
 @kept
 def tao_regressor_with_linear_leaves() -> Any:
     X, y = load_diabetes(return_X_y=True)
-    model = TAORegressor(max_depth=2, leaves="linear", time_limit=LIMIT, random_state=0)
+    model = tw.TAORegressor(max_depth=2, leaves="linear", time_limit=LIMIT, random_state=0)
     return model.fit(X, y, sample_weight=marks(len(y), 2))
 
 
@@ -430,13 +411,13 @@ def tao_regressor_with_linear_leaves() -> Any:
 @kept
 def laptao_classifier() -> Any:
     X, truth = make_moons(300, noise=0.1, random_state=0)
-    return LapTAOClassifier(max_depth=4, stretch=0.0, random_state=0).fit(X, some_labels(truth, 12))
+    return tw.LapTAOClassifier(max_depth=4, stretch=0.0, random_state=0).fit(X, some_labels(truth, 12))
 
 
 @kept
 def laptao_classifier_of_digits() -> Any:
     X, truth = load_digits(return_X_y=True)
-    model = LapTAOClassifier(max_depth=5, max_iter=4, random_state=0)
+    model = tw.LapTAOClassifier(max_depth=5, max_iter=4, random_state=0)
     return model.fit(X[:400], some_labels(truth[:400], 50))
 
 
@@ -444,20 +425,20 @@ def laptao_classifier_of_digits() -> Any:
 def laptao_regressor() -> Any:
     X, target = load_diabetes(return_X_y=True)
     y = np.where(np.arange(len(target)) % 4 == 0, target, np.nan)
-    model = LapTAORegressor(max_depth=3, stretch=0.0, max_iter=10, random_state=0)
+    model = tw.LapTAORegressor(max_depth=3, stretch=0.0, max_iter=10, random_state=0)
     return model.fit(X, y, sample_weight=marks(len(y), 3))
 
 
 @kept
 def ssct() -> Any:
     X, truth = load_wine(return_X_y=True)
-    return SSCTClassifier(max_depth=4).fit(X, some_labels(truth, 40), sample_weight=marks(len(truth), 4))
+    return tw.SSCTClassifier(max_depth=4).fit(X, some_labels(truth, 40), sample_weight=marks(len(truth), 4))
 
 
 @kept
 def lap_svm() -> Any:
     X, truth = load_iris(return_X_y=True)
-    return LapSVMClassifier().fit(X, some_labels(truth, 12))
+    return tw.LapSVMClassifier().fit(X, some_labels(truth, 12))
 
 
 # ---------------------------------------------------------------------- models without an objective of their own
@@ -469,7 +450,7 @@ def totals_classifier() -> float:
     X, truth = load_iris(return_X_y=True)
     y, groups = some_labels(truth, 30), two_groups(len(truth))
     totals = {g: {0: 20 if g == "north" else 15, 1: (5, 40)} for g in ("north", "south")}
-    model = TotalsClassifier(GaussianNB(var_smoothing=0.1), random_state=0).fit(X, y, totals=totals, groups=groups)
+    model = tw.TotalsClassifier(GaussianNB(var_smoothing=0.1), random_state=0).fit(X, y, totals=totals, groups=groups)
     assert all(row["deviation"] == 0 for row in model.totals_)
     hidden = y == -1
     scores = np.log(model.estimator_.predict_proba(X[hidden]))
@@ -481,7 +462,7 @@ def self_training_regressor() -> float:
     """Mean squared error at the known targets."""
     X, target = load_diabetes(return_X_y=True)
     known = np.arange(len(target)) % 4 == 0
-    model = SelfTrainingRegressor(DecisionTreeRegressor(max_depth=3), random_state=0)
+    model = tw.SelfTrainingRegressor(DecisionTreeRegressor(max_depth=3), random_state=0)
     model.fit(X, np.where(known, target, np.nan))
     return float(np.mean((model.predict(X[known]) - target[known]) ** 2))
 
@@ -491,7 +472,7 @@ def self_training_regressor() -> float:
 
 def _commit() -> str:
     """Commit of the package that is measured, which need not be that of these tests."""
-    folder = Path(treewright.__file__).parent
+    folder = Path(tw.__file__).parent
     found = subprocess.run(
         ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty"], capture_output=True, text=True
     )

@@ -5,7 +5,7 @@ import builtins
 import re
 from pathlib import Path
 
-import pytest
+from tests.examples import looped
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -28,7 +28,7 @@ def names(node):
     return made, used
 
 
-@pytest.mark.parametrize("page", PAGES)
+@looped("page", PAGES)
 def test_snippets_define_what_they_use(page):
     known = set(dir(builtins)) | OF_READERS.get(page, set())
     for section in re.split(r"(?m)^## ", (ROOT / page).read_text(encoding="utf-8")):
@@ -39,7 +39,7 @@ def test_snippets_define_what_they_use(page):
             there |= made
 
 
-@pytest.mark.parametrize("page", PAGES)
+@looped("page", PAGES)
 def test_names_of_treewright_in_snippets_can_be_imported(page):
     for snippet in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
         imports = [node for node in ast.parse(snippet).body if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -47,7 +47,7 @@ def test_names_of_treewright_in_snippets_can_be_imported(page):
         exec(compile(ast.Module(ours, []), page, "exec"), {})
 
 
-@pytest.mark.parametrize("page", PAGES)
+@looped("page", PAGES)
 def test_links_lead_somewhere(page):
     here = ROOT / page
     for target in re.findall(r"\]\(([^)#\s]*)(?:#[^)]*)?\)", here.read_text(encoding="utf-8")):
@@ -61,7 +61,7 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@looped("page", PAGES)
 def test_links_to_headings_lead_to_one(page):
     here = ROOT / page
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]*)\)", here.read_text(encoding="utf-8")):

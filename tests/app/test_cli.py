@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from tests.cli_survey import error_line, fit_arguments, hard_arguments
+from tests.examples import looped
 
 import treewright
 from treewright.app.table_model import TableModel
@@ -197,8 +198,8 @@ def test_row_numbers_as_a_feature_are_warned_of(tmp_path, capsys):
     assert "warning: column 'row' numbers the rows" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
+@looped(
+    "content, says",
     [
         ("a,z\n1,x\n2,y\n3,x\n.,y\n", "column 'a' is text because of '.' in row 4; 3 of 4 values are numbers"),
         ("a;z\n1,5;x\n2,5;y\n1,5;x\n", "column 'a' is text because of decimal commas, such as '1,5' in row 1"),
@@ -244,8 +245,8 @@ def test_na_is_remembered(tmp_path, capsys):
 # ---------------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
+@looped(
+    "change, says",
     [
         (["--target", "height"], "no column 'height'"),
         (["--drop", "height"], "no column 'height'"),
@@ -278,8 +279,8 @@ def test_bad_usage_and_input(survey, tmp_path, monkeypatch, capsys, change, says
     assert [path.name for path in tmp_path.iterdir()] == ["survey.csv"]
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
+@looped(
+    "content, says",
     [
         ("age,employed\n1,yes\n2,yes\n", "only one class"),
         ("age,employed\n1,\n2,\n", "is empty in all 2 rows"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from tests.cli_register import AREAS, N, command, register, totals_of
+from tests.examples import looped
 
 from treewright import C2RFClassifier, S2OCTClassifier, load_model
 from treewright.app import labelled_table, rows
@@ -112,8 +113,8 @@ def test_too_few_labels_to_leave_some_out(tmp_path, capsys):
     assert words in report and "The accuracy on given labels is no guess at it" in report
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
+@looped(
+    "more, says",
     [
         (["--model", "s2oct", "--estimator", "forest"], "--estimator: s2oct has none; it is for --model totals"),
         (

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from tests import cli_register
+from tests.examples import looped
 
 from treewright import load_model
 from treewright.cli import main
@@ -149,8 +150,8 @@ def test_totals_of_all_rows_are_a_margin_too_and_one_margin_is_that_of_groups(fo
     assert met(read_table(path / "p.csv")["prediction"], columns, truth, ~asked)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
+@looped(
+    "options, says",
     [
         (["--margin", "area"], "expected COLUMN=FILE, such as region=totals_region.csv, got 'area'"),
         (["--margin", "area=area.csv", "--margin", "area=sex.csv"], "totals by 'area' are given twice"),

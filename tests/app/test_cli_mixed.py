@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from tests.examples import looped
 
 import treewright
 from treewright import load_model
@@ -235,7 +236,7 @@ def test_text_that_differs_in_every_row_is_warned_of(tmp_path, capsys):
     assert "'name' has another value in every row" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@looped(
     "data", [None, {}, {"kinds": []}, {"kinds": [["a"]]}, {"kinds": [["a", "date"]]}, {"kinds": [["a", "text"]] * 2}]
 )
 def test_damaged_encoders_are_refused(data):

@@ -1,7 +1,7 @@
 """Options of the command line: what may be given more than once, and what may not."""
 
-import pytest
 from tests.cli_survey import ADDING_UP
+from tests.examples import looped
 
 from treewright.cli import main
 from treewright.cli.parser import make_parser
@@ -18,7 +18,7 @@ def options():
                 yield command, name, ["area=totals.csv"] if name == "--margin" else value
 
 
-@pytest.mark.parametrize(("command", "option", "value"), list(options()))
+@looped("command, option, value", list(options()))
 def test_an_option_given_twice_is_refused_unless_it_adds_up(command, option, value, capsys):
     """The last one took the place of the others in silence: totals of a margin that nobody met."""
     rest = {"fit": ["d.csv"], "predict": ["m.zip", "d.csv"], "show": ["m.zip"]}.get(command, [])

@@ -4,9 +4,9 @@ import json
 import warnings
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.app.totals_files import read_totals
 from treewright.data import TotalsRules, make_problem
@@ -93,7 +93,7 @@ def test_true_totals_are_read_back(tmp_path, seed, grouped, form):
         assert totals.low[g].tolist() == totals.high[g].tolist() == expected
 
 
-@pytest.mark.parametrize("text", ["a,b\n3\n", "\n\n", "a\n\n", "a,a\n1,2\n", '"a\n1', "a;b\n3;4\n", "﻿a,b\n3,4\n"])
+@looped("text", ["a,b\n3\n", "\n\n", "a\n\n", "a,a\n1,2\n", '"a\n1', "a;b\n3;4\n", "﻿a,b\n3,4\n"])
 def test_files_that_are_odd(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")

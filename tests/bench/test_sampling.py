@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.examples import looped
 
 from harness.sampling import biased_sample, drop_duplicate_rows, simple_random_sample
 from treewright.exceptions import InvalidInputError
@@ -103,7 +104,7 @@ def test_all_classes_where_that_cannot_be(share, weights, words):
         biased_sample(Y, share, weights, "A", 0, require_all_classes=True)
 
 
-@pytest.mark.parametrize(
+@looped(
     "arguments, words",
     [
         ({"share": 0.0}, "share is 0.0; it must be above 0"),

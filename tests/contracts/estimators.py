@@ -15,27 +15,9 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 
+import treewright as tw
 from tests.contracts import measures
 from tests.kept_fits import Stump
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-)
 
 PROMISES = {
     1: "what the model decides for training rows is what predict says, in the units of the data",
@@ -218,7 +200,7 @@ def octsvm_measure(model: Any, data: dict[str, Any]) -> float:
     """For trees that judge alone: the labels are those given."""
     X, y, weight = np.asarray(data["X"], dtype=float), numbers(model, data["y"]), weights(data)
     unit, norm = measures.weight_of_a_row(weight), {"l2": 2, "l1": 1, "linf": np.inf}[model.norm]
-    if isinstance(model, RESVMClassifier):
+    if isinstance(model, tw.RESVMClassifier):
         prices = {"c1": model.c1, "c2": model.c2, "c3": 0.0, "square": unit}
         return measures.octsvm_objective(model.tree_, X, y, weight, 0, prices, norm)
     if model.c1 is not None:
@@ -411,7 +393,7 @@ def _solved(kind: Any, **settings: Any) -> Callable[..., Any]:
 
 def _paper(**settings: Any) -> Callable[..., Any]:
     """S2OCT with all features in a split, as in the paper."""
-    return _solved(S2OCTClassifier, **({"max_split_features": None} | settings))
+    return _solved(tw.S2OCTClassifier, **({"max_split_features": None} | settings))
 
 
 def _seeded(kind: Any, **settings: Any) -> Callable[..., Any]:
@@ -419,29 +401,36 @@ def _seeded(kind: Any, **settings: Any) -> Callable[..., Any]:
 
 
 FITS = [
-    Fit("oct-h", "OCTHClassifier", _solved(OCTHClassifier, max_depth=2), _iris, oct_h_measure),
+    Fit("oct-h", "OCTHClassifier", _solved(tw.OCTHClassifier, max_depth=2), _iris, oct_h_measure),
     Fit(
         "oct-h-priced",
         "OCTHClassifier",
-        _solved(OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
+        _solved(tw.OCTHClassifier, max_depth=2, complexity=0.03, min_samples_leaf=0.05, margin=0.01),
         _iris,
         oct_h_measure,
         branches=True,
     ),
-    Fit("binoct", "BinOCTClassifier", _solved(BinOCTClassifier, max_depth=2), _few_rows, binoct_measure, branches=True),
+    Fit(
+        "binoct",
+        "BinOCTClassifier",
+        _solved(tw.BinOCTClassifier, max_depth=2),
+        _few_rows,
+        binoct_measure,
+        branches=True,
+    ),
     Fit(
         "fair-oct",
         "FairOCTClassifier",
-        _solved(FairOCTClassifier, max_depth=2, complexity=0.02, fairness_weight=0.1),
+        _solved(tw.FairOCTClassifier, max_depth=2, complexity=0.02, fairness_weight=0.1),
         _protected,
         fair_measure,
         branches=True,
     ),
-    Fit("oct", "OCTClassifier", _solved(OCTClassifier, max_depth=2, complexity=0.02), _classes, oct_measure),
+    Fit("oct", "OCTClassifier", _solved(tw.OCTClassifier, max_depth=2, complexity=0.02), _classes, oct_measure),
     Fit(
         "oct-mip",
         "OCTClassifier",
-        _solved(OCTClassifier, max_depth=2, min_samples_leaf=2, complexity=0.05, method="mip"),
+        _solved(tw.OCTClassifier, max_depth=2, min_samples_leaf=2, complexity=0.05, method="mip"),
         _nine_rows,
         oct_measure,
         branches=True,
@@ -449,7 +438,7 @@ FITS = [
     Fit(
         "svm1odt",
         "SVM1ODTClassifier",
-        _solved(SVM1ODTClassifier, max_depth=1, epsilon=0.1, alpha_1=10.0, alpha_2=0.2),
+        _solved(tw.SVM1ODTClassifier, max_depth=1, epsilon=0.1, alpha_1=10.0, alpha_2=0.2),
         _few_rows,
         svm1odt_measure,
         branches=True,
@@ -457,7 +446,7 @@ FITS = [
     Fit(
         "octsvm",
         "OCTSVMClassifier",
-        _solved(OCTSVMClassifier, max_depth=1, max_norm=3.0, relabel_cost=1.0, split_cost=0.05, relabel="tree"),
+        _solved(tw.OCTSVMClassifier, max_depth=1, max_norm=3.0, relabel_cost=1.0, split_cost=0.05, relabel="tree"),
         _seven_rows,
         octsvm_measure,
         branches=True,
@@ -465,7 +454,7 @@ FITS = [
     Fit(
         "octsvm-priced",
         "OCTSVMClassifier",
-        _solved(OCTSVMClassifier, max_depth=1, c1=1.0, c2=1.0, c3=0.3, norm="l1", relabel="tree"),
+        _solved(tw.OCTSVMClassifier, max_depth=1, c1=1.0, c2=1.0, c3=0.3, norm="l1", relabel="tree"),
         _seven_rows,
         octsvm_measure,
         branches=True,
@@ -473,14 +462,14 @@ FITS = [
     Fit(
         "resvm",
         "RESVMClassifier",
-        _solved(RESVMClassifier, c1=2.0, c2=1.5),
+        _solved(tw.RESVMClassifier, c1=2.0, c2=1.5),
         _few_rows,
         octsvm_measure,
         branches=True,
     ),
     Fit("s2oct", "S2OCTClassifier", _paper(max_depth=2), _two_classes, s2oct_measure),
-    Fit("s2oct-taught", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),
-    Fit("s2oct-taught-groups", "S2OCTClassifier", _solved(S2OCTClassifier, max_depth=2), _grouped, s2oct_measure),
+    Fit("s2oct-taught", "S2OCTClassifier", _solved(tw.S2OCTClassifier, max_depth=2), _two_classes, s2oct_measure),
+    Fit("s2oct-taught-groups", "S2OCTClassifier", _solved(tw.S2OCTClassifier, max_depth=2), _grouped, s2oct_measure),
     Fit(
         "s2oct-everywhere",
         "S2OCTClassifier",
@@ -511,50 +500,50 @@ FITS = [
         s2oct_measure,
         branches=True,
     ),
-    Fit("c2rf", "C2RFClassifier", _solved(C2RFClassifier), _many_unlabelled, totals_deviation),
+    Fit("c2rf", "C2RFClassifier", _solved(tw.C2RFClassifier), _many_unlabelled, totals_deviation),
     Fit(
         "c2rf-paper",
         "C2RFClassifier",
-        _solved(C2RFClassifier, estimator=_stumps(), class_prices=False),
+        _solved(tw.C2RFClassifier, estimator=_stumps(), class_prices=False),
         _votes,
         totals_deviation,
         branches=True,
     ),
-    Fit("tao-classifier", "TAOClassifier", _seeded(TAOClassifier, max_depth=3, alpha=0.5), _classes, tao_measure),
+    Fit("tao-classifier", "TAOClassifier", _seeded(tw.TAOClassifier, max_depth=3, alpha=0.5), _classes, tao_measure),
     Fit(
         "tao-axis",
         "TAOClassifier",
-        _seeded(TAOClassifier, max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0),
+        _seeded(tw.TAOClassifier, max_depth=3, alpha=0.5, max_split_features=1, stretch=0.0),
         _classes,
         tao_measure,
     ),
-    Fit("tao-regressor", "TAORegressor", _seeded(TAORegressor, max_depth=3, alpha=0.5), _targets, tao_measure),
-    Fit("tao-linear", "TAORegressor", _seeded(TAORegressor, max_depth=2, leaves="linear"), _targets, tao_measure),
+    Fit("tao-regressor", "TAORegressor", _seeded(tw.TAORegressor, max_depth=3, alpha=0.5), _targets, tao_measure),
+    Fit("tao-linear", "TAORegressor", _seeded(tw.TAORegressor, max_depth=2, leaves="linear"), _targets, tao_measure),
     Fit(
         "laptao-classifier",
         "LapTAOClassifier",
-        _seeded(LapTAOClassifier, max_depth=3, alpha=0.0, trust=0.0, max_iter=5),
+        _seeded(tw.LapTAOClassifier, max_depth=3, alpha=0.0, trust=0.0, max_iter=5),
         _graph_classes,
         laptao_measure,
     ),
     Fit(
         "laptao-regressor",
         "LapTAORegressor",
-        _seeded(LapTAORegressor, max_depth=3, alpha=0.0, max_iter=5),
+        _seeded(tw.LapTAORegressor, max_depth=3, alpha=0.0, max_iter=5),
         _graph_targets,
         laptao_measure,
     ),
-    Fit("ssct", "SSCTClassifier", _seeded(SSCTClassifier, max_depth=4), _some_labels, ssct_measure),
+    Fit("ssct", "SSCTClassifier", _seeded(tw.SSCTClassifier, max_depth=4), _some_labels, ssct_measure),
     Fit(
         "lap-svm",
         "LapSVMClassifier",
-        _seeded(LapSVMClassifier, width=3.0, ridge=0.5, gamma=0.1),
+        _seeded(tw.LapSVMClassifier, width=3.0, ridge=0.5, gamma=0.1),
         _machine,
         lap_svm_measure,
     ),
-    Fit("totals", "TotalsClassifier", _seeded(TotalsClassifier, estimator=GaussianNB()), _many_unlabelled),
-    Fit("totals-forest", "TotalsClassifier", _seeded(TotalsClassifier), _grouped),
-    Fit("self-training", "SelfTrainingRegressor", _seeded(SelfTrainingRegressor), _some_targets),
+    Fit("totals", "TotalsClassifier", _seeded(tw.TotalsClassifier, estimator=GaussianNB()), _many_unlabelled),
+    Fit("totals-forest", "TotalsClassifier", _seeded(tw.TotalsClassifier), _grouped),
+    Fit("self-training", "SelfTrainingRegressor", _seeded(tw.SelfTrainingRegressor), _some_targets),
 ]
 
 

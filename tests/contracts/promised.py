@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 
 from tests.contracts.estimators import PROMISES, Fit, fits_of, run
+from tests.estimators_list import SOLVED
 
 RAN: dict[int, set[str]] = {number: set() for number in PROMISES}
 """Estimators for which a promise has a test."""
-
-SOLVED = (
-    *("OCTHClassifier", "S2OCTClassifier", "C2RFClassifier"),
-    *("SVM1ODTClassifier", "OCTSVMClassifier", "RESVMClassifier"),
-    *("OCTClassifier", "BinOCTClassifier", "FairOCTClassifier"),
-)
 
 
 def each(promise: int, *only: str, given: list[Fit] | None = None) -> Any:

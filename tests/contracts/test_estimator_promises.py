@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import treewright
+import treewright as tw
 from tests.clock import within
 from tests.contracts import measures
 from tests.contracts.brute_force import (
@@ -46,20 +46,6 @@ from tests.contracts.estimators import (
 from tests.contracts.inside import PointTotals
 from tests.contracts.promised import RAN, SOLVED, each, elsewhere, in_other_units, plain
 from tests.kept_fits import Stump
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    Tree,
-)
 from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.solvers import get_solver
 
@@ -111,12 +97,12 @@ def test_3_the_objective_is_that_of_the_fitted_model(fit):
 # ---------------------------------------------------------------------- 4: starts
 
 
-def start_of(data: dict[str, Any], n_classes: int, seed: int) -> Tree:
+def start_of(data: dict[str, Any], n_classes: int, seed: int) -> tw.Tree:
     """A random tree of depth 2 with the best labels of its leaves."""
     rng, X, p = np.random.default_rng(seed), data["X"], data["X"].shape[1]
     normals = rng.normal(size=(3, p)) / np.ptp(X, axis=0)
     threshold = np.einsum("ij,ij->i", normals, X[rng.integers(0, len(X), 3)])
-    return Tree.from_heap(np.ones(3), normals, threshold, rng.random((7, n_classes)), rng.integers(0, n_classes, 7))
+    return tw.Tree.from_heap(np.ones(3), normals, threshold, rng.random((7, n_classes)), rng.integers(0, n_classes, 7))
 
 
 @each(4, "tao-classifier", "tao-axis", "tao-regressor")
@@ -127,7 +113,7 @@ def test_4_a_start_of_alternating_optimization_is_never_made_worse(fit, seed):
     start = start_of(data, n_outputs, seed)
     if fit.name == "tao-axis":
         one = np.arange(start.n_features) == np.abs(start.weights).argmax(axis=1)[:, None]
-        start = Tree(start.left, start.right, start.weights * one, start.threshold, start.values, start.labels)
+        start = tw.Tree(start.left, start.right, start.weights * one, start.threshold, start.values, start.labels)
     leaf, weight = measures.reached_leaves(start, data["X"]), weights(data)
     values = np.zeros((start.n_nodes, n_outputs))
     for t in np.unique(leaf):
@@ -217,7 +203,7 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
     parameters, table = TINY_S2OCT[name]
     data = tiny_s2oct(*table)
     settings = {"max_split_features": None, "time_limit": 60.0, "random_state": 0}
-    model = run_solved(S2OCTClassifier(**(settings | parameters)), data)
+    model = run_solved(tw.S2OCTClassifier(**(settings | parameters)), data)
     given, names, low, high = limits(model, data)
     size = (given[:, None] == np.array(names)).astype(int)
     problem = SimpleNamespace(
@@ -244,7 +230,7 @@ def test_5_s2oct_is_as_good_as_the_brute_force_optimum(name):
 def test_5_oct_is_as_good_as_the_brute_force_optimum(method, seed):
     rng = np.random.default_rng(seed)
     X, y, weight = rng.integers(0, 6, (8, 2)) / 5.0, np.arange(8) % 3, rng.integers(1, 4, 8).astype(float)
-    model = OCTClassifier(complexity=0.02, min_samples_leaf=2, method=method, random_state=0)
+    model = tw.OCTClassifier(complexity=0.02, min_samples_leaf=2, method=method, random_state=0)
     data = {"X": X, "y": y, "sample_weight": weight}
     problem = SimpleNamespace(X=X, y=y, weight=weight, size=None, n_classes=3, n_levels=None, depth=2)
     problem.min_leaf, problem.complexity = 2.0, 0.02
@@ -257,7 +243,7 @@ def test_5_oct_h_is_as_good_as_the_brute_force_optimum(seed):
     X = rng.integers(0, 6, (7, 2)) / 5.0
     X[:2] = [[0.0, 0.0], [1.0, 1.0]]  # features are scaled to [0, 1], which they are already
     data = {"X": X, "y": np.arange(7) % 3, "sample_weight": rng.integers(1, 4, 7).astype(float)}
-    model = run_solved(OCTHClassifier(max_depth=1, margin=0.05, complexity=0.02, random_state=0), data)
+    model = run_solved(tw.OCTHClassifier(max_depth=1, margin=0.05, complexity=0.02, random_state=0), data)
     problem = SimpleNamespace(
         X=X, y=data["y"], weight=data["sample_weight"], size=None, n_classes=3, depth=1, margin=0.05
     )
@@ -266,13 +252,13 @@ def test_5_oct_h_is_as_good_as_the_brute_force_optimum(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("kind", [BinOCTClassifier, FairOCTClassifier])
+@pytest.mark.parametrize("kind", [tw.BinOCTClassifier, tw.FairOCTClassifier])
 def test_5_trees_of_single_features_are_as_good_as_the_brute_force_optimum(kind, seed):
     rng = np.random.default_rng(seed)
     X, weight = rng.integers(0, 4, (8, 2)).astype(float), rng.integers(1, 4, 8) / 4.0
     data = {"X": X, "y": np.arange(8) % 3, "sample_weight": weight}
     problem = SimpleNamespace(X=X, y=data["y"], weight=weight, n_classes=3, depth=2)
-    if kind is BinOCTClassifier:
+    if kind is tw.BinOCTClassifier:
         enclosed(run_solved(kind(random_state=0), data), best_binoct(problem))
         return
     group = rng.permutation(np.arange(8) % 2)
@@ -289,7 +275,7 @@ def test_5_svm1odt_is_as_good_as_the_brute_force_optimum(seed):
     weight = rng.integers(1, 4, 7).astype(float)
     data = {"X": X, "y": np.arange(7) % 3, "sample_weight": weight}
     prices = {"epsilon": 0.1, "alpha_1": 12.0, "alpha_2": 0.3}
-    model = run_solved(SVM1ODTClassifier(max_depth=1, **prices, random_state=0), data)
+    model = run_solved(tw.SVM1ODTClassifier(max_depth=1, **prices, random_state=0), data)
     weight = weight / measures.weight_of_a_row(weight)
     problem = SimpleNamespace(X=X, y=data["y"], weight=weight, size=weight, n_classes=3, depth=1, **prices)
     problem.categorical, problem.max_coefficient, problem.tolerance = np.zeros(2, dtype=bool), 10.0, 1e-4
@@ -304,7 +290,7 @@ def test_5_octsvm_is_as_good_as_the_brute_force_optimum(depth):
     X[0], X[1] = 0.0, 1.0  # features are scaled to [0, 1], which they are already
     weight = rng.integers(1, 4, n).astype(float)
     data = {"X": X, "y": np.arange(n) % 2, "sample_weight": weight}
-    model = run_solved(OCTSVMClassifier(depth, c1=1.0, c2=1.0, c3=0.1, relabel="tree", random_state=0), data)
+    model = run_solved(tw.OCTSVMClassifier(depth, c1=1.0, c2=1.0, c3=0.1, relabel="tree", random_state=0), data)
     unit = measures.weight_of_a_row(weight)
     merged = OCTSVM(X, data["y"], weight / unit, depth, c1=1.0, c2=1.0, c3=0.1)
     enclosed(model, best_octsvm(merged) * unit)
@@ -312,7 +298,7 @@ def test_5_octsvm_is_as_good_as_the_brute_force_optimum(depth):
 
 def test_5_resvm_is_as_good_as_the_brute_force_optimum():
     data = {"X": np.array([[0.0], [0.25], [0.5], [1.0], [0.75], [0.125]]), "y": np.array([0, 0, 1, 1, 0, 1])}
-    model = run_solved(RESVMClassifier(c1=3.0, c2=2.0, random_state=0), data)
+    model = run_solved(tw.RESVMClassifier(c1=3.0, c2=2.0, random_state=0), data)
     enclosed(model, best_octsvm(RESVM(data["X"], data["y"], np.ones(6), c1=3.0, c2=2.0)))
 
 
@@ -328,7 +314,7 @@ def test_5_c2rf_is_as_good_as_the_brute_force_optimum(seed, grouped):
     asked = {g: int(np.sum(given == g) * rng.choice([0.1, 0.9])) for g in np.unique(given).tolist()}
     totals = {g: {1: n} for g, n in asked.items()} if grouped else {1: asked[0]}
     data = {"X": X, "y": y, "totals": totals} | ({"groups": groups} if grouped else {})
-    model = run_solved(C2RFClassifier(members, class_prices=False, random_state=0), data)
+    model = run_solved(tw.C2RFClassifier(members, class_prices=False, random_state=0), data)
     votes = np.array([2 * (X[hidden][:, m.feature] > m.threshold) - 1 for m in members]).T
     patterns, of = np.unique(votes, axis=0, return_inverse=True)
     size = np.zeros((len(patterns), len(asked)))
@@ -348,7 +334,7 @@ def test_5_lap_svm_is_as_good_as_another_solver(seed, prices):
     X, y = rng.random((12, 2)), np.concatenate([np.arange(6) % 2, np.full(6, -1)])
     W = np.triu(rng.random((12, 12)) * (rng.random((12, 12)) < 0.4), 1)
     W = W + W.T
-    model = LapSVMClassifier(width=3.0, ridge=6 * prices[0], gamma=6 * prices[1] / 144.0).fit(X, y, graph=W)
+    model = tw.LapSVMClassifier(width=3.0, ridge=6 * prices[0], gamma=6 * prices[1] / 144.0).fit(X, y, graph=W)
     Z = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     K = np.exp(-3.0 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
     optimum = best_lap_svm(K, W, np.arange(6), 2.0 * y[:6] - 1.0, prices[0], prices[1] / 144.0)
@@ -455,7 +441,7 @@ def test_6_heuristics_keep_a_time_limit_and_return_what_they_have(fit):
 def test_every_estimator_is_in_the_table_and_every_promise_it_makes_is_tested():
     import tests.contracts.test_estimator_changes  # noqa: F401 (its tests are in the table, too)
 
-    public = {name for name in treewright.__all__ if hasattr(getattr(treewright, name), "fit")}
+    public = {name for name in tw.__all__ if hasattr(getattr(tw, name), "fit")}
     assert set(NOT_PROMISED) == public == {fit.kind for fit in FITS}
     for kind, reasons in NOT_PROMISED.items():
         assert all(reasons.values()) and set(reasons) <= set(PROMISES)
@@ -474,5 +460,5 @@ def test_an_estimator_without_start_or_limit_has_no_such_parameter():
 def test_a_tree_that_grows_begins_with_one_leaf_of_impurity_one():
     """SSCT takes no start, but what it begins with is never made worse either."""
     fit = next(fit for fit in FITS if fit.kind == "SSCTClassifier")
-    assert isinstance(fit.make(), SSCTClassifier)
+    assert isinstance(fit.make(), tw.SSCTClassifier)
     assert run(fit).objective_ < 1.0

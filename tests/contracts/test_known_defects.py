@@ -23,6 +23,7 @@ from tests.contracts.inside import (
     structure,
 )
 from tests.contracts.test_matrix import check_labels_and_totals, check_proof
+from tests.examples import looped
 from treewright import LapTAOClassifier, OCTHClassifier, S2OCTClassifier, Tree
 from treewright.exceptions import TreewrightError
 from treewright.models.oct_h.objective import OCTH
@@ -64,8 +65,8 @@ def test_rows_equal_in_features_but_not_in_group_are_counted_in_their_own_groups
 
 
 @pytest.mark.usefixtures("shortest_searches")
-@pytest.mark.parametrize("margin", ["tolerance", "reached", "paper"])
-@pytest.mark.parametrize("total", [0, 3, 7])
+@looped("margin", ["tolerance", "reached", "paper"])
+@looped("total", [0, 3, 7])
 def test_labels_of_one_class(margin, total):
     data = {"X": np.arange(8.0)[:, None], "y": np.array([0] + [-1] * 7), "totals": {1: total}}
     for size in (None, "auto"):

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from tests.contracts.brute_force import best_labels, best_labels_by_linear_program
+from tests.examples import looped
 from treewright import TotalsClassifier
 
 
@@ -68,14 +69,14 @@ def check_best(case: dict[str, Any], best: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["exact", "intervals"])
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 @pytest.mark.parametrize(("n", "k", "n_groups"), [(8, 2, 1), (6, 3, 1), (10, 3, 2), (10, 2, 3)])
 def test_5_the_best_of_all_labels(n, k, n_groups, seed, kind):
     check_best(table(seed, n, k, n_groups, kind), best_labels)
 
 
 @pytest.mark.parametrize("kind", ["exact", "intervals"])
-@pytest.mark.parametrize("seed", range(3))
+@looped("seed", range(3))
 @pytest.mark.parametrize(("n", "k", "n_groups"), [(60, 3, 1), (60, 4, 3), (80, 8, 2)])
 def test_5_as_good_as_the_linear_program(n, k, n_groups, seed, kind):
     check_best(table(seed, n, k, n_groups, kind), best_labels_by_linear_program)

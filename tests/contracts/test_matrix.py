@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+import treewright as tw
 from tests.clock import within
 from tests.contracts import measures
 from tests.contracts.covering import Row, covering, meetings
@@ -34,18 +35,6 @@ from tests.contracts.estimators import (
     totals_deviation,
     unlabelled,
     weights,
-)
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    OCTHClassifier,
-    S2OCTClassifier,
-    SSCTClassifier,
-    TAOClassifier,
-    TotalsClassifier,
 )
 from treewright.exceptions import InvalidInputError
 
@@ -77,7 +66,7 @@ def possible(row: Row) -> bool:
 def compiled_kernels() -> None:
     """Fit once without a limit: compiling kernels is the time of the first fit of a process, not of a model."""
     X, y = np.random.default_rng(0).random((40, 3)), np.arange(40) % 2
-    for model in (TAOClassifier(max_depth=2), LapTAOClassifier(max_depth=2, max_iter=1), SSCTClassifier()):
+    for model in (tw.TAOClassifier(max_depth=2), tw.LapTAOClassifier(max_depth=2, max_iter=1), tw.SSCTClassifier()):
         model.fit(X, y)
 
 
@@ -222,7 +211,7 @@ def test_s2oct(row):
     data = table(row)
     depth = 3 if row["classes"] == 8 else None
     settings = {"max_split_features": row["size"], "margin_rule": row["margin"], "time_limit": row["limit"]}
-    model = fitted(S2OCTClassifier(max_depth=depth, random_state=0, **settings), data)
+    model = fitted(tw.S2OCTClassifier(max_depth=depth, random_state=0, **settings), data)
     check_labels_and_totals(model, data)
     check_proof(model)
     hidden = unlabelled(data)
@@ -239,7 +228,7 @@ def test_s2oct(row):
 def test_c2rf(row):
     data = table(row)
     forest = RandomForestClassifier(15, max_depth=4, random_state=0)
-    model = C2RFClassifier(forest, class_prices=row["threshold"], time_limit=row["limit"], random_state=0)
+    model = tw.C2RFClassifier(forest, class_prices=row["threshold"], time_limit=row["limit"], random_state=0)
     if row["labels"] == "one class":
         with pytest.raises(InvalidInputError, match="no member of the ensemble votes for it"):
             fitted(model, data)
@@ -257,7 +246,7 @@ def test_c2rf(row):
 @crossed({name: values for name, values in CROSSED.items() if name != "limit"}, strength=3)
 def test_totals_classifier(row):
     data = table(row)
-    model = fitted(TotalsClassifier(LogisticRegression(), random_state=0), data)
+    model = fitted(tw.TotalsClassifier(LogisticRegression(), random_state=0), data)
     check_labels_and_totals(model, data)
     assert totals_deviation(model, data) == 0
     hidden, label = unlabelled(data), check_probabilities(model, data)
@@ -271,7 +260,7 @@ def test_totals_classifier(row):
 @crossed(WITHOUT_TOTALS | {"limit": [0.05, 1.0]})
 def test_oct_h(row):
     data = supervised(table(row))
-    model = fitted(OCTHClassifier(max_depth=2, time_limit=row["limit"], random_state=0), data)
+    model = fitted(tw.OCTHClassifier(max_depth=2, time_limit=row["limit"], random_state=0), data)
     check_proof(model)
     check_probabilities(model, data)
     assert model.objective_ == pytest.approx(oct_h_measure(model, without_weightless_rows(data)), rel=1e-9, abs=1e-9)
@@ -280,7 +269,7 @@ def test_oct_h(row):
 @crossed(WITHOUT_TOTALS | {"limit": [0.05, 0.3]})
 def test_binoct(row):
     data = supervised(table(row))
-    model = fitted(BinOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0), data)
+    model = fitted(tw.BinOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0), data)
     check_proof(model)
     check_probabilities(model, data)
     assert model.objective_ == pytest.approx(binoct_measure(model, data), rel=1e-9, abs=1e-9)
@@ -291,7 +280,7 @@ def test_fair_oct(row):
     data = supervised(table(row))
     data["protected"] = np.arange(len(data["y"])) % row["protected"]
     prices = {"complexity": 0.01, "fairness_weight": row["price"]}
-    model = fitted(FairOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0, **prices), data)
+    model = fitted(tw.FairOCTClassifier(max_depth=2, time_limit=row["limit"], random_state=0, **prices), data)
     check_proof(model)
     check_probabilities(model, data, most_likely=row["price"] == 0)
     assert model.objective_ == pytest.approx(fair_measure(model, data), rel=1e-9, abs=1e-9)
@@ -300,7 +289,7 @@ def test_fair_oct(row):
 @crossed(WITHOUT_TOTALS | {"limit": [0.05, 10.0], "stretch": [0.0, 0.25]})
 def test_tao(row):
     data = supervised(table(row))
-    model = TAOClassifier(max_depth=4, alpha=0.3, stretch=row["stretch"], time_limit=row["limit"], random_state=0)
+    model = tw.TAOClassifier(max_depth=4, alpha=0.3, stretch=row["stretch"], time_limit=row["limit"], random_state=0)
     model = fitted(model, data)
     assert model.status_ in HEURISTIC_STATUSES
     check_probabilities(model, data)
@@ -312,7 +301,7 @@ def test_laptao(row):
     data = table(row, hidden=60)
     data["graph"] = neighbour_graph(data["X"])
     settings = {"alpha": 0.0, "trust": 0.0, "stretch": row["stretch"], "time_limit": row["limit"]}
-    model = fitted(LapTAOClassifier(max_depth=4, random_state=0, **settings), data)
+    model = fitted(tw.LapTAOClassifier(max_depth=4, random_state=0, **settings), data)
     assert model.status_ in HEURISTIC_STATUSES
     check_probabilities(model, data)
     known = ~unlabelled(data)
@@ -323,7 +312,7 @@ def test_laptao(row):
 @crossed(WITHOUT_TOTALS | {"limit": [0.05, 10.0], "supervision": [0.0, 0.5, 1.0]})
 def test_ssct(row):
     data = table(row, hidden=60)
-    model = fitted(SSCTClassifier(max_depth=4, supervision=row["supervision"], time_limit=row["limit"]), data)
+    model = fitted(tw.SSCTClassifier(max_depth=4, supervision=row["supervision"], time_limit=row["limit"]), data)
     assert model.status_ in HEURISTIC_STATUSES
     label, hidden = check_probabilities(model, data), unlabelled(data)
     assert np.array_equal(label[hidden], model.transduction_[hidden])
@@ -334,7 +323,7 @@ def test_ssct(row):
 def test_lap_svm(row):
     data = table(row)
     data["graph"] = neighbour_graph(data["X"])
-    model = fitted(LapSVMClassifier(width=1.0, ridge=0.5, gamma=0.01), data)
+    model = fitted(tw.LapSVMClassifier(width=1.0, ridge=0.5, gamma=0.01), data)
     hidden = unlabelled(data)
     assert model.status_ == "optimal"
     assert np.array_equal(model.predict(data["X"])[hidden], model.transduction_[hidden])
@@ -348,7 +337,7 @@ def supervised(data: dict[str, Any]) -> dict[str, Any]:
     return {name: np.asarray(value)[known] for name, value in data.items()}
 
 
-@pytest.mark.parametrize("kind", [LapTAOClassifier, LapSVMClassifier, SSCTClassifier])
+@pytest.mark.parametrize("kind", [tw.LapTAOClassifier, tw.LapSVMClassifier, tw.SSCTClassifier])
 def test_one_class_is_refused_where_no_totals_can_name_another(kind):
     data = table({"classes": 3, "rows": "distinct", "weighted": False, "labels": "one class"})
     with pytest.raises(ValueError, match="one class"):

@@ -11,6 +11,7 @@ import pytest
 from tests.contracts.brute_force import best_on_a_grid
 from tests.contracts.cases import CASES, SOLVERS, Case, random_tree
 from tests.contracts.inside import Budget, Incumbent, optimize
+from tests.examples import looped
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.formulation import Formulation
 from treewright.optimize.record import FitStatus
@@ -18,7 +19,6 @@ from treewright.solvers import Result, Status, get_solver
 from treewright.solvers.program_check import check
 
 every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-every_solver = pytest.mark.parametrize("solver", SOLVERS)
 SEEDS = [0, 1, 2]
 some_solves = pytest.mark.parametrize(
     ("solver", "seed"), [("highs", 0), *((solver, seed) for solver, seed in zip(SOLVERS, [2, 1, 2], strict=True))]
@@ -62,7 +62,7 @@ def test_2_an_encoded_solution_is_feasible_and_costs_the_same(case, solver, seed
 
 
 @every_model
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_2_any_solution_can_be_repaired_and_encoded(case, seed):
     model = case.small(seed)
     feasible = model.repair(case.random(model, np.random.default_rng(seed)))
@@ -72,7 +72,7 @@ def test_2_any_solution_can_be_repaired_and_encoded(case, seed):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.random is random_tree], ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_2_any_tree_can_be_encoded_as_it_is(case, seed):
     model = case.small(seed)
     tree = random_tree(model, np.random.default_rng(seed))
@@ -88,9 +88,8 @@ def test_3_the_solution_measures_what_the_solver_says(case, solver, seed):
     assert model.objective(model.decode(result.x)) == pytest.approx(result.objective, abs=rounding(model, result))
 
 
-@every_solver
+@pytest.mark.parametrize(("solver", "seconds"), [(SOLVERS[0], 0.001), *((solver, 0.05) for solver in SOLVERS)])
 @every_model
-@pytest.mark.parametrize("seconds", [0.001, 0.05])
 def test_4_a_start_is_never_made_worse(case, solver, seconds):
     model = case.small(0)
     best = Incumbent(model)
@@ -112,7 +111,7 @@ def test_5_bound_and_objective_enclose_the_brute_force_optimum(case, solver, see
 
 
 @every_model
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_5_nothing_feasible_is_below_the_brute_force_optimum(case, seed):
     model, optimum = case.tiny(seed), optimum_of(case, seed)
     rng = np.random.default_rng(seed)
@@ -121,7 +120,7 @@ def test_5_nothing_feasible_is_below_the_brute_force_optimum(case, seed):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name.startswith("c2rf")], ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_5_weights_on_a_grid_do_not_refute_the_oracle(case, seed):
     model = case.tiny(seed)
     values = np.unique([model.least, *np.arange(np.ceil(model.least), min(model.most, 5.0) + 1), model.most]).tolist()

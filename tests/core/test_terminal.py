@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright import OCTHClassifier, S2OCTClassifier
 from treewright.cli import main
@@ -20,14 +21,14 @@ HOSTILE = [ESC, BEL, RLO, "two\nlines", "back\rward", "\x9b31m", "zero\u200bwidt
 OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@looped("name", HOSTILE)
 def test_a_name_is_one_printable_line(name):
     text = printable(name)
     assert text.isprintable() and text != name
     assert text.encode("ascii").decode("unicode_escape") == name  # nothing is lost
 
 
-@pytest.mark.parametrize("name", ["größe", "年齢", "سن", "naïve – “quoted”", "a b", "100 %", r"C:\dir"])
+@looped("name", ["größe", "年齢", "سن", "naïve – “quoted”", "a b", "100 %", r"C:\dir"])
 def test_plain_names_of_all_alphabets_stay(name):
     assert printable(name) == name
 

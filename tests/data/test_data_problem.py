@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
+from tests.examples import looped
 
 from treewright.data import Problem, TotalsRules, make_problem
 from treewright.data.columns_checked import missing_mask
@@ -120,14 +121,14 @@ UNLABELLED_FORMS = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.parametrize("form", UNLABELLED_FORMS)
+@looped("form", UNLABELLED_FORMS)
 def test_every_way_to_leave_a_row_unlabelled(form):
     problem = semi(UNLABELLED_FORMS[form])
     assert problem.y.tolist() == [0, 1, -1, 1]
     assert problem.n_classes == 2
 
 
-@pytest.mark.parametrize(
+@looped(
     "y, classes",
     [
         ([3, 1, 3, 1], [1, 3]),
@@ -174,7 +175,7 @@ def test_a_supervised_model_needs_all_labels(y):
         make_problem(X4, y)
 
 
-@pytest.mark.parametrize(
+@looped(
     "y, words",
     [
         ([0.5, 1.5, 0.2, 0.1], "Unknown label type: continuous"),
@@ -187,7 +188,7 @@ def test_a_supervised_model_needs_all_labels(y):
         ([1 + 2j, 1, 0, 1], "Complex data not supported"),
     ],
 )
-@pytest.mark.parametrize("supervised", [True, False])
+@looped("supervised", [True, False])
 def test_labels_that_are_refused(y, words, supervised):
     with pytest.raises(ValueError, match=words):
         make_problem(X4, y, supervised=supervised)
@@ -240,7 +241,7 @@ def test_no_labelled_row():
 # ---------------------------------------------------------------------- features
 
 
-@pytest.mark.parametrize(
+@looped(
     "X, words",
     [
         (np.zeros((0, 2)), r"0 sample\(s\)"),
@@ -284,7 +285,7 @@ def test_a_class_of_weight_zero_is_kept():
     assert problem.n_classes == 2 and len(problem.X) == 4
 
 
-@pytest.mark.parametrize(
+@looped(
     "weight, words",
     [
         ([1, -2.5, 1, 1], r"-2.5 in row 1"),
@@ -323,7 +324,7 @@ def test_groups_are_those_of_all_rows():
     assert problem.totals.low.tolist() == [[1, 0], [0, 1]]
 
 
-@pytest.mark.parametrize(
+@looped(
     "y, totals, classes, numbers",
     [
         (["b", "d", -1, -1], {"c": 1}, ["b", "c", "d"], [0, 2, -1, -1]),
@@ -408,8 +409,8 @@ class _Text(str):
     """Text of a type of its own."""
 
 
-@pytest.mark.parametrize(
-    ("cells", "gone"),
+@looped(
+    "cells, gone",
     [
         (["a", "b", ""], []),
         (["a", None, "b"], [1]),

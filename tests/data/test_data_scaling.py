@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.data import Scaling, s2oct_scaling, unit_scaling
 from treewright.exceptions import InvalidInputError
@@ -219,9 +220,9 @@ def test_scaled_trees_route_the_same(make, X, data):
     assert np.array_equal(route(scaled_tree, scaling.apply(X))[clear], route(tree, X)[clear])
 
 
-@pytest.mark.parametrize("make", SCALINGS)
-@pytest.mark.parametrize("size", [1e-307, 1e-300, 1e-200, 1e200, 1e300, 8e307, LARGEST])
-@pytest.mark.parametrize("weight", [1.0, -3.0, 1e-12, 1e5])
+@looped("make", SCALINGS)
+@looped("size", [1e-307, 1e-300, 1e-200, 1e200, 1e300, 8e307, LARGEST])
+@looped("weight", [1.0, -3.0, 1e-12, 1e5])
 def test_trees_on_extreme_ranges(make, size, weight):
     X = np.linspace(-1, 1, 9)[:, None] * np.array([[size, 1.0]])
     scaling = make(X)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from tests.examples import looped
 
 from treewright import TotalsClassifier
 from treewright.data import parse_totals
@@ -24,12 +25,12 @@ def bounds(totals):
 # ---------------------------------------------------------------------- reading
 
 
-@pytest.mark.parametrize("number", [3, np.int64(3), np.array(3), np.uint8(3), 0.3, np.float64(0.3), np.float32(0.3)])
+@looped("number", [3, np.int64(3), np.array(3), np.uint8(3), 0.3, np.float64(0.3), np.float32(0.3)])
 def test_a_number_alone_is_about_the_second_class(number):
     assert bounds(parse_totals(number, AB, 10)) == ([[7, 3]], [[7, 3]])
 
 
-@pytest.mark.parametrize(
+@looped(
     "asked, low, high",
     [
         ({"a": 4}, [4, 0, 0], [4, 6, 6]),
@@ -73,7 +74,7 @@ def test_labels_match_by_value_not_by_type():
 GROUPS = ["s", "n", "s", "s", "n"]
 
 
-@pytest.mark.parametrize(
+@looped(
     "asked",
     [
         {"n": {"a": 1, "b": 1}, "s": {"a": 3, "b": 0}},
@@ -92,7 +93,7 @@ GROUPS = ["s", "n", "s", "s", "n"]
         pl.DataFrame({"region": ["s", "n"], "a": [[3, 3], [1, 1]]}),
     ],
 )
-@pytest.mark.parametrize("column", [list, np.array, pd.Series, pl.Series, lambda g: pd.Series(g, dtype="category")])
+@looped("column", [list, np.array, pd.Series, pl.Series, lambda g: pd.Series(g, dtype="category")])
 def test_totals_by_group(asked, column):
     totals = parse_totals(asked, AB, 5, column(GROUPS))
     assert totals.groups == ("n", "s")
@@ -124,7 +125,7 @@ def test_arrays_are_frozen():
 # ---------------------------------------------------------------------- refusing
 
 
-@pytest.mark.parametrize(
+@looped(
     "asked, words",
     [
         ({"z": 1}, "class 'z', which is not among the classes; there are 'a', 'b', 'c'"),
@@ -164,7 +165,7 @@ def test_impossible_totals(asked, words):
     assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize(
+@looped(
     "asked, words",
     [
         ({"a": 1, "b": 1}, "group 'a', which no row has.*'n', 's'.*these are classes: leave groups out"),
@@ -203,7 +204,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize("frame", FREE.values(), ids=FREE.keys())
+@looped("frame", FREE.values())
 def test_the_class_of_an_empty_cell_is_free(frame):
     totals = parse_totals(frame, AB, 5, GROUPS)  # two rows of n, three of s; with two classes the free one follows
     assert totals.groups == ("n", "s")
@@ -242,7 +243,7 @@ def test_bad_groups():
         parse_totals({"n": 1, 2: 0}, AB, 2, np.array(["n", 2], dtype=object))
 
 
-@pytest.mark.parametrize(
+@looped(
     "asked, words",
     [
         (True, "True of type bool"),

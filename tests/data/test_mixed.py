@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
+from tests.examples import looped
 
 from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, unit_scaling
 from treewright.data.columns_checked import refuse_dates
@@ -45,7 +46,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@looped("name", TABLES)
 def test_every_kind_of_table_gives_the_same_codes(name):
     features, matrix = Features.learn(TABLES[name], [0])
     np.testing.assert_array_equal(matrix, CODES)
@@ -55,8 +56,8 @@ def test_every_kind_of_table_gives_the_same_codes(name):
         np.testing.assert_array_equal(features.encode(other), CODES)
 
 
-@pytest.mark.parametrize("name", [n for n in TABLES if n.startswith(("pandas", "polars"))])
-@pytest.mark.parametrize("chosen", ["from_dtype", ["colour"], [True, False], np.array([0])])
+@looped("name", [n for n in TABLES if n.startswith(("pandas", "polars"))])
+@looped("chosen", ["from_dtype", ["colour"], [True, False], np.array([0])])
 def test_every_way_to_name_the_categorical_features(name, chosen):
     features, matrix = Features.learn(TABLES[name], chosen)
     np.testing.assert_array_equal(matrix, CODES)
@@ -70,8 +71,8 @@ def test_codes_are_those_of_scikit_learn():
     np.testing.assert_array_equal(matrix, OrdinalEncoder().fit_transform(X))
 
 
-@pytest.mark.parametrize(
-    ("values", "levels"),
+@looped(
+    "values, levels",
     [
         ([True, False, None], (False, True)),
         ([3, 1, 3], (1, 3)),
@@ -131,8 +132,8 @@ def test_one_error_names_all_columns_that_cannot_be_used():
         Features.learn(X[["age", "box"]], ["box"])
 
 
-@pytest.mark.parametrize(
-    ("X", "chosen", "words"),
+@looped(
+    "X, chosen, words",
     [
         ([["a", 1], [2, 3]], [0], "mixes text and numbers in the categorical features 0"),
         ([[1.0, 1.0]], [2], "has 2; X has the features 0 to 1"),
@@ -160,7 +161,7 @@ def test_other_kinds_of_levels_than_at_fit_are_refused():
         features.encode([[3]])
 
 
-@pytest.mark.parametrize("data", [None, [1], [["b", "a"]], [["a", 1]], [["a", "a"]], [[float("inf")]], [[None]]])
+@looped("data", [None, [1], [["b", "a"]], [["a", 1]], [["a", "a"]], [[float("inf")]], [[None]]])
 def test_damaged_levels_of_a_file_are_refused(data):
     with pytest.raises(ModelFileError):
         Features.from_list(data, None)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.data import PointTotals, parse_totals
 from treewright.data.point_totals import class_deviations
@@ -71,7 +72,7 @@ def test_unreachable_counts_are_those_of_enumeration(sizes, low, width):
     assert PointTotals(np.array(sizes).reshape(-1, 1), [[low]], [[high]]).unreachable == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_no_labels_miss_fewer_rows_than_the_unreachable_ones(seed):
     totals, size, _ = random_totals(seed, n=6, n_groups=2, largest=5)
     best = min(plain_missed(size, totals.low, totals.high, label) for label in product(range(3), repeat=6))

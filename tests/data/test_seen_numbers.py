@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tests.examples import looped
 
 from treewright.data import seen_numbers
 from treewright.data.seen_numbers import NewNumbers, SeenNumbers
@@ -33,8 +34,8 @@ def test_rows_of_the_same_kind_are_never_told():
         assert changes(old, new) == []
 
 
-@pytest.mark.parametrize(("n", "m"), [(100, 20), (300, 300), (5000, 20_000)])
-@pytest.mark.parametrize("factor", [0.001, 12.0, 1000.0])
+@looped("n, m", [(100, 20), (300, 300), (5000, 20_000)])
+@looped("factor", [0.001, 12.0, 1000.0])
 def test_other_units_are_told_with_their_factor(n, m, factor):
     rng = np.random.default_rng(int(n + 1000 * factor))
     old, new = rng.lognormal(8.0, 0.8, (n, 2)), rng.lognormal(8.0, 0.8, (m, 2))
@@ -98,7 +99,7 @@ def test_chances_are_those_of_order_statistics():
         assert chance == pytest.approx(stats.betabinom.sf(count - 1, m, k, n - k + 1))
 
 
-@pytest.mark.parametrize(
+@looped(
     "data", [None, [], [[19, 1, 2, 3, 4, 5]], [[20, 5, 4, 3, 2, 1]], [[20, 1, 2, 3, 4]], [[20, 1, 2, 3, 4, "5"]], [7]]
 )
 def test_what_no_fit_keeps_is_refused(data):

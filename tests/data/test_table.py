@@ -11,6 +11,8 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from tests.data.made_tables import plain, write
+from tests.examples import looped
 
 from treewright.data.tables.codes import MAX_LEVELS
 from treewright.data.tables.columns import why_text
@@ -21,15 +23,6 @@ from treewright.data.tables.writing import write_table
 from treewright.exceptions import InvalidInputError, ModelFileError
 
 
-def write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def plain(table):
-    return {name: [None if v is None or v != v else v for v in table[name].tolist()] for name in table.columns}
-
-
 def text(values):
     return np.array(values, dtype=object)
 
@@ -37,8 +30,8 @@ def text(values):
 # ---------------------------------------------------------------------- reading
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.CSV"])
+@looped("delimiter", [",", ";", "\t", "|"])
+@looped("name", ["a.csv", "a.tsv", "a.txt", "a.CSV"])
 def test_delimiter_is_found(tmp_path, delimiter, name):
     lines = [["age", "region"], ["31", "north"], ["45.5", "south"]]
     path = write(tmp_path / name, "\n".join(delimiter.join(line) for line in lines) + "\n")
@@ -90,8 +83,8 @@ def test_cells_are_what_is_written(tmp_path):
         read_cells(tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize(
-    ("values", "says"),
+@looped(
+    "values, says",
     [
         (["1", "2", "3", "."], "'a' is text because of '.' in row 4; 3 of 4 values are numbers"),
         (["x", "1", "2", None, "y"], "because of 'x' in row 1 and 1 other value; 2 of 4 values are numbers"),
@@ -128,8 +121,8 @@ def test_gzip(tmp_path):
     assert plain(read_table(path)) == {"x": [1.0], "y": ["a"]}
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
+@looped(
+    "content, says",
     [
         ("", "no rows"),
         ("a,b\n", "no rows"),
@@ -356,9 +349,7 @@ def test_gaps_are_filled_in_where_that_is_asked_for():
 DAY = datetime.date(1970, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "form", ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"]
-)
+@looped("form", ["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"])
 def test_dates_become_days(form):
     dates = [DAY + datetime.timedelta(days=k) for k in (-40_000, 0, 19, 20_000)]
     table = Table({"born": text([*(day.strftime(form) for day in dates), None])})
@@ -466,7 +457,7 @@ def test_the_pieces_of_bad_plain_data_are_good():
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         None,

@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.data.made_tables import plain, write
+from tests.examples import looped
 
 from treewright.data.tables import files as table_files
 from treewright.data.tables import text_files
@@ -21,16 +23,6 @@ from treewright.data.tables.large import FileTable, open_table
 from treewright.data.tables.mixed_encoder import MixedEncoder
 from treewright.data.tables.writing import write_batches, write_table
 from treewright.exceptions import InvalidInputError
-
-
-def write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def plain(table):
-    return {name: [None if v is None or v != v else v for v in table[name].tolist()] for name in table.columns}
-
 
 # ---------------------------------------------------------------------- text
 
@@ -65,7 +57,7 @@ def cells_of(content):
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+@looped("content", HOSTILE.values())
 def test_hostile_text_is_read_as_csv_reads_it(tmp_path, monkeypatch, content, chunk):
     monkeypatch.setattr(text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
@@ -103,7 +95,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 11])
-@pytest.mark.parametrize(("content", "says"), BAD.values(), ids=BAD.keys())
+@looped("content, says", BAD.values())
 def test_bad_text(tmp_path, monkeypatch, content, says, chunk):
     monkeypatch.setattr(text_files, "_CHUNK", chunk)
     path = write(tmp_path / "a.csv", content)
@@ -156,7 +148,7 @@ NUMBERS = ["1,5", "1_0", "0x1", "1e5", ".5", "5.", "+7", "-0", "inf", "-Infinity
 NUMBERS += ["007", "1d2", "١", "9007199254740993", "1e16", "true", "1-2"]
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@looped("text", NUMBERS)
 def test_numbers_are_those_of_python(tmp_path, text):
     """But for underscores and digits of other alphabets; whole numbers that float64 blurs and codes are text."""
     path = write(tmp_path / "a.csv", f"x;y\n1;2\n{text};3\n")
@@ -191,8 +183,8 @@ def test_rows_below_the_first_look_change_what_a_column_is(tmp_path, monkeypatch
     assert found["large"][7] == "9007199254740993" and found.is_numeric("gap")
 
 
-@pytest.mark.parametrize("zeros", [0, 7, 8])
-@pytest.mark.parametrize("na", [[], ["-99"]])
+@looped("zeros", [0, 7, 8])
+@looped("na", [[], ["-99"]])
 def test_codes_with_zeros_in_front_stay_text_wherever_they_stand(tmp_path, monkeypatch, zeros, na):
     """As numbers, 01 and 1 are one code, and the zeros are lost: rows that are joined by it find no partner."""
     monkeypatch.setattr("treewright.data.tables.files.LOOK", 3)
@@ -293,7 +285,7 @@ def test_parts_are_the_whole(tmp_path, name, rows):
 
 
 @pytest.mark.parametrize("chunk", [1 << 23, 7])
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+@looped("content", HOSTILE.values())
 def test_parts_of_hostile_text_are_the_whole(tmp_path, monkeypatch, content, chunk):
     for module in (text_files, table_files):
         monkeypatch.setattr(module, "STRIDE", 3)

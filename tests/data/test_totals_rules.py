@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.data import LabelledRows, TotalsRules, make_problem, parse_totals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, TreewrightError
@@ -296,8 +297,8 @@ def test_margins_are_lists_of_totals_with_columns_of_groups():
     assert problem(y, totals=totals[:1], groups=region).totals.groups == ("n", "s")
 
 
-@pytest.mark.parametrize(
-    ("groups", "words"),
+@looped(
+    "groups, words",
     [
         (None, "needs as many columns of groups"),
         ([list("nsnns")], "totals are of 2 margins, groups have 1 columns"),

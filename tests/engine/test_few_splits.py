@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.engine.recomputed import recomputed
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
@@ -13,7 +15,7 @@ from treewright.engine.stretch import Stretch, improve_stretched
 from treewright.engine.thinning import thinned_tree
 from treewright.models.laptao.tree_steps import AlternatingStep
 from treewright.splits.points import Points
-from treewright.tree import Tree, predict_labels, route
+from treewright.tree import Tree, route
 
 MIXED = np.array([0, 4, 0, 0, 3, 0])  # four numerical features, two categories
 FORMS = ["dense", "sparse", "mixed", "gaps"]
@@ -44,17 +46,11 @@ def dense_start(X, levels, depth=3):
     return random_tree(X, depth, np.random.default_rng(1), None, None, levels)
 
 
-def recomputed(tree, X, y, weight, alpha):
-    normals = tree.weights[np.any(tree.weights, axis=1)]
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals) + np.count_nonzero(tree.category >= 0)
-    return weight @ (predict_labels(tree, X) != y) + alpha * price
-
-
 # ---------------------------------------------------------------------- starts
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_a_thinned_tree_keeps_the_largest_weights(most, form):
     X, levels, *_ = table(form)
     tree = dense_start(X, levels)
@@ -90,7 +86,7 @@ def test_a_thinned_split_that_agrees_with_nothing_sends_all_points_one_way():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_all_starts_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     for classify, targets in ((True, y[:, None].astype(float)), (False, np.eye(3)[y])):
@@ -106,7 +102,7 @@ def test_all_starts_keep_to_the_features(most, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_passes_keep_to_the_features_whatever_the_start_has(most, form):
     X, levels, y, weight = table(form)
     start, objectives = dense_start(X, levels), []
@@ -116,7 +112,7 @@ def test_passes_keep_to_the_features_whatever_the_start_has(most, form):
             start, X, leaves, 0.5, max_split_features=most, max_iter=passes, n_levels=levels, n_jobs=1 + passes % 2
         )
         assert terms(result.tree) <= most
-        objectives.append(recomputed(result.tree, X, y, weight, 0.5))
+        objectives.append(recomputed(result.tree, X, weight, 0.5, y))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-9)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0]) and objectives[-1] < objectives[0]
 
@@ -187,7 +183,7 @@ def test_a_large_table_is_screened_for_its_single_feature(monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_passes_over_stretched_points_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     state = improve_stretched(
@@ -206,7 +202,7 @@ def test_passes_over_stretched_points_keep_to_the_features(most, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3])
+@looped("most", [1, 2, 3])
 def test_tree_steps_keep_to_the_features(most, form):
     X, levels, y, weight = table(form)
     step = AlternatingStep(

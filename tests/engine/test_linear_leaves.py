@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.engine.recomputed import recomputed
+from tests.examples import looped
 
 from treewright.engine import ridge as ridge_module
 from treewright.engine.leaves import LinearLeaves, MeanLeaves
@@ -30,23 +32,13 @@ def augmented(X, Y, weight, ridge):
     return solved[0], solved[1:].T
 
 
-def recomputed(tree, X, Y, weight, alpha, ridge):
-    """Objective by plain numpy from the tree's arrays and the leaf of each point."""
-    leaf = route(tree, X)
-    predicted = tree.values[leaf] + np.stack([tree.slopes[at] @ x for at, x in zip(leaf, X, strict=True)])
-    loss = weight @ ((Y - predicted) ** 2).sum(axis=1)
-    normals = [w for w in tree.weights[tree.branches] if np.any(w)]
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals)
-    return loss + alpha * price + ridge * (tree.slopes[tree.leaves] ** 2).sum()
-
-
 FORMS = [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse", "single"])
-@pytest.mark.parametrize(("n", "p"), [(300, 5), (40, 12), (60, 200)])
-@pytest.mark.parametrize("ridge", [1e-6, 0.1, 10.0])
-@pytest.mark.parametrize("cells", [2_000_000, 50])
+@looped("n, p", [(300, 5), (40, 12), (60, 200)])
+@looped("ridge", [1e-6, 0.1, 10.0])
+@looped("cells", [2_000_000, 50])
 def test_each_node_is_the_ridge_regression_of_its_points(form, n, p, ridge, cells, monkeypatch):
     monkeypatch.setattr(ridge_module, "_CELLS", cells)
     X, Y, weight = table(n, p)
@@ -129,7 +121,7 @@ def test_refitting_what_changed_is_refitting_all():
     assert not np.any(leaves.slopes[old])
 
 
-@pytest.mark.parametrize("ridge", [1e-12, 1e-3, 1.0])
+@looped("ridge", [1e-12, 1e-3, 1.0])
 @pytest.mark.parametrize("most", [None, 1, 2])
 @pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse", "single"])
 def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):
@@ -140,7 +132,7 @@ def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):
     for passes in range(4):
         leaves = LinearLeaves(form(X), Y, weight, ridge)
         result = alternate_nodes(start, form(X), leaves, 0.2, max_split_features=most, max_iter=passes)
-        objectives.append(recomputed(result.tree, X, Y, weight, 0.2, ridge))
+        objectives.append(recomputed(result.tree, X, weight, 0.2, Y, ridge))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-8)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
     assert objectives[-1] < objectives[0]

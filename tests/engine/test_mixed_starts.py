@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.examples import looped
 
 from treewright import TAOClassifier
 from treewright.core.budget import Budget
@@ -76,10 +77,10 @@ def test_ranks_are_undone():
     assert np.array_equal(route(ranked.invert_tree(tree), X), route(tree, numbers))
 
 
-@pytest.mark.parametrize("classify", [True, False])
-@pytest.mark.parametrize("most", [1, 2, None])
+@looped("classify", [True, False])
+@looped("most", [1, 2, None])
 @pytest.mark.parametrize("kind", ["balanced", "cart", "random"])
-@pytest.mark.parametrize("levels", [N_LEVELS, None])
+@looped("levels", [N_LEVELS, None])
 def test_starts_are_trees_on_the_points(kind, most, classify, levels):
     X, y = mixed()
     if levels is None:
@@ -176,8 +177,8 @@ class Spent(Budget):
         return self.left < 0
 
 
-@pytest.mark.parametrize("asked", [1, 2, 3, 5])
-@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@looped("asked", [1, 2, 3, 5])
+@looped("gaps", [0.0, 0.2])
 def test_a_start_that_time_cuts_short_is_a_whole_tree(gaps, asked):
     """Half of a balanced tree sends all points one way, and no pass mends that."""
     X, y = mixed(gaps=gaps)

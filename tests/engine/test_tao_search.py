@@ -5,6 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
+from tests.engine.recomputed import recomputed
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine import cart
@@ -60,7 +62,7 @@ def test_node_solver_is_the_same_for_sparse_points_and_for_single_floats(share):
         )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_small_nodes_take_the_same_steps_as_large_ones(seed, monkeypatch):
     """Compiled loops and products of tables, from a start or none, with tables that may be read only."""
     rng = np.random.default_rng(seed)
@@ -120,16 +122,6 @@ def table(n=400, p=5, seed=0):
     return X, score, score.argmax(axis=1), rng.integers(1, 4, n).astype(float)
 
 
-def recomputed(tree, X, alpha, weight, y=None, Y=None):
-    """The objective from the tree and the data, and the values that leaves should have."""
-    if y is not None:
-        loss = weight @ (predict_labels(tree, X) != y)
-    else:
-        loss = weight @ ((predict_values(tree, X) - Y) ** 2).sum(axis=1)
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in tree.weights[tree.branches] if np.any(w))
-    return loss + alpha * price
-
-
 CASES = [
     (most, task, init, kind)
     for most in (None, 1, 2, 3)
@@ -143,7 +135,6 @@ CASES = [
 def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
     X, Y, y, weight = table(160)
     points = X if kind == "dense" else sparse.csr_array(X)
-    targets = {"y": y} if task == "classes" else {"Y": Y}
     if init == "cart":
         column = y[:, None].astype(float) if task == "classes" else Y
         start = cart_start(points, column, weight, 3, task == "classes", 0, Budget())
@@ -153,7 +144,7 @@ def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
     for passes in range(5):
         leaves = ClassLeaves(y, weight, 3) if task == "classes" else MeanLeaves(Y, weight)
         result = alternate_nodes(start, points, leaves, 0.5, max_split_features=most, max_iter=passes)
-        objectives.append(recomputed(result.tree, X, 0.5, weight, **targets))
+        objectives.append(recomputed(result.tree, X, weight, 0.5, y if task == "classes" else Y))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-9)
         assert result.trace[:, 1].tolist() == pytest.approx(objectives, rel=1e-9) or result.converged
         assert np.count_nonzero(result.tree.weights, axis=1).max() <= (most or 5)
@@ -178,7 +169,7 @@ def test_threads_do_not_change_the_tree():
     assert one.tree == two.tree
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_no_axis_split_of_a_converged_stump_is_better(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 8, (40, 3)) / 7.0, rng.integers(0, 3, 40)
@@ -249,7 +240,7 @@ def test_a_stop_returns_what_was_found():
     )
     assert result.n_iter == 1 and not result.converged
     assert result.objective == seen[-1] < seen[0]
-    assert recomputed(result.tree, X, 0.1, weight, y=y) == pytest.approx(result.objective)
+    assert recomputed(result.tree, X, weight, 0.1, y) == pytest.approx(result.objective)
 
 
 def test_cart_is_passed_over_where_it_would_take_the_time():

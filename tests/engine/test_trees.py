@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree, tree_from_sklearn
@@ -39,8 +40,8 @@ def test_cart_knows_classes_it_has_not_seen():
     assert set(predict_labels(tree, X)) <= {1, 2}
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("price", [0.0, 2.0])
+@looped("seed", range(5))
+@looped("price", [0.0, 2.0])
 def test_alternating_never_raises_the_cost(seed, price):
     X, y, weight = data(seed)
     points = GapPoints(X, y, weight, 3, gap=0.005, price=price)
@@ -87,8 +88,8 @@ def test_a_stump_takes_the_best_labels_of_many_classes(seed):
     assert split.cost == pytest.approx(best)
 
 
-@pytest.mark.parametrize("gap", [0.02, 0.1, 0.5])
-@pytest.mark.parametrize("seed", range(5))
+@looped("gap", [0.02, 0.1, 0.5])
+@looped("seed", range(5))
 def test_growing_parts_no_points_nearer_than_the_gap(seed, gap):
     rng = np.random.default_rng(seed)
     X = rng.random((60, 2)) - 0.5

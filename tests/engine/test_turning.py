@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright import TAOClassifier
 from treewright.core.budget import Budget
@@ -15,7 +16,7 @@ from treewright.engine.turning import TurningNodes, best_weight, turned_tree
 from treewright.tree import Tree
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_the_weight_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from tests.examples import looped
 
 from treewright import TAOClassifier, Tree, select
 from treewright.exceptions import InvalidInputError
@@ -96,8 +97,8 @@ def _once(number):
     return told
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@looped(
+    "change, words",
     [
         ({"method": "none"}, "method"),
         ({"time_limit": 0.0}, "time_limit"),

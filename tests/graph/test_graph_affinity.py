@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from tests.examples import looped
 
 from treewright.exceptions import InvalidInputError
 from treewright.graph import Neighbors, affinity_graph, nearest_neighbors, neighbor_graph, perplexity_affinities
@@ -15,8 +16,8 @@ def perplexity_of(rows):
     return np.exp(-(rows * logs).sum(axis=1))
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e8, 1e150])
-@pytest.mark.parametrize("perplexity", [1.5, 5.0, 9.9])
+@looped("scale", [1e-150, 1e-8, 1.0, 1e8, 1e150])
+@looped("perplexity", [1.5, 5.0, 9.9])
 def test_rows_have_the_perplexity_asked_for_and_are_gaussian(scale, perplexity):
     distance = np.sort(np.random.default_rng(0).random((200, 10)) + 0.1, axis=1)
     rows = perplexity_affinities(distance * scale, perplexity)
@@ -29,8 +30,8 @@ def test_rows_have_the_perplexity_asked_for_and_are_gaussian(scale, perplexity):
     np.testing.assert_allclose(slope[:, 0], slope[:, 1], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("distance", "perplexity", "expected"),
+@looped(
+    "distance, perplexity, expected",
     [
         ([2.0, 2.0, 2.0, 2.0], 2.0, [0.25, 0.25, 0.25, 0.25]),
         ([0.0, 0.0, 0.0, 0.0], 3.0, [0.25, 0.25, 0.25, 0.25]),

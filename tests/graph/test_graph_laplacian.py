@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
@@ -59,8 +60,8 @@ def test_rounding_is_evened_out_and_the_input_left_alone():
     np.testing.assert_array_equal(given_graph.toarray(), before)
 
 
-@pytest.mark.parametrize(
-    ("graph", "text"),
+@looped(
+    "graph, text",
     [
         (np.ones((2, 3)), r"shape \(2, 3\).*3 rows"),
         (np.ones((2, 2)), r"shape \(2, 2\).*3 rows"),
@@ -91,9 +92,9 @@ def labelled_graph(n=160, n_outputs=3, seed=0):
 
 
 @pytest.mark.parametrize("method", ["direct", "cg"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("gamma", [0.1, 10.0])
-@pytest.mark.parametrize("mu", [1e-4, 1e-2, 3.0])
+@looped("weighted", [False, True])
+@looped("gamma", [0.1, 10.0])
+@looped("mu", [1e-4, 1e-2, 3.0])
 def test_solutions_are_those_of_a_dense_solve(method, weighted, gamma, mu):
     W, labelled, R, weight = labelled_graph()
     weight = weight if weighted else None

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from tests.examples import looped
 from tests.seen_trees import seen
 
 from treewright import OCTHClassifier, S2OCTClassifier, TAOClassifier, TAORegressor, load_model
@@ -84,13 +85,13 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "error", "text"), FITS.values(), ids=FITS.keys())
+@looped("arguments, error, text", FITS.values())
 def test_bad_data(arguments, error, text):
     with pytest.raises(error, match=text):
         OCTHClassifier().fit(**({"X": X, "y": y} | arguments))
 
 
-@pytest.mark.parametrize(("arguments", "text"), PARAMETERS.values(), ids=PARAMETERS.keys())
+@looped("arguments, text", PARAMETERS.values())
 def test_bad_parameters(arguments, text):
     with pytest.raises(ValueError, match=text):
         OCTHClassifier(**arguments).fit(X, y)
@@ -117,7 +118,7 @@ TOTALS = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "text"), TOTALS.values(), ids=TOTALS.keys())
+@looped("arguments, text", TOTALS.values())
 def test_impossible_totals(arguments, text):
     with pytest.raises(InfeasibleTotalsError, match=text) as caught:
         parse_totals(classes=np.array([0, 1]), n_unlabelled=5, **arguments)
@@ -149,7 +150,7 @@ def document(tmp_path_factory):
     return json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("text", FILES.values(), ids=FILES.keys())
+@looped("text", FILES.values())
 def test_corrupt_model_files(tmp_path, document, text):
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document)[:200] if text is None else text)
@@ -170,7 +171,7 @@ VALUES = [None, 3, -1, "x", [], {}, [1], {"a": 1}, True, 1e400]
 USABLE = [("feature_names", None), ("parameters", {}), ("fit", {}), ("fit", {"a": 1})]
 
 
-@pytest.mark.parametrize(("key", "value"), [(k, v) for k in SECTIONS for v in VALUES if (k, v) not in USABLE])
+@looped("key, value", [(k, v) for k in SECTIONS for v in VALUES if (k, v) not in USABLE])
 def test_damaged_model_documents(document, key, value):
     from treewright.estimators.files import model_from_dict
     from treewright.models.registry import MODELS
@@ -235,7 +236,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("change", EDITS.values(), ids=EDITS.keys())
+@looped("change", EDITS.values())
 def test_edited_model_documents(document, change):
     from treewright.estimators.files import model_from_dict
     from treewright.models.registry import MODELS
@@ -291,7 +292,7 @@ CLASS_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize(("weights", "text"), CLASS_WEIGHTS.values(), ids=CLASS_WEIGHTS.keys())
+@looped("weights, text", CLASS_WEIGHTS.values())
 def test_class_weights_that_are_none(weights, text):
     with pytest.raises(InvalidInputError, match=text):
         TAOClassifier(class_weight=weights).fit(X, y)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.examples import looped
 from tests.seen_trees import seen
 
 from treewright import SVM1ODTClassifier, TAOClassifier, load_model
@@ -97,7 +98,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("weights", "text"), WRONG.values(), ids=WRONG.keys())
+@looped("weights, text", WRONG.values())
 @every_kind
 def test_class_weights_that_are_none_are_refused(model, weights, text):
     with pytest.raises(InvalidInputError, match=text), warnings.catch_warnings():

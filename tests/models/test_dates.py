@@ -6,24 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import is_classifier
-from sklearn.linear_model import LogisticRegression
+from tests.estimators_list import QUICK, REGRESSORS, quick
+from tests.examples import looped
 
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTHClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-)
+from treewright import TAOClassifier
 from treewright.data import make_problem
 from treewright.exceptions import InvalidInputError
 
@@ -52,27 +38,10 @@ FRAMES = {
     "numpy objects": (np.column_stack([AGE.astype(object), np.array(list(DAYS), dtype=object)]), "column 1"),
     "lists": ([[age, day] for age, day in zip(AGE, DAYS.to_pydatetime(), strict=True)], "column 1"),
 }
-CLASSIFIERS = [
-    C2RFClassifier(),
-    LapSVMClassifier(),
-    LapTAOClassifier(max_depth=2),
-    OCTHClassifier(max_depth=1),
-    BinOCTClassifier(max_depth=1),
-    FairOCTClassifier(max_depth=1),
-    S2OCTClassifier(max_depth=1, time_limit=2),
-    SSCTClassifier(),
-    TAOClassifier(max_depth=2),
-    TotalsClassifier(LogisticRegression()),
-]
-REGRESSORS = [LapTAORegressor(max_depth=2), SelfTrainingRegressor(), TAORegressor(max_depth=2)]
 y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
 
 
-def name(value):
-    return type(value).__name__
-
-
-@pytest.mark.parametrize(("X", "columns"), FRAMES.values(), ids=FRAMES.keys())
+@looped("X, columns", FRAMES.values())
 def test_every_kind_of_column_is_refused_by_name(X, columns):
     with pytest.raises(InvalidInputError, match=f"X has dates, times or durations in .*{columns}; .*days since"):
         TAOClassifier().fit(X, y)
@@ -81,23 +50,24 @@ def test_every_kind_of_column_is_refused_by_name(X, columns):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=name)
-def test_every_estimator_refuses_in_fit_and_predict(model):
+@pytest.mark.parametrize("name", QUICK)
+def test_every_estimator_refuses_in_fit_and_predict(name):
+    model = quick(name)
     dates = pd.DataFrame({"age": AGE, "when": DAYS})
     with pytest.raises(InvalidInputError, match="in column 'when'"):
         model.fit(dates, y)
-    model.fit(dates.assign(when=AGE), y if is_classifier(model) else AGE)
+    model.fit(dates.assign(when=AGE), AGE if name in REGRESSORS else y)
     for method in ("predict", "predict_proba", "decision_function", "apply", "decision_path"):
         if hasattr(model, method):
             with pytest.raises(InvalidInputError, match="in column 'when'"):
                 getattr(model, method)(dates)
 
 
-@pytest.mark.parametrize("model", REGRESSORS, ids=name)
-def test_regressors_refuse_dates_as_targets(model):
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors_refuse_dates_as_targets(name):
     for targets in (DAYS.values, pd.Series(DAYS - DAYS[0]), np.array(list(DAYS), dtype=object)):
         with pytest.raises(InvalidInputError, match="y has dates, times or durations; "):
-            model.fit(AGE[:, None], targets)
+            quick(name).fit(AGE[:, None], targets)
 
 
 def test_numbers_of_any_library_are_taken():

@@ -5,29 +5,9 @@ import re
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Ridge
+from tests.estimators_list import QUICK, REGRESSORS, SUPERVISED, WITH_TOTALS, quick
 
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-    find_wrong_labels,
-    select,
-)
+import treewright as tw
 from treewright.exceptions import InvalidInputError, TreewrightError
 
 pytestmark = [
@@ -89,60 +69,43 @@ class Draw:
             self.totals = {1: 0 if kind == "nobody" else int(np.sum(hidden & (self.truth == 1)))}
 
 
-def labelled(model):
-    return lambda draw: model.fit(draw.X, draw.truth, sample_weight=draw.weight)
-
-
-def partly(model):
-    return lambda draw: model.fit(draw.X, draw.y, sample_weight=draw.weight)
-
-
-def totalled(model):
-    more = {"sample_weight"}
-    return lambda draw: model.fit(
-        draw.X, draw.y, totals=draw.totals, groups=draw.groups, **dict.fromkeys(more, draw.weight)
-    )
-
-
-def regression(model):
-    return lambda draw: model.fit(draw.X, np.nan_to_num(draw.target), sample_weight=draw.weight)
-
-
-def partly_regression(model):
-    return lambda draw: model.fit(draw.X, draw.target, sample_weight=draw.weight)
-
-
 SEED = {"random_state": 0}
 LIMIT = {**SEED, "time_limit": 5}
-FITS = {
-    "s2oct": totalled(S2OCTClassifier(**LIMIT)),
-    "s2oct, any": totalled(S2OCTClassifier(max_split_features=None, **LIMIT)),
-    "s2oct, one": totalled(S2OCTClassifier(max_split_features=1, **LIMIT)),
-    "s2oct, paper": totalled(S2OCTClassifier(margin_rule="paper", **LIMIT)),
-    "totals": totalled(TotalsClassifier(**SEED)),
-    "totals, forest": totalled(TotalsClassifier(RandomForestClassifier(5, **SEED), **SEED)),
-    "c2rf": totalled(C2RFClassifier(RandomForestClassifier(5, **SEED), **LIMIT)),
-    "c2rf, paper": totalled(C2RFClassifier(RandomForestClassifier(5, **SEED), class_prices=False, **LIMIT)),
-    "oct": labelled(OCTClassifier(**LIMIT)),
-    "oct_h": labelled(OCTHClassifier(**LIMIT)),
-    "binoct": labelled(BinOCTClassifier(**LIMIT)),
-    "fair": labelled(FairOCTClassifier(**LIMIT)),
-    "tao": labelled(TAOClassifier(max_depth=2, **LIMIT)),
-    "tao, one": labelled(TAOClassifier(max_depth=2, max_split_features=1, **LIMIT)),
-    "tao, taught": partly(TAOClassifier(max_depth=2, teacher="auto", **LIMIT)),
-    "tao, numbers": regression(TAORegressor(max_depth=2, **LIMIT)),
-    "tao, lines": regression(TAORegressor(max_depth=2, leaves="linear", **LIMIT)),
-    "svm1odt": labelled(SVM1ODTClassifier(max_depth=1, epsilon=0.05, alpha_2=1.0, **LIMIT)),
-    "octsvm": labelled(OCTSVMClassifier(max_depth=1, n_estimators=5, **LIMIT)),
-    "resvm": labelled(RESVMClassifier(**LIMIT)),
-    "laptao": partly(LapTAOClassifier(max_depth=2, **LIMIT)),
-    "laptao, taught": partly(LapTAOClassifier(max_depth=2, teacher="auto", **LIMIT)),
-    "laptao, numbers": partly_regression(LapTAORegressor(max_depth=2, **LIMIT)),
-    "ssct": partly(SSCTClassifier(**SEED)),
-    "lap_svm": partly(LapSVMClassifier()),
-    "self_training": partly_regression(SelfTrainingRegressor(Ridge())),
-    "wrong labels": lambda draw: find_wrong_labels(draw.X, draw.truth, **SEED),
-    "select": lambda draw: select(draw.X, draw.truth, TAOClassifier(max_depth=1, **SEED).fit(draw.X, draw.truth).tree_),
+SETTINGS = {"max_depth": 2, "epsilon": 0.05, "alpha_2": 1.0, **LIMIT}
+FOREST = RandomForestClassifier(5, **SEED)
+
+
+def fit_of(name, **settings):
+    """Fit of a draw by an estimator of the list."""
+
+    def fit(draw):
+        y = draw.truth if name in SUPERVISED and "teacher" not in settings else draw.y
+        if name in REGRESSORS:
+            y = np.nan_to_num(draw.target) if name in SUPERVISED else draw.target
+        given = {"totals": draw.totals, "groups": draw.groups} if name in WITH_TOTALS else {}
+        return quick(name, **(SETTINGS | settings)).fit(draw.X, y, sample_weight=draw.weight, **given)
+
+    return fit
+
+
+FITS = {name: fit_of(name) for name in QUICK} | {
+    "s2oct, any": fit_of("S2OCTClassifier", max_split_features=None),
+    "s2oct, one": fit_of("S2OCTClassifier", max_split_features=1),
+    "s2oct, paper": fit_of("S2OCTClassifier", margin_rule="paper"),
+    "totals, auto": fit_of("TotalsClassifier", estimator="auto"),
+    "totals, forest": fit_of("TotalsClassifier", estimator=FOREST),
+    "c2rf, forest": fit_of("C2RFClassifier", estimator=FOREST),
+    "c2rf, paper": fit_of("C2RFClassifier", estimator=FOREST, class_prices=False),
+    "tao, one": fit_of("TAOClassifier", max_split_features=1),
+    "tao, taught": fit_of("TAOClassifier", teacher="auto"),
+    "tao, lines": fit_of("TAORegressor", leaves="linear"),
+    "svm1odt, stump": fit_of("SVM1ODTClassifier", max_depth=1),
+    "octsvm, stump": fit_of("OCTSVMClassifier", max_depth=1),
+    "laptao, taught": fit_of("LapTAOClassifier", teacher="auto"),
+    "wrong labels": lambda draw: tw.find_wrong_labels(draw.X, draw.truth, **SEED),
+    "select": lambda draw: tw.select(
+        draw.X, draw.truth, tw.TAOClassifier(max_depth=1, **SEED).fit(draw.X, draw.truth).tree_
+    ),
 }
 
 
@@ -160,7 +123,7 @@ def test_a_fit_of_extremes_ends_with_a_model_or_a_message(name, seed):
         assert np.isfinite(model.tree_.values).all()
     if hasattr(model, "transduction_") and hasattr(model, "classes_"):
         assert np.array_equal(np.asarray(model.transduction_)[draw.y >= 0], draw.truth[draw.y >= 0])
-    if name in ("tao, numbers", "tao, lines", "laptao, numbers"):
+    if name in ("TAORegressor", "tao, lines", "LapTAORegressor"):
         assert np.isfinite(model.predict(draw.X)).all()
 
 
@@ -169,12 +132,13 @@ def test_a_column_that_hardly_varies_is_named():
     X, y = rng.normal(size=(20, 2)) * [1.0, 1e-300], np.where(np.arange(20) < 6, np.arange(20) % 2, -1)
     for most in ("auto", None, 1):
         with pytest.raises(InvalidInputError, match=r"column 1 varies by \d\.\d+e-300 only; multiply it"):
-            S2OCTClassifier(max_split_features=most, **LIMIT).fit(X, y)
+            tw.S2OCTClassifier(max_split_features=most, **LIMIT).fit(X, y)
 
 
 @pytest.mark.parametrize("heavy", [1e300, 1e-300])
 @pytest.mark.parametrize(
-    "model", [S2OCTClassifier(**LIMIT), SSCTClassifier(), TAORegressor(), LapTAOClassifier(), TAOClassifier()]
+    "model",
+    [tw.S2OCTClassifier(**LIMIT), tw.SSCTClassifier(), tw.TAORegressor(), tw.LapTAOClassifier(), tw.TAOClassifier()],
 )
 def test_weights_beyond_squares_are_refused_with_their_row(model, heavy):
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
@@ -189,13 +153,13 @@ def test_weights_that_no_sum_would_show_do_no_harm():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     weight = np.where(np.arange(40) < 20, 1.0, 1e-30)
-    model = SSCTClassifier(max_depth=3, random_state=0).fit(X, y, sample_weight=weight)
+    model = tw.SSCTClassifier(max_depth=3, random_state=0).fit(X, y, sample_weight=weight)
     assert 0.0 <= model.objective_ <= 1.0
     assert model.score(X, y, sample_weight=weight) >= 0.7
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", ["s2oct", "s2oct, any", "s2oct, one", "s2oct, paper", "totals", "c2rf", "c2rf, paper"])
+@pytest.mark.parametrize("name", [*WITH_TOTALS, "s2oct, any", "s2oct, one", "s2oct, paper", "c2rf, paper"])
 def test_groups_without_an_unlabelled_row(name, n_classes):
     draw = Draw(0)
     draw.X, draw.weight = np.random.default_rng(0).normal(size=(N, 2)), None
@@ -209,7 +173,7 @@ def test_errors_of_a_given_estimator_name_it_and_the_column():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.where(np.arange(20) < 10, np.arange(20) % 2, -1)
     X[3, 2] = 1e300
     expected = "RandomForestClassifier cannot take these rows: .*; column 2 has numbers as large as 1e\\+300"
-    for model in (TotalsClassifier(RandomForestClassifier(5)), C2RFClassifier(RandomForestClassifier(5))):
+    for model in (tw.TotalsClassifier(RandomForestClassifier(5)), tw.C2RFClassifier(RandomForestClassifier(5))):
         with pytest.raises(InvalidInputError, match=expected):
             model.fit(X, y, totals={1: 5})
 
@@ -220,7 +184,7 @@ def test_the_automatic_teacher_takes_numbers_far_out():
     X[:, 0] += 3.0 * truth
     y = np.where(np.arange(60) < 20, truth, -1)
     plain, far = (
-        TotalsClassifier(random_state=0).fit(X * factor, y, totals={1: 20}) for factor in ([1, 1], [2.0**900, 1])
+        tw.TotalsClassifier(random_state=0).fit(X * factor, y, totals={1: 20}) for factor in ([1, 1], [2.0**900, 1])
     )
     assert np.array_equal(plain.transduction_, far.transduction_)
 
@@ -228,7 +192,7 @@ def test_the_automatic_teacher_takes_numbers_far_out():
 def test_large_targets_of_heavy_rows_have_a_mean():
     X, weight = np.random.default_rng(0).normal(size=(30, 2)), np.where(np.arange(30) % 2, 1e9, 1.0)
     target = 1e300 * (X[:, 0] > 0)
-    for model in (LapTAORegressor(max_depth=2, **LIMIT), TAORegressor(max_depth=2, **LIMIT)):
+    for model in (tw.LapTAORegressor(max_depth=2, **LIMIT), tw.TAORegressor(max_depth=2, **LIMIT)):
         found = model.fit(X, target, sample_weight=weight).predict(X)
         assert np.isfinite(found).all() and np.corrcoef(found / 1e300, target / 1e300)[0, 1] > 0.9
 
@@ -236,10 +200,10 @@ def test_large_targets_of_heavy_rows_have_a_mean():
 def test_wrong_labels_where_a_tree_has_seen_every_row():
     """Of ten rows a tree drawn with replacement leaves none out now and then, as with this seed."""
     X, y = np.arange(10.0)[:, None], np.arange(10) % 2
-    assert find_wrong_labels(X, y, n_estimators=30, random_state=16).wrong.shape == (10,)
+    assert tw.find_wrong_labels(X, y, n_estimators=30, random_state=16).wrong.shape == (10,)
 
 
 def test_a_split_along_values_whose_squares_vanish():
     """Two of a machine's points differed, but the length of their difference was 0."""
     X = np.append(1.0, np.random.default_rng(0).random(15) * 1e-300)[:, None]
-    assert np.isfinite(RESVMClassifier(**LIMIT).fit(X, np.arange(16) % 2).objective_)
+    assert np.isfinite(tw.RESVMClassifier(**LIMIT).fit(X, np.arange(16) % 2).objective_)

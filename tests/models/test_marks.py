@@ -5,24 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests import estimators_list
+from tests.estimators_list import CLASSIFIERS, quick
+from tests.examples import looped
 
-from treewright import (
-    BinOCTClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TotalsClassifier,
-    find_wrong_labels,
-    select,
-)
+from treewright import S2OCTClassifier, TAOClassifier, find_wrong_labels, select
 from treewright.exceptions import ForgottenMarkWarning, InvalidInputError
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -31,25 +18,18 @@ MARKED = np.where(np.arange(60) % 4 == 0, -1, TRUTH)
 FIRST = TAOClassifier(max_depth=1, random_state=0).fit(X, TRUTH)
 
 SUPERVISED = {
-    "oct": OCTClassifier(1).fit,
-    "oct-h": OCTHClassifier(1, time_limit=0.2).fit,
-    "binoct": BinOCTClassifier(1, time_limit=0.2).fit,
-    "fair-oct": FairOCTClassifier(1, time_limit=0.2).fit,
-    "svm1odt": SVM1ODTClassifier(1, time_limit=0.2).fit,
-    "octsvm": OCTSVMClassifier(1, time_limit=0.2, relabel="tree").fit,
-    "resvm": RESVMClassifier(time_limit=0.2, relabel="tree").fit,
-    "tao": TAOClassifier(1, max_iter=1, stretch=0).fit,
+    name: quick(name, time_limit=0.2, max_iter=1, stretch=0, relabel="tree").fit
+    for name in CLASSIFIERS
+    if name not in estimators_list.SEMI_SUPERVISED
+} | {
     "find_wrong_labels": lambda X, y: find_wrong_labels(X, y, n_estimators=5, random_state=0),
     "select": lambda X, y: select(X, y, FIRST),
 }
 SEMI_SUPERVISED = {
-    "s2oct": S2OCTClassifier(2, time_limit=0.2).fit,
-    "totals": TotalsClassifier(LogisticRegression()).fit,
-    "tao, taught": TAOClassifier(1, max_iter=1, stretch=0, teacher=LogisticRegression()).fit,
-    "laptao": LapTAOClassifier(1, max_iter=1).fit,
-    "ssct": SSCTClassifier(max_depth=1).fit,
-    "lap-svm": LapSVMClassifier().fit,
-}
+    name: quick(name, max_depth=2, time_limit=0.2, max_iter=1).fit
+    for name in CLASSIFIERS
+    if name in estimators_list.SEMI_SUPERVISED
+} | {"tao, taught": quick("TAOClassifier", max_iter=1, stretch=0, teacher=LogisticRegression()).fit}
 
 
 def told(fit, y):
@@ -73,23 +53,23 @@ def test_supervised_models_tell_that_marks_are_taken_for_a_class(fit):
     assert told(fit, TRUTH) == []
 
 
-@pytest.mark.parametrize("fit", [SUPERVISED["oct"], SUPERVISED["tao"], SUPERVISED["octsvm"]])
-def test_minus_one_and_one_are_two_classes_without_a_word(fit):
+@pytest.mark.parametrize("name", ["OCTClassifier", "TAOClassifier", "OCTSVMClassifier"])
+def test_minus_one_and_one_are_two_classes_without_a_word(name):
     for y in (np.where(X[:, 0] > 0, 1, -1), np.where(X[:, 0] > 0, 1.0, -1.0), np.where(X[:, 0] > 0, "+", "-")):
-        assert told(fit, y) == []
+        assert told(SUPERVISED[name], y) == []
 
 
-@pytest.mark.parametrize("mark", [-1.0, -9, -99, "nan", "None", "-1", " ", "?"])
+@looped("mark", [-1.0, -9, -99, "nan", "None", "-1", " ", "?"])
 def test_other_marks_are_told_too(mark):
     y = np.where(MARKED == -1, mark, MARKED) if not isinstance(mark, str) else as_text(MARKED, mark)
-    (words,) = told(SUPERVISED["oct"], y)
+    (words,) = told(SUPERVISED["OCTClassifier"], y)
     assert f"y has {mark!r} in 15 of 60 rows" in words
 
 
 def test_several_marks_are_told_at_once_with_a_condition_that_leaves_them_out():
     y = as_text(MARKED, "").astype(object)
     y[:3] = "n/a"
-    (words,) = told(SUPERVISED["oct"], y)
+    (words,) = told(SUPERVISED["OCTClassifier"], y)
     assert "'' in 14 and 'n/a' in 3 of 60 rows" in words
     kept = words.partition("X[")[2].partition("] and y[")[0]
     assert sorted(set(y[eval(kept)])) == ["a", "b", "c"]
@@ -98,7 +78,7 @@ def test_several_marks_are_told_at_once_with_a_condition_that_leaves_them_out():
 def test_who_names_another_mark_means_minus_one():
     assert told(TAOClassifier(1, max_iter=1, stretch=0, unlabeled=9).fit, MARKED) == []
     assert told(S2OCTClassifier(2, time_limit=0.2, unlabeled=9).fit, np.where(np.arange(60) % 5, MARKED, 9)) == []
-    (words,) = told(SUPERVISED["tao"], MARKED)
+    (words,) = told(SUPERVISED["TAOClassifier"], MARKED)
     assert "teacher='auto'" in words
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from tests.examples import looped
 
 from treewright import LapTAOClassifier, LapTAORegressor, TAOClassifier, TAORegressor, Tree, load_model
 from treewright.exceptions import InvalidInputError
@@ -91,8 +92,8 @@ def test_starts_with_larger_splits_are_refused(kind):
     assert made(kind, max_split_features=3, warm_start=tree, stretch=0).fit(NUMBERS, y).tree_.depth <= 1
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, "axis", "oblique"])
-@pytest.mark.parametrize("kind", KINDS)
+@looped("value", [0, -1, 1.5, "axis", "oblique"])
+@looped("kind", KINDS)
 def test_other_values_are_refused(kind, value):
     with pytest.raises(ValueError, match="max_split_features"):
         made(kind, max_split_features=value).fit(NUMBERS, SCORE)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
+from tests.examples import looped
 
 from treewright import (
     LapTAOClassifier,
@@ -117,8 +118,8 @@ def test_files_of_numbers_without_gaps_have_no_categories(tmp_path):
     assert load_model(tmp_path / "model.json").categories_ is None
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@looped(
+    "change, words",
     [
         ({"categories": None}, "categories must be a list"),
         ({"categories": [["b", "a"], None, None, None]}, "categories.0. must be different"),

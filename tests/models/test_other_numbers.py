@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.estimators_list import QUICK, REGRESSORS, quick
 
-import treewright
 from treewright import TotalsClassifier, load_model
 from treewright.app.large_register import label_register
 from treewright.cli import main
@@ -85,24 +85,13 @@ def test_dates_are_told_as_dates(tmp_path, capsys):
     assert "of the rows are above 200" in said and "times" not in said.partition("'born'")[2]
 
 
-FITS = {
-    "OCTHClassifier": {"max_depth": 1, "time_limit": 2},
-    "TAOClassifier": {"max_depth": 2},
-    "TAORegressor": {"max_depth": 2},
-    "LapTAOClassifier": {"max_depth": 2},
-    "SSCTClassifier": {"max_depth": 2},
-    "SelfTrainingRegressor": {},
-    "LapSVMClassifier": {},
-}
-
-
 @pytest.mark.usefixtures("searches_alone")
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", QUICK)
 def test_models_of_arrays_tell_it_too(name, tmp_path):
     rng = np.random.default_rng(0)
     X, new = rng.lognormal(3.0, 1.0, (120, 2)), rng.lognormal(3.0, 1.0, (100, 2))
-    y = X[:, 0] if name.endswith("Regressor") else (X[:, 0] > 20).astype(int)
-    model = getattr(treewright, name)().set_params(**FITS[name]).fit(X, y)
+    y = X[:, 0] if name in REGRESSORS else (X[:, 0] > 20).astype(int)
+    model = quick(name).fit(X, y)
     models = [model]
     if hasattr(model, "save"):
         model.save(tmp_path / "m.json")

@@ -12,26 +12,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators_list import QUICK
 
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTClassifier,
-    OCTHClassifier,
-    OCTSVMClassifier,
-    RESVMClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-)
+import treewright as tw
 
 FEW_TREES = RandomForestClassifier(15, bootstrap=False, max_features=None, random_state=0)
 """In the place of the default forests of 200 trees, of which the checks would fit a few hundred; no rows are drawn, for
@@ -84,8 +67,13 @@ def asked_again(check):
     return name.startswith(OF_FITS) and (name not in ONCE or given == ONCE[name])
 
 
+CHECKED = set()
+"""Names of the estimators that get all checks."""
+
+
 def with_checks(*first, again=()):
     """Parametrize by all checks of the first estimators, and for those `again`, in other settings, by those of fits."""
+    CHECKED.update(type(estimator).__name__ for estimator in first)
     all_of, of_fits = parametrize_with_checks(first), parametrize_with_checks(again)
     some = [pair for pair in of_fits.args[1] if asked_again(pair[1])]
     return pytest.mark.parametrize(all_of.args[0], [*all_of.args[1], *some], **all_of.kwargs)
@@ -94,32 +82,32 @@ def with_checks(*first, again=()):
 @pytest.mark.usefixtures("shortest_searches")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @with_checks(
-    OCTHClassifier(2, time_limit=1),
-    BinOCTClassifier(2, time_limit=1),
-    FairOCTClassifier(2, time_limit=1),
-    S2OCTClassifier(time_limit=1),
-    SVM1ODTClassifier(time_limit=1),
-    OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
-    RESVMClassifier(time_limit=1, gap=0.9),
-    OCTClassifier(),
+    tw.OCTHClassifier(2, time_limit=1),
+    tw.BinOCTClassifier(2, time_limit=1),
+    tw.FairOCTClassifier(2, time_limit=1),
+    tw.S2OCTClassifier(time_limit=1),
+    tw.SVM1ODTClassifier(time_limit=1),
+    tw.OCTSVMClassifier(1, max_norm=4.0, time_limit=1, gap=0.9, relabel="tree"),
+    tw.RESVMClassifier(time_limit=1, gap=0.9),
+    tw.OCTClassifier(),
     again=[
-        OCTSVMClassifier(0, n_estimators=5, time_limit=0.3, gap=0.9),
-        OCTHClassifier(2, time_limit=1, solver="scip"),
-        S2OCTClassifier(max_split_features=None, time_limit=1),
-        S2OCTClassifier(max_split_features=2, time_limit=1, solver="scip"),
-        SVM1ODTClassifier(time_limit=1, solver="scip"),
+        tw.OCTSVMClassifier(0, n_estimators=5, time_limit=0.3, gap=0.9),
+        tw.OCTHClassifier(2, time_limit=1, solver="scip"),
+        tw.S2OCTClassifier(max_split_features=None, time_limit=1),
+        tw.S2OCTClassifier(max_split_features=2, time_limit=1, solver="scip"),
+        tw.SVM1ODTClassifier(time_limit=1, solver="scip"),
     ],
 )
 def test_scikit_learn_check(estimator, check, request):
     # The check of accuracy: a tree a class takes as many times as long, and so does a choice of prices.
-    slow = hasattr(estimator, "relabel") or isinstance(estimator, SVM1ODTClassifier)
+    slow = hasattr(estimator, "relabel") or isinstance(estimator, tw.SVM1ODTClassifier)
     good = (*FIT_TWICE, "check_classifiers_train") if slow else FIT_TWICE
     if not check.func.__name__.startswith(good):
         estimator = clone(estimator).set_params(time_limit=0.04)
     else:
         request.getfixturevalue("searches_alone")
         estimator = clone(estimator).set_params(time_limit=10)
-        if isinstance(estimator, SVM1ODTClassifier):  # the choice of prices takes what time there is
+        if isinstance(estimator, tw.SVM1ODTClassifier):  # the choice of prices takes what time there is
             estimator.set_params(alpha_2=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -131,34 +119,40 @@ def test_scikit_learn_check(estimator, check, request):
             check(clone(estimator).set_params(time_limit=10))
 
 
-@with_checks(TotalsClassifier(LogisticRegression()), C2RFClassifier(FEW_TREES), again=[TotalsClassifier(FEW_TREES)])
+@with_checks(
+    tw.TotalsClassifier(LogisticRegression()), tw.C2RFClassifier(FEW_TREES), again=[tw.TotalsClassifier(FEW_TREES)]
+)
 def test_scikit_learn_check_of_totals_for_any_classifier(estimator, check):
     check(estimator)
 
 
-@with_checks(TAOClassifier(3), TAORegressor(4), again=[TAORegressor(3, leaves="linear")])
+@with_checks(tw.TAOClassifier(3), tw.TAORegressor(4), again=[tw.TAORegressor(3, leaves="linear")])
 def test_scikit_learn_check_of_tree_alternating_optimization(estimator, check):
     check(estimator)
 
 
 @with_checks(
-    SelfTrainingRegressor(),
-    SSCTClassifier(),
-    LapSVMClassifier(),
-    again=[SelfTrainingRegressor(TAORegressor(3)), LapSVMClassifier("linear")],
+    tw.SelfTrainingRegressor(),
+    tw.SSCTClassifier(),
+    tw.LapSVMClassifier(),
+    again=[tw.SelfTrainingRegressor(tw.TAORegressor(3)), tw.LapSVMClassifier("linear")],
 )
 def test_scikit_learn_check_of_semi_supervised_baselines(estimator, check):
     check(estimator)
 
 
 @with_checks(
-    LapTAOClassifier(max_depth=2, max_iter=2),
-    LapTAORegressor(max_depth=2, max_iter=2),
+    tw.LapTAOClassifier(max_depth=2, max_iter=2),
+    tw.LapTAORegressor(max_depth=2, max_iter=2),
     again=[
-        LapTAOClassifier(max_depth=2, max_iter=2, estimator="cart"),
-        LapTAORegressor(max_depth=2, n_estimators=2, max_iter=1),
-        LapTAOClassifier(estimator="graph"),
+        tw.LapTAOClassifier(max_depth=2, max_iter=2, estimator="cart"),
+        tw.LapTAORegressor(max_depth=2, n_estimators=2, max_iter=1),
+        tw.LapTAOClassifier(estimator="graph"),
     ],
 )
 def test_scikit_learn_check_of_laptao(estimator, check):
     check(estimator)
+
+
+def test_every_estimator_is_checked():
+    assert set(QUICK) == CHECKED

@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
+from tests.estimators_list import QUICK, REGRESSORS, SOLVED, quick
 from tests.seen_trees import seen
 from tests.short_searches import SHORTEST
 
@@ -170,42 +171,24 @@ def test_settings_are_parameters_with_the_same_defaults(kind, estimator):
         assert field.default == parameters[field.name].default
 
 
-MODELS = [
-    tw.OCTClassifier(max_depth=1),
-    tw.OCTHClassifier(max_depth=1),
-    tw.BinOCTClassifier(max_depth=1),
-    tw.FairOCTClassifier(max_depth=1),
-    tw.S2OCTClassifier(max_depth=1, time_limit=5),
-    tw.C2RFClassifier(time_limit=5),
-    tw.TotalsClassifier(LogisticRegression()),
-    tw.TAOClassifier(max_depth=2),
-    tw.TAORegressor(max_depth=2),
-    tw.LapTAOClassifier(max_depth=2, max_iter=2),
-    tw.LapTAORegressor(max_depth=2, max_iter=2),
-    tw.LapSVMClassifier(),
-    tw.SSCTClassifier(),
-    tw.SelfTrainingRegressor(Ridge()),
-]
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("name", QUICK)
 @pytest.mark.usefixtures("shortest_searches")
-def test_attributes_are_those_of_the_record(model):
+def test_attributes_are_those_of_the_record(name):
     iris = load_iris().data[:60]
-    regressor = "Regressor" in type(model).__name__
-    y = iris[:, 0] if regressor else (iris[:, 2] > 2).astype(int)
-    y = y + 0.0 if regressor else y
+    y = iris[:, 0] if name in REGRESSORS else (iris[:, 2] > 2).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.set_params(random_state=0).fit(iris, y)
+        model = quick(name, random_state=0).fit(iris, y)
     record = model.record_
     assert (model.status_, model.reason_, model.solve_time_) == (record.status, record.reason, record.seconds)
     assert model.trace_ is record.trace and record.reason and record.seconds > 0
     assert model.trace_.dtype.names[0] == "seconds"
-    for name in ("objective", "bound", "gap"):
-        assert getattr(model, f"{name}_", None) == getattr(record, name)
-    exact = tw.OCTClassifier | tw.BinOCTClassifier | tw.FairOCTClassifier | tw.OCTHClassifier
-    solved = isinstance(model, exact | tw.S2OCTClassifier | tw.C2RFClassifier)
+    for part in ("objective", "bound", "gap"):
+        assert getattr(model, f"{part}_", None) == getattr(record, part)
+    solved = name in SOLVED
     assert solved == (record.bound is not None) == (record.gap_asked is not None)
     if "objective" in model.trace_.dtype.names and solved:
-        assert model.trace_["objective"][-1] == record.objective
+        if name in ("SVM1ODTClassifier", "RESVMClassifier"):  # whose trees are trimmed at the end
+            assert record.objective <= model.trace_["objective"][-1] * (1 + 1e-6)
+        else:
+            assert model.trace_["objective"][-1] == record.objective

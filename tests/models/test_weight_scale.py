@@ -11,21 +11,7 @@ from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    OCTClassifier,
-    OCTHClassifier,
-    S2OCTClassifier,
-    SSCTClassifier,
-    SVM1ODTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-)
+import treewright as tw
 from treewright.data import weight_unit
 
 FACTORS = [1e-11, 2.0**-30, 1 / 300, 2.0, 1e8]
@@ -66,11 +52,11 @@ def test_the_unit_follows_the_scale_and_is_one_of_the_weights_or_between(weights
 # ---------------------------------------------------------------------- TAO
 
 TAO = {
-    "oblique": TAOClassifier(max_depth=3, random_state=0),
-    "axis": TAOClassifier(max_depth=3, max_split_features=1, random_state=0),
-    "balanced": TAOClassifier(max_depth=3, class_weight="balanced", random_state=0),
-    "regressor": TAORegressor(max_depth=3, random_state=0),
-    "linear leaves": TAORegressor(max_depth=2, leaves="linear", random_state=0),
+    "oblique": tw.TAOClassifier(max_depth=3, random_state=0),
+    "axis": tw.TAOClassifier(max_depth=3, max_split_features=1, random_state=0),
+    "balanced": tw.TAOClassifier(max_depth=3, class_weight="balanced", random_state=0),
+    "regressor": tw.TAORegressor(max_depth=3, random_state=0),
+    "linear leaves": tw.TAORegressor(max_depth=2, leaves="linear", random_state=0),
 }
 
 
@@ -96,30 +82,30 @@ def test_tao(model, weight):
 
 
 def test_without_weights_alpha_is_what_it_was():
-    assert TAOClassifier(max_depth=1, random_state=0).fit(X, NOISY).alpha_ == 1.0
+    assert tw.TAOClassifier(max_depth=1, random_state=0).fit(X, NOISY).alpha_ == 1.0
     many = np.random.default_rng(0).random((14_400, 1))
-    model = TAOClassifier(max_depth=1, random_state=0).fit(many, (many[:, 0] > 0.5).astype(int))
+    model = tw.TAOClassifier(max_depth=1, random_state=0).fit(many, (many[:, 0] > 0.5).astype(int))
     assert model.alpha_ == pytest.approx(np.sqrt(14_400) / 80)
 
 
 @pytest.mark.parametrize("alpha", ["auto", 0.7, 3.0])
 def test_a_weight_of_two_is_a_repeated_row(alpha):
     times = WEIGHTS["whole"].astype(int)
-    weighted = TAOClassifier(max_depth=3, alpha=alpha, random_state=0).fit(X, NOISY, sample_weight=times)
-    repeated = TAOClassifier(max_depth=3, alpha=alpha, random_state=0)
+    weighted = tw.TAOClassifier(max_depth=3, alpha=alpha, random_state=0).fit(X, NOISY, sample_weight=times)
+    repeated = tw.TAOClassifier(max_depth=3, alpha=alpha, random_state=0)
     repeated.fit(X.repeat(times, axis=0), NOISY.repeat(times))
     same_tree(repeated.tree_, weighted.tree_)
     assert weighted.alpha_ == repeated.alpha_
 
 
 def test_alpha_that_is_given_is_in_rows_of_weight_one():
-    first = TAOClassifier(max_depth=3, alpha=2.0, random_state=0).fit(X, NOISY)
+    first = tw.TAOClassifier(max_depth=3, alpha=2.0, random_state=0).fit(X, NOISY)
     for factor in FACTORS:
         weight = np.full(300, factor)
-        scaled = TAOClassifier(max_depth=3, alpha=2.0 * factor, random_state=0).fit(X, NOISY, sample_weight=weight)
+        scaled = tw.TAOClassifier(max_depth=3, alpha=2.0 * factor, random_state=0).fit(X, NOISY, sample_weight=weight)
         same_tree(first.tree_, scaled.tree_)
         assert scaled.alpha_ == 2.0 * factor
-    alone = TAOClassifier(max_depth=3, alpha=2.0, random_state=0).fit(X, NOISY, sample_weight=np.full(300, 1e-3))
+    alone = tw.TAOClassifier(max_depth=3, alpha=2.0, random_state=0).fit(X, NOISY, sample_weight=np.full(300, 1e-3))
     assert alone.tree_.n_leaves == 1  # all rows together weigh less than a split
 
 
@@ -132,14 +118,14 @@ def test_adaboost_of_tao_is_as_good_as_that_of_cart():
         return model.score(X[~train], y[~train])
 
     cart = score(DecisionTreeClassifier(max_depth=2, random_state=0))
-    assert score(TAOClassifier(max_depth=2, random_state=0)) > cart - 0.02
-    assert score(TAOClassifier(max_depth=2, max_split_features=1, random_state=0)) > cart - 0.02
+    assert score(tw.TAOClassifier(max_depth=2, random_state=0)) > cart - 0.02
+    assert score(tw.TAOClassifier(max_depth=2, max_split_features=1, random_state=0)) > cart - 0.02
 
 
 def test_laptao_prices_splits_in_rows():
     X, y = load_wine(return_X_y=True)
     partly = np.where(np.arange(len(y)) % 3 == 0, y, -1)
-    model = LapTAOClassifier(max_depth=3, max_iter=2, random_state=0)
+    model = tw.LapTAOClassifier(max_depth=3, max_iter=2, random_state=0)
     alpha = model.fit(X, partly).alpha_
     assert alpha == pytest.approx(np.sqrt(len(y)) / 80)
     assert model.fit(X, partly, sample_weight=np.full(len(y), 1e-3)).alpha_ == pytest.approx(1e-3 * alpha)
@@ -154,7 +140,7 @@ def noise(seed, n=12):
 
 
 def s2oct(points, y, weight=None, size=None):
-    model = S2OCTClassifier(1, max_split_features=size, prefer="first", random_state=0, time_limit=60)
+    model = tw.S2OCTClassifier(1, max_split_features=size, prefer="first", random_state=0, time_limit=60)
     return model.fit(points, y, sample_weight=weight, totals={1: 2})
 
 
@@ -219,11 +205,11 @@ def test_others(factor):  # powers of two: forests of scikit-learn feel the last
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for model, labels, given in (
-            (OCTHClassifier(1, random_state=0, time_limit=20), np.abs(y), {}),
-            (TotalsClassifier(random_state=0), partly, {"totals": {1: 11}}),
-            (C2RFClassifier(RandomForestClassifier(20), random_state=0), partly, {"totals": {1: 11}}),
-            (SSCTClassifier(random_state=0), partly, {}),
-            (LapSVMClassifier(random_state=0), partly, {}),
+            (tw.OCTHClassifier(1, random_state=0, time_limit=20), np.abs(y), {}),
+            (tw.TotalsClassifier(random_state=0), partly, {"totals": {1: 11}}),
+            (tw.C2RFClassifier(RandomForestClassifier(20), random_state=0), partly, {"totals": {1: 11}}),
+            (tw.SSCTClassifier(random_state=0), partly, {}),
+            (tw.LapSVMClassifier(random_state=0), partly, {}),
         ):
             first = model.fit(points, labels, sample_weight=weight, **given).predict(points)
             again = model.fit(points, labels, sample_weight=factor * weight, **given).predict(points)
@@ -233,11 +219,11 @@ def test_others(factor):  # powers of two: forests of scikit-learn feel the last
 # ---------------------------------------------------------------------- a row that outweighs all others
 
 PROVEN = {
-    "BinOCT": BinOCTClassifier(max_depth=1, time_limit=60),
-    "FairOCT": FairOCTClassifier(max_depth=1, time_limit=60),
-    "OCT": OCTClassifier(max_depth=2, time_limit=60),
-    "OCT-H": OCTHClassifier(max_depth=1, time_limit=60),
-    "SVM1-ODT": SVM1ODTClassifier(max_depth=1, alpha_1=0.0, alpha_2=0.0, epsilon=0.01, time_limit=60),
+    "BinOCT": tw.BinOCTClassifier(max_depth=1, time_limit=60),
+    "FairOCT": tw.FairOCTClassifier(max_depth=1, time_limit=60),
+    "OCT": tw.OCTClassifier(max_depth=2, time_limit=60),
+    "OCT-H": tw.OCTHClassifier(max_depth=1, time_limit=60),
+    "SVM1-ODT": tw.SVM1ODTClassifier(max_depth=1, alpha_1=0.0, alpha_2=0.0, epsilon=0.01, time_limit=60),
 }
 
 
@@ -263,6 +249,6 @@ def test_an_objective_far_below_the_dearest_price_is_proven_all_the_same():
     points = np.random.default_rng(0).random((40, 2))
     y = (points[:, 0] + points[:, 1] > 1.0).astype(int)
     points[y == 1] += 0.1
-    model = SVM1ODTClassifier(max_depth=1, epsilon=0.01, alpha_1=1000.0, alpha_2=0.1, time_limit=60).fit(points, y)
+    model = tw.SVM1ODTClassifier(max_depth=1, epsilon=0.01, alpha_1=1000.0, alpha_2=0.1, time_limit=60).fit(points, y)
     assert model.status_ == "optimal" and 0.0 < model.objective_ < 0.1
     assert model.objective_ == pytest.approx(model.bound_, rel=1e-4)

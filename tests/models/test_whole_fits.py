@@ -9,22 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 
-from treewright import (
-    BinOCTClassifier,
-    C2RFClassifier,
-    FairOCTClassifier,
-    LapSVMClassifier,
-    LapTAOClassifier,
-    LapTAORegressor,
-    OCTHClassifier,
-    S2OCTClassifier,
-    SelfTrainingRegressor,
-    SSCTClassifier,
-    TAOClassifier,
-    TAORegressor,
-    TotalsClassifier,
-    paper_forest,
-)
+import treewright as tw
 
 NO_TIME = 1e-3
 rng = np.random.default_rng(0)
@@ -32,26 +17,26 @@ X = rng.random((60, 3))
 NOISE = rng.integers(0, 2, 60)
 
 CASES = {
-    "oct-h": (OCTHClassifier(time_limit=NO_TIME), {}),
-    "binoct": (BinOCTClassifier(time_limit=NO_TIME), {}),
-    "fair-oct": (FairOCTClassifier(time_limit=NO_TIME, fairness_weight=0.1), {"protected": NOISE}),
-    "s2oct": (S2OCTClassifier(time_limit=NO_TIME), {"totals": 20}),
-    "committee": (S2OCTClassifier(n_estimators=3, time_limit=NO_TIME), {}),
-    "c2rf": (C2RFClassifier(paper_forest(0), class_prices=False, time_limit=NO_TIME), {"totals": 17}),
-    "tao": (TAOClassifier(time_limit=NO_TIME), {}),
-    "tao regressor": (TAORegressor(time_limit=NO_TIME), {}),
-    "laptao": (LapTAOClassifier(time_limit=NO_TIME), {}),
-    "laptao forest": (LapTAOClassifier(n_estimators=2, time_limit=NO_TIME), {}),
-    "laptao regressor": (LapTAORegressor(time_limit=NO_TIME), {}),
-    "ssct": (SSCTClassifier(time_limit=NO_TIME), {}),
-    "lap svm": (LapSVMClassifier(), {}),
-    "totals": (TotalsClassifier(LogisticRegression(max_iter=1)), {"totals": 20}),
-    "self-training": (SelfTrainingRegressor(SGDRegressor(max_iter=1)), {}),
+    "oct-h": (tw.OCTHClassifier(time_limit=NO_TIME), {}),
+    "binoct": (tw.BinOCTClassifier(time_limit=NO_TIME), {}),
+    "fair-oct": (tw.FairOCTClassifier(time_limit=NO_TIME, fairness_weight=0.1), {"protected": NOISE}),
+    "s2oct": (tw.S2OCTClassifier(time_limit=NO_TIME), {"totals": 20}),
+    "committee": (tw.S2OCTClassifier(n_estimators=3, time_limit=NO_TIME), {}),
+    "c2rf": (tw.C2RFClassifier(tw.paper_forest(0), class_prices=False, time_limit=NO_TIME), {"totals": 17}),
+    "tao": (tw.TAOClassifier(time_limit=NO_TIME), {}),
+    "tao regressor": (tw.TAORegressor(time_limit=NO_TIME), {}),
+    "laptao": (tw.LapTAOClassifier(time_limit=NO_TIME), {}),
+    "laptao forest": (tw.LapTAOClassifier(n_estimators=2, time_limit=NO_TIME), {}),
+    "laptao regressor": (tw.LapTAORegressor(time_limit=NO_TIME), {}),
+    "ssct": (tw.SSCTClassifier(time_limit=NO_TIME), {}),
+    "lap svm": (tw.LapSVMClassifier(), {}),
+    "totals": (tw.TotalsClassifier(LogisticRegression(max_iter=1)), {"totals": 20}),
+    "self-training": (tw.SelfTrainingRegressor(SGDRegressor(max_iter=1)), {}),
 }
 """Estimators whose fits end with a warning, or whose wrapped estimators warn."""
 
 
-TREES = (BinOCTClassifier, FairOCTClassifier, OCTHClassifier, TAOClassifier, TAORegressor)
+TREES = (tw.BinOCTClassifier, tw.FairOCTClassifier, tw.OCTHClassifier, tw.TAOClassifier, tw.TAORegressor)
 
 
 def targets(model, names, numbers=NOISE):
@@ -119,17 +104,17 @@ FEW = np.arange(20, 40)
 CLEAR = (X[:, 0] > 0.5).astype(int)
 TOTAL = {"totals": int(CLEAR[30:40].sum())}
 CALM = {
-    "oct-h": (OCTHClassifier(max_depth=1, time_limit=None), {}),
-    "s2oct": (S2OCTClassifier(max_depth=1, time_limit=None, random_state=0), TOTAL),
-    "c2rf": (C2RFClassifier(RandomForestClassifier(5), random_state=0), TOTAL),
-    "tao": (TAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),
-    "tao regressor": (TAORegressor(max_depth=2, max_iter=2, random_state=0), {}),
-    "laptao": (LapTAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),
-    "laptao regressor": (LapTAORegressor(max_depth=2, max_iter=2, random_state=0), {}),
-    "ssct": (SSCTClassifier(), {}),
-    "lap svm": (LapSVMClassifier(), {}),
-    "totals": (TotalsClassifier(LogisticRegression(), random_state=0), TOTAL),
-    "self-training": (SelfTrainingRegressor(random_state=0), {}),
+    "oct-h": (tw.OCTHClassifier(max_depth=1, time_limit=None), {}),
+    "s2oct": (tw.S2OCTClassifier(max_depth=1, time_limit=None, random_state=0), TOTAL),
+    "c2rf": (tw.C2RFClassifier(RandomForestClassifier(5), random_state=0), TOTAL),
+    "tao": (tw.TAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),
+    "tao regressor": (tw.TAORegressor(max_depth=2, max_iter=2, random_state=0), {}),
+    "laptao": (tw.LapTAOClassifier(max_depth=2, max_iter=2, random_state=0), {}),
+    "laptao regressor": (tw.LapTAORegressor(max_depth=2, max_iter=2, random_state=0), {}),
+    "ssct": (tw.SSCTClassifier(), {}),
+    "lap svm": (tw.LapSVMClassifier(), {}),
+    "totals": (tw.TotalsClassifier(LogisticRegression(), random_state=0), TOTAL),
+    "self-training": (tw.SelfTrainingRegressor(random_state=0), {}),
 }
 """Estimators that end soon, without a clock."""
 
@@ -160,7 +145,7 @@ def test_a_fit_that_fails_in_its_last_steps_leaves_one_whole_fit(model, given):
     first, second = (targets(model, names, CLEAR)[FEW] for names in (["a", "b"], ["no", "yes"]))
     whole = clone(model).fit(X[FEW], first, **given)
     steps = calls_of_the_package(lambda: clone(model).fit(X[FEW], second, **given))
-    for k in range(0, 15, 7 if isinstance(model, S2OCTClassifier) else 1):  # its fits take longest
+    for k in range(0, 15, 7 if isinstance(model, tw.S2OCTClassifier) else 1):  # its fits take longest
         again, before = clone(model), fitted(whole)
         vars(again).update(before)
         try:

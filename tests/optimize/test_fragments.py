@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.data.point_totals import PointTotals
 from treewright.optimize.shared_rows import (
@@ -68,8 +69,8 @@ def test_routing_rows_leave_each_point_its_own_leaf(seed):
             assert check(program, point).feasible(1e-12) == (leaf[i] == t)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("n_classes", [2, 3])
+@looped("seed", range(6))
+@looped("n_classes", [2, 3])
 def test_totals_count_the_rows_that_would_have_to_change_class(seed, n_classes):
     rng = np.random.default_rng(seed)
     place, rows = rng.integers(0, 4, 12), rng.integers(0, 4, (12, 2)).astype(float)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.contracts.cases import CASES
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.data.point_totals import PointTotals
@@ -70,7 +71,7 @@ def test_a_solver_that_can_gets_as_far_as_the_search():
         train(tiny(OCTH), get_solver("highs"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@looped("case", CASES)
 def test_models_say_what_their_programs_need(case):
     model = case.tiny(0)
     assert model.needs == needs_of(model.build())

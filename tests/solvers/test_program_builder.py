@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.solvers.program import Cone
 from treewright.solvers.program_builder import ProgramBuilder
@@ -78,7 +79,7 @@ def test_variables_broadcast_and_keep_their_shape():
     assert program.value(x, "c") == 80
 
 
-@pytest.mark.parametrize("shape", [np.int64(3), np.int32(3), 3, (3,), [3], (np.int64(3),)])
+@looped("shape", [np.int64(3), np.int32(3), 3, (3,), [3], (np.int64(3),)])
 def test_shapes_may_be_numpy_numbers(shape):
     assert ProgramBuilder().add_variables("x", shape).tolist() == [0, 1, 2]
 
@@ -193,7 +194,7 @@ BAD_ROWS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_ROWS)
+@looped("case", BAD_ROWS)
 def test_bad_rows_are_refused_and_leave_no_trace(case):
     terms, bounds, message = BAD_ROWS[case]
     builder = ProgramBuilder()

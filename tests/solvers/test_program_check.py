@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
@@ -31,8 +32,8 @@ def test_feasible(program):
     assert found.feasible(0.0)
 
 
-@pytest.mark.parametrize(
-    ("x", "name", "violation"),
+@looped(
+    "x, name, violation",
     [
         ([3.0, 2.5, 5.0], "rows:sum", 1.5),  # 5.5 > 4
         ([0.0, 0.25, 5.0], "rows:sum", 0.75),  # 0.25 < 1

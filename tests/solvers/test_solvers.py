@@ -13,6 +13,7 @@ import pytest
 from known_problems import CONIC, LINEAR, big_lp, hard_knapsack, knapsack, long_relaxation, market_split
 from scipy import sparse
 from tests.clock import within
+from tests.examples import looped
 
 from treewright.exceptions import InvalidInputError, UnsupportedProgramError
 from treewright.solvers import Capability, Progress, Solver, Status, get_solver
@@ -139,7 +140,7 @@ class TestStart:
         assert result.status is Status.OPTIMAL
         assert result.objective == result.bound == 0.0
 
-    @pytest.mark.parametrize("value", [1.0, 0.5, np.nan, np.inf, -7.0])
+    @looped("value", [1.0, 0.5, np.nan, np.inf, -7.0])
     def test_infeasible_is_ignored(self, solver: Solver, value: float) -> None:
         known = knapsack()
         start = np.full(known.program.n_columns, value)
@@ -178,7 +179,7 @@ class TestLimits:
         assert result.x is None
         assert result.objective == math.inf
 
-    @pytest.mark.parametrize("option", [{"time_limit": -1.0}, {"gap": -0.1}, {"threads": 0}, {"gap": math.nan}])
+    @looped("option", [{"time_limit": -1.0}, {"gap": -0.1}, {"threads": 0}, {"gap": math.nan}])
     def test_senseless_options(self, solver: Solver, option: dict[str, float]) -> None:
         with pytest.raises(InvalidInputError, match=next(iter(option))):
             solver.solve(knapsack().program, **option)
@@ -328,7 +329,7 @@ class TestRefusals:
         with pytest.raises(UnsupportedProgramError, match=r"'linear' lacks cone.*highs, scip, gurobi"):
             WithoutCones().solve(CONIC["cone"]().program)
 
-    @pytest.mark.parametrize("part", ["matrix", "cost", "lower", "upper", "row_lower", "row_upper"])
+    @looped("part", ["matrix", "cost", "lower", "upper", "row_lower", "row_upper"])
     def test_nan(self, solver: Solver, part: str) -> None:
         program = LINEAR["ranged_rows"]().program
         changed = dict(program.__dict__)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.oblique import candidate_directions
@@ -12,7 +13,7 @@ from treewright.splits.directions import hinge_directions, logistic_direction, w
 from treewright.splits.thresholds import best_threshold
 
 
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 def test_widest_gap_agrees_with_another_program(seed):
     rng = np.random.default_rng(seed)
     X = rng.random((12, 3))
@@ -86,7 +87,7 @@ def test_a_gap_that_is_not_known_in_time_is_none():
     assert widest_gap(X, X[:, 0] <= 0.5, Budget(0.0)) is None
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_the_first_hinge_direction_has_the_least_violations_of_all(seed):
     """Against the same program in scipy, with free weights and a bound of the 1-norm by extra columns."""
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from tests.examples import looped
 
 from treewright.splits.few import few_features, keep_largest, restricted_to, steepest_features
 from treewright.splits.l1_logistic import l1_logistic
@@ -39,8 +40,8 @@ def penalized(X, goes_right, weight, alpha, weights):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [1, 2, 3, 5])
-@pytest.mark.parametrize("alpha", [0.0, 0.2, 5.0])
+@looped("most", [1, 2, 3, 5])
+@looped("alpha", [0.0, 0.2, 5.0])
 def test_there_are_at_most_so_many_features_and_their_weights_are_best(most, alpha, form):
     X, goes_right, weight = task(0)
     found = few_features(FORMS[form](X), goes_right, weight, alpha, most, direction)
@@ -59,8 +60,8 @@ def test_there_are_at_most_so_many_features_and_their_weights_are_best(most, alp
         assert reached <= best * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("most", [2, 3])
+@looped("seed", range(5))
+@looped("most", [2, 3])
 def test_the_better_choice_is_close_to_the_best_of_all(seed, most):
     X, goes_right, weight = task(seed)
     found = few_features(X, goes_right, weight, 0.3, most, direction)
@@ -76,7 +77,7 @@ def test_the_better_choice_is_close_to_the_best_of_all(seed, most):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("k", [1, 2, 3])
+@looped("k", [1, 2, 3])
 def test_the_features_of_a_hyperplane_are_found(k, form):
     for seed in range(4):
         rng = np.random.default_rng(seed)

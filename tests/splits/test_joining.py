@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.solvers.linear import LinearProgram
@@ -40,7 +41,7 @@ class Rows:
         )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_a_complete_solution_is_that_of_all_rows(seed):
     cost, A, b = problem(seed)
     rows = Rows(cost, A, b)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.splits.hinge_loops import line_minimum, pass_over
@@ -26,7 +27,7 @@ def random_line(seed, n=12):
     return f, rate, stake, toll, float(rng.choice([0.05, 0.3])), rng.normal(), rng.uniform(0, 2), -1.5, 1.5
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_no_place_on_a_line_is_cheaper_than_the_minimum(seed):
     f, rate, stake, toll, epsilon, kink, force, low, high = random_line(seed)
     v, cost = line_minimum(f, rate, stake, toll, epsilon, kink, force, low, high)
@@ -74,7 +75,7 @@ def node_cost(node, normal, offset):
     return node.stake[here > 0].sum() + lost + charged + points.alpha * np.abs(normal).sum(), bool(fine)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 @pytest.mark.parametrize("gaps, hard", [(False, False), (True, False), (False, True)])
 def test_moved_planes_keep_their_bounds_and_cost_what_they_say(seed, gaps, hard):
     node, rng = random_node(seed, gaps, hard)
@@ -125,7 +126,7 @@ def polished_by_scipy(node, plane):
     return linprog(cost, A, b, bounds=bounds)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_polishing_is_the_linear_program_of_the_sides(seed):
     node, rng = random_node(seed)
     plane = node.along(rng.normal(size=3), Budget())
@@ -139,7 +140,7 @@ def test_polishing_is_the_linear_program_of_the_sides(seed):
     assert node_cost(node, better.normal, better.offset)[1]
 
 
-@pytest.mark.parametrize("seed", [21, 66, 140, 168, 179, 198, 257, *range(20)])
+@looped("seed", [21, 66, 140, 168, 179, 198, 257, *range(20)])
 def test_a_plane_after_a_descent_costs_what_is_said(seed):
     """Weights of nothing on a feature with gaps sent points aside that have a value again once the weight is zero."""
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation, Node
@@ -56,7 +57,7 @@ def brute_category(X, stake):
     return best
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_splits_of_one_feature_are_the_best_there_are(seed):
     rng = np.random.default_rng(seed)
     X = mixed_points(rng, gaps=[0.0, 0.2, 0.6][seed % 3])
@@ -76,7 +77,7 @@ def test_splits_of_one_feature_are_the_best_there_are(seed):
         assert single is None or single.cost >= constant
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_a_cut_along_a_direction_is_the_best_with_its_gaps(seed):
     rng = np.random.default_rng(seed)
     X = mixed_points(rng)
@@ -98,7 +99,7 @@ def test_a_cut_along_a_direction_is_the_best_with_its_gaps(seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 def test_points_walk_as_trees_route(seed, dtype):
     rng = np.random.default_rng(seed)
     X = mixed_points(rng, n=60, dtype=dtype)
@@ -140,7 +141,7 @@ def node_of(points, stake, rule):
 
 
 @pytest.mark.parametrize("most", [1, 2, None])
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_the_step_of_a_node_is_at_most_the_best_split_of_one_feature(seed, most):
     rng = np.random.default_rng(seed)
     X = mixed_points(rng)
@@ -167,7 +168,7 @@ def test_the_step_of_a_node_is_at_most_the_best_split_of_one_feature(seed, most)
 
 
 @pytest.mark.parametrize("most", [1, 2, None])
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 def test_the_objective_never_rises_and_is_that_of_the_tree(seed, most):
     rng = np.random.default_rng(seed)
     X = mixed_points(rng, n=120, gaps=0.15)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.examples import looped
 
 from treewright.splits import plane_programs as plane_kernels
 from treewright.splits.plane_programs import PERTURBED, best_plane
@@ -42,7 +43,7 @@ def reference(X, sides, price, limits):
     return found.fun if found.status == 0 else np.inf
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_planes_cost_what_the_program_says(seed):
     X, sides, price, limits = task(seed)
     epsilon, least, alpha, largest = limits
@@ -60,7 +61,7 @@ def test_planes_cost_what_the_program_says(seed):
     assert cost == pytest.approx(alpha * np.abs(normal).sum() + short)
 
 
-@pytest.mark.parametrize("seed", range(1, 40, 2))
+@looped("seed", range(1, 40, 2))
 def test_points_without_a_dual_may_lose_their_side_for_nothing(seed):
     X, sides, price, limits = task(seed)
     cost, _, _, dual = solved(X, sides, price, limits)
@@ -73,7 +74,7 @@ def test_points_without_a_dual_may_lose_their_side_for_nothing(seed):
         assert -1e-6 <= gain <= (1.0 + limits[0]) * max(0.0, sides[i] * dual[i]) + 1e-5 * max(1.0, cost)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_points_that_begin_in_the_program_change_nothing(seed):
     X, sides, price, limits = task(seed)
     rng = np.random.default_rng(1000 + seed)
@@ -88,7 +89,7 @@ def test_points_that_begin_in_the_program_change_nothing(seed):
             assert np.abs(offset - X @ normal).max() <= 1 + 1e-8
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 6))
+@looped("seed", range(0, 40, 6))
 def test_no_plane_is_told_without_reading_beyond_an_array(seed, monkeypatch):
     # Compiled loops do not see an index that is out of bounds, or what is infinite less what is infinite: Python does.
     for name, loop in vars(plane_kernels).items():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.splits import thresholds
@@ -162,7 +163,7 @@ def ends_of(level, k):
     return ordered[k], ordered[k + 1]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_the_nearest_gap_changes_the_sides_of_the_fewest_rows(seed):
     rng = np.random.default_rng(seed)
     level, size = rng.integers(0, 20, 8) / 2.0, rng.integers(1, 4, 8).astype(float)

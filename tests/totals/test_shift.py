@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax
+from tests.examples import looped
 
 from treewright.totals import shift
 from treewright.totals.cells import cell_counts
@@ -58,7 +59,7 @@ def test_sums_are_the_totals_and_shifts_their_multipliers(seed, k, scale, slack)
     assert np.array_equal(np.isneginf(shifts), margin.high == 0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_two_classes_are_the_root_of_one_equation(seed):
     scores, margin = drawn(seed, 2)
     (shifts,) = rake(scores, [margin])
@@ -114,7 +115,7 @@ def crossing(seed, k=2, n=40, shape=(3, 2)):
     return scores, cell.reshape(-1), margins
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 @pytest.mark.parametrize(("k", "shape"), [(2, (3, 2)), (3, (3, 2)), (2, (2, 3, 2))])
 def test_cells_meet_all_margins(seed, k, shape):
     scores, cell, margins = crossing(seed, k, shape=shape)
@@ -130,7 +131,7 @@ def test_cells_meet_all_margins(seed, k, shape):
     assert all(np.allclose(sums(table, margin), margin.low, atol=1e-6) for margin in margins)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_the_counts_are_the_nearest_ones(seed):
     """All tables of a few cells, enumerated."""
     scores, cell, margins = crossing(seed, n=9, shape=(2, 2))

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from rule_reader import holds
+from tests.examples import looped
 
 from treewright.data.tables.encoder import TableEncoder
 from treewright.data.tables.files import Table
@@ -51,7 +52,7 @@ def number(name):
 
 
 @pytest.mark.parametrize("kinds", ["flags", "one", "any"])
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_words_send_other_rows_where_the_tree_does(encoder, kinds, seed):
     """Weights and thresholds at random; the rows are none of those that the encoder has seen."""
     rng = np.random.default_rng([seed, len(kinds)])
@@ -101,8 +102,8 @@ WORDS = {
 NAMES = ["east", "west", "b", "male", "age", "income", "born", "no age"]
 
 
-@pytest.mark.parametrize(
-    ("weights", "threshold", "condition"),
+@looped(
+    "weights, threshold, condition",
     [
         ({4: 1, 0: -50}, 48.5, "age <= 48.5 (98.5 where region is east)"),
         ({4: 1, 2: 3546}, 3574.5, "age <= 3574.5 (28.5 where kind is b)"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree, predict_labels
@@ -73,8 +74,8 @@ def test_swapping_turns_one_step_of_every_path_through_the_node(depth, data):
 # ---------------------------------------------------------------------- planes and trees
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@looped("depth", [1, 2, 3])
+@looped("n_classes", [2, 3])
 def test_planes_route_like_their_tree(depth, n_classes):
     planes, rng = random_planes(depth, depth, n_classes=n_classes)
     X = rng.normal(size=(200, 3))
@@ -88,9 +89,9 @@ def test_planes_route_like_their_tree(depth, n_classes):
         assert np.array_equal(left & here, here & (planes.values(X)[:, node] <= 0))
 
 
-@pytest.mark.parametrize("go_left", [True, False])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", range(8))
+@looped("go_left", [True, False])
+@looped("n_classes", [2, 3])
+@looped("seed", range(8))
 def test_any_tree_completed_predicts_the_same(seed, n_classes, go_left):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n_classes, [seed != 7, bool(seed % 2), bool(seed % 3)])
@@ -133,7 +134,7 @@ def test_trees_that_have_no_planes_are_refused():
 # ---------------------------------------------------------------------- changes that change no label
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_mirror_images_label_and_charge_points_as_before(seed):
     planes, rng = random_planes(seed, depth=3, n_classes=3)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)

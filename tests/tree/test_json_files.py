@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from tests.examples import looped
 from tree_strategies import random_tree
 
 from treewright.exceptions import ModelFileError
@@ -36,7 +37,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@looped("case", REFUSED)
 def test_read_json_refuses(case, tmp_path):
     content, message = REFUSED[case]
     path = tmp_path / "model.json"

@@ -1,8 +1,8 @@
 """Levels of a column with the same weight, written as a group: the same rule for every row there can be."""
 
 import numpy as np
-import pytest
 from rule_reader import groups_by_notes, leaves_by_rules
+from tests.examples import looped
 
 from treewright.report.trees import reading_notes
 from treewright.tree import Tree, export_text, route, telling_digits
@@ -45,9 +45,9 @@ def tree_of(rng, n_groups, numbers):
     return Tree(children, right, weights, threshold, np.eye(7, 2), np.zeros(7, dtype=np.int64))
 
 
-@pytest.mark.parametrize("numbers", [True, False])
-@pytest.mark.parametrize("n_groups", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(3))
+@looped("numbers", [True, False])
+@looped("n_groups", [1, 2, 3])
+@looped("seed", range(3))
 def test_rules_and_notes_tell_each_row_where_it_goes(seed, n_groups, numbers):
     rng = np.random.default_rng([seed, n_groups, numbers])
     tree = tree_of(rng, n_groups, numbers)

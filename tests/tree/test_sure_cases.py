@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from rule_reader import leaves_by_rules
+from tests.examples import looped
 
 from treewright import OCTHClassifier, Tree
 from treewright.estimators.tables import rule_cases
@@ -27,8 +28,8 @@ def rows(n=200, flags=3):
     return np.column_stack([rng.integers(1, 100, n), *(held == k for k in range(1, flags + 1))]).astype(float)
 
 
-@pytest.mark.parametrize(
-    ("weights", "threshold", "says"),
+@looped(
+    "weights, threshold, says",
     [
         ([-1.0, 200.0, 0, 0], 164.6, "employees >= 35.4 or sector is not A"),
         ([1.0, 200.0, 0, 0], 235.4, "employees <= 35.4 or sector is not A"),
@@ -65,7 +66,7 @@ def test_of_two_columns(weights, threshold, says):
         assert written == f"if {says}:"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_the_rules_send_rows_where_the_tree_does(seed):
     rng = np.random.default_rng(seed)
     kinds = ["A", "B", "C", "D"]

@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pytest
 from rule_reader import holds, leaves_by_rules
+from tests.examples import looped
 
 from treewright import OCTSVMClassifier, TAOClassifier
 from treewright.cli import main
@@ -28,7 +29,7 @@ def test_digits_are_added_where_rows_need_them():
     assert "b + 0.3333*a <= 1" in export_text(tree, feature_names=["a", "b"])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_random_sums_with_flags_and_dates(seed):
     """Deep trees of sums: rows that are near to a split on purpose."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 from tree_strategies import trees
 
 from treewright.exceptions import ModelFileError
@@ -130,7 +131,7 @@ LINEAR_BAD = {
 }
 
 
-@pytest.mark.parametrize("case", LINEAR_BAD)
+@looped("case", LINEAR_BAD)
 def test_what_is_wrong_with_linear_leaves_is_refused_with_its_place(case):
     path, value, message = LINEAR_BAD[case]
     data = linear_document()
@@ -324,7 +325,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looped("case", BAD)
 def test_what_is_wrong_is_refused_with_its_place(case):
     path, value, message = BAD[case]
     data = document()
@@ -333,7 +334,7 @@ def test_what_is_wrong_is_refused_with_its_place(case):
         tree_from_dict(data)
 
 
-@pytest.mark.parametrize("data", [None, [], "tree", 1, True, {}])
+@looped("data", [None, [], "tree", 1, True, {}])
 def test_what_is_no_object_is_refused(data):
     with pytest.raises(ModelFileError):
         tree_from_dict(data)

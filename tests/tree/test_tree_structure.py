@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.examples import looped
 from tree_strategies import random_tree, trees
 
 from treewright.tree import Tree, route
@@ -84,7 +85,7 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("case", INVALID)
+@looped("case", INVALID)
 def test_what_is_no_tree_is_refused(case):
     changes, message = INVALID[case]
     with pytest.raises(ValueError, match=message):

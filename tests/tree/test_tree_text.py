@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 from tree_strategies import random_points, random_tree, trees
 
 from treewright.tree import Tree, export_text, predict_values, route, side
@@ -124,9 +125,7 @@ def test_categories():
     assert export_text(none).startswith("if x1 in {}:")
 
 
-@pytest.mark.parametrize(
-    "level", ["missing", "Missing", "known", "or missing", "red or blue", "a, b", "", " a", "in {a}"]
-)
+@looped("level", ["missing", "Missing", "known", "or missing", "red or blue", "a, b", "", " a", "in {a}"])
 def test_levels_that_read_like_words_of_a_rule_are_quoted(level):
     rules = export_text(categorical(), category_names={1: [level, "b", "c"]}, show_missing=True)
     assert rules.startswith(f"if x1 in {{'{level}', c}} or missing:")
@@ -134,7 +133,7 @@ def test_levels_that_read_like_words_of_a_rule_are_quoted(level):
     assert " ".join(told) == f"x1 is '{level}' or c, or missing"
 
 
-@pytest.mark.parametrize("level", ["red", "Oregon", "unknown", "for missing", "notary", "known well", "a b"])
+@looped("level", ["red", "Oregon", "unknown", "for missing", "notary", "known well", "a b"])
 def test_other_levels_are_not_quoted(level):
     assert export_text(categorical(), category_names={1: [level, "b", "c"]}).startswith(f"if x1 in {{{level}, c}}:")
 
@@ -152,8 +151,8 @@ def test_classes_with_commas_are_quoted_as_levels_are():
     assert "bröns  (2 rows: 100% bröns)" in rules
 
 
-@pytest.mark.parametrize(
-    ("weights", "threshold", "condition"),
+@looped(
+    "weights, threshold, condition",
     [
         ([1.0, 0.0, 0.0], 2.0, "a <= 2"),
         ([-1.0, 0.0, 0.0], 2.0, "a >= -2"),
@@ -220,14 +219,14 @@ def test_long_conditions_are_wrapped():
     assert export_text(categorical(), category_names={1: levels}, width=20).startswith("if x1 in {north,\n   south}:\n")
 
 
-@pytest.mark.parametrize("width", range(20, 60))
+@looped("width", range(20, 60))
 def test_wrapped_lines_keep_to_the_width(width):
     tree = random_tree(np.random.default_rng(0), 8, kinds=("oblique",), n_features=8, classification=False)
     assert max(len(line) for line in export_text(tree, width=width + 32).splitlines()) <= width + 32
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
+@looped(
+    "values, text",
     [
         ([999.0, 1.0], "(1000 rows: >99% class 0, <1% class 1)"),
         ([0.5, 0.0], "(weight 0.5: 100% class 0)"),
@@ -271,7 +270,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looped("case", BAD)
 def test_bad_arguments(case):
     arguments, message = BAD[case]
     with pytest.raises(ValueError, match=message):
@@ -457,8 +456,8 @@ def test_a_tree_of_constant_splits_alone_is_its_leaf():
 WORDS = {0: FlagWords("area is rural", "area is urban"), 2: DateWords("born", times=False, since=7305)}
 
 
-@pytest.mark.parametrize(
-    ("weights", "threshold", "condition"),
+@looped(
+    "weights, threshold, condition",
     [
         ([4.0, 0.5, 0.0], 3.0, "age <= 6 (-2 where area is rural)"),
         ([4.0, -0.5, 0.0], 3.0, "age >= -6 (2 where area is rural)"),
@@ -499,8 +498,8 @@ def test_linear_leaves_count_dates_in_years():
     assert text.splitlines()[1].strip() == "value = 21 + 730.5*(years from 1970-01-11 to born)"
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("at", [0.25, 0.5, 7304.5, 7305.0])
+@looped("sign", [1.0, -1.0])
+@looped("at", [0.25, 0.5, 7304.5, 7305.0])
 def test_ways_in_words_part_all_values(sign, at):
     for feature, words in WORDS.items():
         if feature == 0 and at > 1:

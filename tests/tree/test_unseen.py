@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.tree import Tree, export_text, route, settled, side
 
@@ -24,7 +25,7 @@ def random_tree(rng: np.random.Generator, n_levels: int) -> Tree:
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_training_points_go_as_before_and_others_with_the_majority(seed):
     rng = np.random.default_rng(seed)
     n, n_levels = 40, 5

@@ -1,14 +1,14 @@
 """The interior point method: optimality conditions checked from the definition, singular matrices included."""
 
 import numpy as np
-import pytest
+from tests.examples import looped
 
 from treewright.models.baselines.box_program import solve_box_qp
 
 
-@pytest.mark.parametrize("rank", [1, 3, 40])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("seed", [0, 1])
+@looped("rank", [1, 3, 40])
+@looped("scale", [1e-3, 1.0, 1e3])
+@looped("seed", [0, 1])
 def test_optimality_conditions(rank, scale, seed):
     rng = np.random.default_rng(seed)
     n = 40

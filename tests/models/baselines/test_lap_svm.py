@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 from tests.contracts.measures import weight_of_a_row
+from tests.examples import looped
 
 from treewright import LapSVMClassifier
 from treewright.exceptions import InvalidInputError
@@ -53,8 +54,8 @@ def primal(X, y, weight, W, kernel, ridge, gamma):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("prices", [(0.3, 0.0), (0.3, 0.1), (0.06, 1.0)])
-@pytest.mark.parametrize("seed", [0, 1])
+@looped("prices", [(0.3, 0.0), (0.3, 0.1), (0.06, 1.0)])
+@looped("seed", [0, 1])
 def test_objective_is_the_least_one(kernel, prices, seed):
     X, y, weight, W = tiny(seed)
     model = LapSVMClassifier(kernel, width=3.0, ridge=prices[0], gamma=prices[1])
@@ -223,8 +224,8 @@ def test_a_dual_that_was_not_solved_is_told(monkeypatch):
     assert model.status_ == "unproven"
 
 
-@pytest.mark.parametrize(
-    ("settings", "graph", "message"),
+@looped(
+    "settings, graph, message",
     [
         ({"ridge": 0.0}, None, "ridge"),
         ({"width": "auto"}, None, "width"),

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.examples import looped
 
 from treewright import SelfTrainingRegressor, TAOClassifier, TAORegressor
 from treewright.exceptions import InvalidInputError
@@ -111,8 +112,8 @@ def test_weights_of_unlabelled_rows_count():
     np.testing.assert_allclose(model.predict(X), by_hand(DecisionTreeRegressor(max_depth=3, random_state=0), 0))
 
 
-@pytest.mark.parametrize(
-    ("model", "y", "message"),
+@looped(
+    "model, y, message",
     [
         (SelfTrainingRegressor(LogisticRegression()), Y, "no regressor"),
         (SelfTrainingRegressor(DecisionTreeRegressor), Y, "pass an instance"),

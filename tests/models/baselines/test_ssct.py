@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
+from tests.contracts.estimators import ssct_measure
+from tests.examples import looped
 
 from treewright import SSCTClassifier, load_model
 from treewright.cli import main
@@ -101,15 +103,8 @@ def test_every_split_is_the_best_one(problem, w, shares, least):
 def test_objective_is_the_impurity_of_the_leaves(problem, w):
     X, y, weight = problem
     model = SSCTClassifier(max_depth=2, supervision=w).fit(X, y, sample_weight=weight)
-    leaf, total, known = model.apply(X), 0.0, y >= 0
-    scale = variances(X, weight)
-    for k in np.unique(leaf):
-        at, labelled = leaf == k, (leaf == k) & known
-        total += w * weight[labelled].sum() / weight[known].sum() * gini(y[at], weight[at]) / gini(y, weight)
-        if np.any(scale > 0):
-            ratio = variances(X[at], weight[at])[scale > 0] / scale[scale > 0]
-            total += (1 - w) * weight[at].sum() / weight.sum() * ratio.mean()
-    assert model.objective_ == pytest.approx(total, abs=1e-9)
+    measured = ssct_measure(model, {"X": X, "y": y, "sample_weight": weight})
+    assert model.objective_ == pytest.approx(measured, abs=1e-9)
     assert np.all(np.diff(model.trace_["objective"]) < 1e-12) and model.trace_["n_leaves"][-1] == model.tree_.n_leaves
 
 
@@ -315,8 +310,8 @@ def test_model_file_and_command_line(tmp_path, capsys):
     assert "training accuracy" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("settings_", "y", "message"),
+@looped(
+    "settings_, y, message",
     [
         ({"supervision": 1.5}, [0, 1, -1], "'supervision' parameter"),
         ({"supervision": "cv"}, [0, 1, -1], "'supervision' parameter"),

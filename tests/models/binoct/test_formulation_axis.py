@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.contracts.brute_force_axis import best_binoct, best_fair, discrimination
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
@@ -95,7 +96,7 @@ def test_constant_features_leave_nothing_to_choose(make):
 # ---------------------------------------------------------------------- BinOCT
 
 
-@pytest.mark.parametrize("n_values", [1, 2, 3, 4, 5, 8, 9])
+@looped("n_values", [1, 2, 3, 4, 5, 8, 9])
 def test_bits_send_every_value_the_way_of_the_cut(n_values):
     """With feature and bits fixed, the rows leave each point just the leaf that its value is to go to."""
     X, y = np.arange(n_values, dtype=float)[:, None], np.arange(n_values) % 2
@@ -156,8 +157,8 @@ def test_the_index_is_that_of_the_formula():
     assert model.objective(tree) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("cells", [2_000_000, 0])
+@looped("seed", range(6))
+@looped("cells", [2_000_000, 0])
 def test_labels_of_leaves_are_the_best_ones(seed, cells, monkeypatch):
     monkeypatch.setattr("treewright.models.fair.labels._CELLS", cells)
     rng = np.random.default_rng(seed)

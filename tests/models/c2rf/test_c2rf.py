@@ -1,6 +1,5 @@
 """C2RFClassifier: what it claims is counted from its own predictions, for all kinds of ensembles and totals."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import looped
 
 from treewright import C2RFClassifier, paper_forest
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError, SolverError, UnsupportedProgramError
@@ -213,20 +213,6 @@ def test_a_fitted_ensemble_is_taken_as_it_is():
     assert np.array_equal(model.transduction_, other.transduction_)
 
 
-@pytest.mark.parametrize("threshold", [True, False])
-def test_order_of_rows_repetition_and_pickle_do_not_matter(threshold):
-    X, y, truth, hidden = survey(5)
-    totals = totals_of(truth, hidden)
-    model = C2RFClassifier(paper_forest(2), class_prices=threshold, random_state=0).fit(X, y, totals=totals)
-    again = clone(model).fit(X, y, totals=totals)
-    assert np.array_equal(model.weights_, again.weights_)
-    order = np.random.default_rng(0).permutation(len(X))
-    moved = clone(model).fit(X[order], y[order], totals=totals)
-    assert np.array_equal(moved.transduction_, model.transduction_[order])
-    copied = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(copied.predict(X), model.predict(X))
-
-
 def test_frames_and_importances():
     X, y, truth, hidden = survey()
     frame = pd.DataFrame(X, columns=list("abcdef"))
@@ -263,8 +249,8 @@ def test_no_time_still_gives_weights_and_an_honest_status():
     assert model.status_ == "time_limit" and model.bound_ < model.objective_
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "text"),
+@looped(
+    "parameters, error, text",
     [
         ({"estimator": []}, InvalidInputError, "empty list"),
         ({"estimator": [LogisticRegression(), 3]}, InvalidInputError, "3"),

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import looped
 
 from treewright.data import PointTotals
 from treewright.models.c2rf.objective import C2RF, merged_votes, vote_order
 from treewright.optimize.formulation import Formulation
-from treewright.solvers import Status, get_solver
+from treewright.solvers import get_solver
 from treewright.solvers.program_check import check
-
-SOLVERS = ["highs", "scip", "gurobi"]
 
 
 def all_signs(votes):
@@ -57,19 +56,6 @@ def test_it_is_a_formulation():
     assert isinstance(random_model(0), Formulation)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("n_groups", [1, 2])
-@pytest.mark.parametrize("seed", range(6))
-def test_the_optimum_is_that_of_enumeration(solver, n_groups, seed):
-    model = random_model(seed, n_groups=n_groups)
-    result = get_solver(solver).solve(model.build(), time_limit=60)
-    weights = model.decode(result.x)
-    assert result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(least_deviation(model), abs=1e-6)
-    assert model.objective(model.repair(weights)) == pytest.approx(least_deviation(model), abs=1e-6)
-    assert model.lower_bound() <= least_deviation(model)
-
-
 @pytest.mark.parametrize("parts", list(product([False, True], repeat=4)))
 def test_every_part_leaves_the_optimum_as_it_is(parts):
     switches = dict(zip(("preprocess", "branching", "order_cuts", "tight"), parts, strict=True))
@@ -92,7 +78,7 @@ def test_rows_that_are_not_merged_have_the_same_optimum():
 
 
 @pytest.mark.parametrize("side", ["fewer", "more"])
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_one_side_asks_for_the_extreme_count(side, seed):
     model = random_model(seed, side=side)
     counts = [model.totals.rows[signs].sum() for signs in all_signs(model.votes)]
@@ -105,7 +91,7 @@ def test_one_side_asks_for_the_extreme_count(side, seed):
 
 
 @pytest.mark.parametrize("side", ["fewer", "more"])
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(5))
 def test_one_side_without_members_that_decide_alone(side, seed):
     model = random_model(seed, side=side, no_dictator=True)
     grid = np.array(list(product(range(1, 10), repeat=4)), float)
@@ -120,7 +106,7 @@ def test_one_side_without_members_that_decide_alone(side, seed):
     assert check(program, model.encode(np.array([9.0, 1.0, 1.0, 1.0]))).feasible(1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_the_relaxation_says_no_more_than_is_true(seed):
     model = random_model(seed)
     equal = model.whole(np.ones(4))
@@ -148,8 +134,8 @@ def test_a_member_that_outweighs_the_others_decides_alone():
     assert model.dictator(np.array([1.0, 8.0, 3.0, 4.0])) is None
 
 
-@pytest.mark.parametrize("side", ["both", "fewer", "more"])
-@pytest.mark.parametrize("tight", [True, False])
+@looped("side", ["both", "fewer", "more"])
+@looped("tight", [True, False])
 def test_any_weights_can_be_repaired_and_written_as_a_feasible_point(side, tight):
     rng = np.random.default_rng(0)
     for seed in range(10):

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
@@ -39,7 +40,7 @@ def least_deviation(model):
     return np.abs(counts - model.totals.low[0, 1]).min()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_the_search_finds_the_optimum_of_few_members(seed):
     model = random_model(seed)
     best = Incumbent(model)
@@ -67,7 +68,7 @@ def test_the_same_search_twice():
     assert np.array_equal(found[0].solution, found[1].solution)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_nearest_weights_keep_every_row_and_come_nearer(seed):
     rng = np.random.default_rng(seed)
     model = random_model(seed, n=200, t=7)
@@ -162,7 +163,7 @@ def test_rows_that_a_member_saw_tell_nothing():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_groups", [1, 3])
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 def test_a_cut_meets_the_totals_near_the_wished_weights(n_classes, n_groups, seed):
     rng = np.random.default_rng(seed)
     n, t = 600, 15

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_moons
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.graph import neighbor_graph, smoothing
@@ -51,7 +52,7 @@ def test_the_objective_is_a_double_sum_over_edges():
 
 
 @pytest.mark.parametrize("table_of_edges", ["dense", "sparse"])
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 def test_leaf_values_solve_equation_ten(seed, table_of_edges, monkeypatch):
     monkeypatch.setattr(module, "_DENSE_LEAVES", 2000 if table_of_edges == "dense" else 0)
     task, W = random_task(seed=seed)
@@ -268,8 +269,8 @@ def plain_trust(task, smooth, mean, share, strength):
     return Y, J
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 0.9, 1.0])
-@pytest.mark.parametrize("classes", [2, 3])
+@looped("share", [0.0, 0.25, 0.9, 1.0])
+@looped("classes", [2, 3])
 def test_trusted_labels_are_those_of_a_plain_loop(share, classes):
     task, _ = random_task(outputs=classes, seed=3)
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from tests.clock import within
+from tests.examples import looped
 
 from treewright import LapTAOClassifier, LapTAORegressor, Tree, load_model
 from treewright.core.budget import Budget
@@ -267,8 +268,8 @@ def test_lap_cart_takes_fewer_rows_where_time_is_short():
 # ---------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@looped(
+    "settings, message",
     [
         ({"alpha": -1.0}, "alpha"),
         ({"stretch": -0.1}, "stretch"),

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.contracts.brute_force_oct import best_oct
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.models.oct.branch import Branching, _Cuts
@@ -42,7 +43,7 @@ def some_model(seed: int, depth: int | None = None) -> OCT:
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_the_tree_is_as_good_as_brute_force_and_proven(seed):
     model = some_model(seed)
     best = Incumbent(model)
@@ -73,7 +74,7 @@ def optimum_of(seed: int) -> float:
     return best_oct(some_model(seed, depth=3))
 
 
-@pytest.mark.parametrize("questions", [0, 1, 2, 3, 5, 8, 13, 21])
+@looped("questions", [0, 1, 2, 3, 5, 8, 13, 21])
 def test_bounds_hold_wherever_the_search_is_broken_off(questions):
     for seed in range(4):
         model = some_model(seed, depth=3)

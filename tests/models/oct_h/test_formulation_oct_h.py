@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.contracts.brute_force import best_oct_h
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.gap_nodes import alternate
@@ -144,7 +145,7 @@ def test_a_start_at_the_margin_is_feasible_within_tolerance():
     assert found.objective == 0.0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_spacings_about_the_margin_contradict_nothing(seed):
     """Points a millionth more or less than the margin apart: groups, repair, encoding and solver must agree."""
     rng = np.random.default_rng(seed)
@@ -183,8 +184,8 @@ def test_leaves_need_their_rows_in_bound_and_repair():
     assert sized.objective(fixed) == pytest.approx(5 / 9)
 
 
-@pytest.mark.parametrize("least", [4.0, 5.0, 7.0])
-@pytest.mark.parametrize("complexity", [0.0, 0.1])
+@looped("least", [4.0, 5.0, 7.0])
+@looped("complexity", [0.0, 0.1])
 def test_a_single_leaf_can_always_be_encoded(least, complexity):
     X, y = np.arange(7.0)[:, None] / 6, [0, 1, 0, 1, 0, 1, 0]
     wide = model(X, y, min_leaf=least, complexity=complexity)
@@ -194,9 +195,9 @@ def test_a_single_leaf_can_always_be_encoded(least, complexity):
     assert wide.lower_bound() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("common", [0, 1, 2])
-@pytest.mark.parametrize("settings", [{}, {"complexity": 0.1}, {"min_leaf": 2.0}])
+@looped("depth", [1, 2, 3])
+@looped("common", [0, 1, 2])
+@looped("settings", [{}, {"complexity": 0.1}, {"min_leaf": 2.0}])
 def test_trees_whose_last_splits_part_nothing_can_be_encoded(depth, common, settings):
     """Leaves of a lowest split have different labels in the program; where there is one leaf, its sibling is empty."""
     X, y = np.arange(6.0)[:, None] / 5, np.array([0, 1, 2, common, common, common])

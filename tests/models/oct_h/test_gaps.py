@@ -3,12 +3,12 @@
 import tracemalloc
 
 import numpy as np
-import pytest
+from tests.examples import looped
 
 from treewright.models.oct_h.gaps import inseparable_groups
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_groups_are_the_chains_of_near_points(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 12, (40, 2)) * 0.01

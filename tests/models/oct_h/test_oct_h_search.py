@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.contracts.brute_force import best_oct_h
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.draws import draws_of
@@ -62,8 +63,8 @@ def errors(tree, model):
     return float((table.sum(axis=1) - table.max(axis=1)).sum())
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(3))
+@looped("depth", [1, 2, 3])
+@looped("seed", range(3))
 def test_what_wanders_costs_what_it_says_and_keeps_gaps_and_leaves(seed, depth):
     rng = np.random.default_rng(seed)
     X, y = rng.random((60, 3)), rng.integers(0, 3, 60)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.contracts.octsvm import octsvm, random_svm_tree
+from tests.examples import looped
 
 from treewright.engine.cart import tree_from_sklearn
 from treewright.exceptions import InvalidInputError, UnsoundModelWarning
@@ -86,8 +87,8 @@ class TestLoss:
 
 
 class TestObjective:
-    @pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
-    @pytest.mark.parametrize("depth", [0, 1, 2])
+    @looped("norm", ["l2", "l1", "linf"])
+    @looped("depth", [0, 1, 2])
     def test_by_hand(self, depth: int, norm: str) -> None:
         model = octsvm(12, 2, depth=depth, c1=1.3, c2=0.9, c3=0.4, norm=norm)(depth)
         for seed in range(5):
@@ -133,7 +134,7 @@ class TestRepair:
         )
         return made(seed)
 
-    @pytest.mark.parametrize("seed", range(24))
+    @looped("seed", range(24))
     def test_feasible_trees_stay_and_others_become_so(self, seed: int) -> None:
         model = self.every(seed)
         tree = model.repair(random_svm_tree(model, np.random.default_rng(seed)))
@@ -207,8 +208,8 @@ class TestRepair:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("wrong", "text"),
+    @looped(
+        "wrong, text",
         [
             ({"c1": 0.0}, "c1"),
             ({"c2": -1.0}, "c2"),
@@ -284,7 +285,7 @@ class TestLoophole:
         assert violations["rows:left[1]"] == pytest.approx(tight.tolerance)
         assert violations["rows:right[1]"] == pytest.approx(tight.tolerance)
 
-    @pytest.mark.parametrize("seed", range(6))
+    @looped("seed", range(6))
     def test_trees_are_points_of_the_printed_program(self, seed: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnsoundModelWarning)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from tests.contracts.brute_force_octsvm import best_octsvm
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.draws import draws_of
@@ -31,8 +32,8 @@ def bounded(n, p, seed, depth, **given):
     return OCTSVM(X, y, weight, depth, **(prices | given))
 
 
-@pytest.mark.parametrize("r2", R2)
-@pytest.mark.parametrize("seed", range(4))
+@looped("r2", R2)
+@looped("seed", range(4))
 def test_the_least_cost_along_a_line_is_that_of_a_fine_grid(r2, seed):
     rng = np.random.default_rng(seed)
     n = 12
@@ -49,8 +50,8 @@ def test_the_least_cost_along_a_line_is_that_of_a_fine_grid(r2, seed):
     assert cost >= grid - 0.02
 
 
-@pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
-@pytest.mark.parametrize("seed", range(3))
+@looped("norm", ["l2", "l1", "linf"])
+@looped("seed", range(3))
 def test_the_range_of_a_line_within_a_ball_ends_at_its_surface(norm, seed):
     rng = np.random.default_rng(seed)
     w, u = rng.normal(size=4), rng.normal(size=4)
@@ -83,8 +84,8 @@ def test_a_machine_is_within_its_ball_and_near_the_best_one(norm):
     assert hinge <= (1.25 if norm == "l2" else 1.6) * best + 1.0
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("c2", [0.5, 2.0, np.inf])
+@looped("depth", [0, 1, 2])
+@looped("c2", [0.5, 2.0, np.inf])
 def test_costs_of_arrays_are_the_objective_of_their_tree(depth, c2):
     model = bounded(40, 3, depth, depth, c2=c2)
     prices = Prices(depth, c2, 0.5, 6.0, NORMS["l2"])

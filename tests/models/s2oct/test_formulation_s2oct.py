@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
+from tests.contracts.measures import s2oct_objective
+from tests.examples import looped
 
 from treewright.data import PointTotals
 from treewright.exceptions import InvalidInputError
@@ -63,43 +65,14 @@ def test_it_is_a_formulation():
 
 
 def plain_objective(tree, model):
-    """The definition, one point and one leaf at a time."""
-    X, y, weight, low, high = model.X, model.y, model.weight, model.totals.low, model.totals.high
-    size = np.zeros((len(X), len(low)), dtype=int)
-    size[y < 0] = model.totals.size.toarray()
-
-    def f(node, x):
-        return sum(float(w) * float(v) for w, v in zip(tree.weights[node], x, strict=True)) - float(
-            tree.threshold[node]
-        )
-
-    def errors(node, x, so_far):
-        if tree.left[node] < 0:
-            return [(int(tree.labels[node]), so_far)]
-        value = f(node, x)
-        to_left, to_right = max(0.0, 1.0 + value), max(0.0, 1.0 - value)
-        return errors(tree.left[node], x, so_far + to_left) + errors(tree.right[node], x, so_far + to_right)
-
-    total = 0.0
-    counts = [[0] * low.shape[1] for _ in range(low.shape[0])]
-    for i, x in enumerate(X):
-        if y[i] >= 0:
-            total += weight[i] * min((e for label, e in errors(0, x, 0.0) if label == y[i]), default=float("inf"))
-            continue
-        node = 0
-        while tree.left[node] >= 0:
-            node = tree.left[node] if f(node, x) <= 0 else tree.right[node]
-        for g in range(len(counts)):
-            counts[g][tree.labels[node]] += size[i, g]
-    for g, row in enumerate(counts):
-        above = sum(max(0, c - h) for c, h in zip(row, high[g], strict=True))
-        below = sum(max(0, lo - c) for c, lo in zip(row, low[g], strict=True))
-        total += model.penalty * max(above, below)
-    return total
+    """The definition, from the arrays of the tree."""
+    totals = model.totals
+    size = totals.size.toarray()
+    return s2oct_objective(tree, model.X, model.y, model.weight, size, totals.low, totals.high, model.penalty)
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("n_classes", [2, 3])
+@looped("seed", range(12))
+@looped("n_classes", [2, 3])
 def test_the_objective_is_its_definition(seed, n_classes):
     model = random_model(seed, n_classes=n_classes, n_groups=2, slack=1, penalty=0.7)
     tree = random_tree(np.random.default_rng(seed), 2, n_classes, 3)
@@ -138,7 +111,7 @@ def assert_feasible(model, tree):
             node = tree.left[node] if f[node] <= 0 else tree.right[node]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@looped("seed", range(15))
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize(("n_classes", "depth"), [(2, 1), (2, 3), (3, 2), (4, 2)])
 def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, margin, n_classes, depth):
@@ -153,7 +126,7 @@ def test_repair_makes_any_tree_feasible_and_leaves_feasible_ones_alone(seed, mar
     assert found.objective == pytest.approx(model.objective(fixed), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
     model = random_model(seed, margin_rule="paper", formulation="paper")
     tree = random_tree(np.random.default_rng(seed), 2, 2, 3)
@@ -163,7 +136,7 @@ def test_repair_makes_any_tree_feasible_for_the_printed_program(seed):
     assert found.objective == pytest.approx(model.objective(model.repair(tree)), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 @pytest.mark.parametrize("margin", MARGINS)
 def test_repair_never_worsens_a_tree_that_keeps_margins_and_bounds(seed, margin):
     """Falling labels and equal siblings are no reason to change a split otherwise."""
@@ -225,7 +198,7 @@ def test_repair_refuses_categorical_splits():
 # ---------------------------------------------------------------------- simplification
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_a_simpler_tree_says_the_same_and_costs_no_more(seed):
     """Points on a small grid, some contradicting one another, and splits that send all of them one way."""
     n_classes, margin = 2 + seed % 2, MARGINS[seed % 3]
@@ -396,8 +369,8 @@ def test_the_printed_program_refuses_what_it_does_not_know(change, text):
         random_model(0, **({"formulation": "paper"} | change))
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
+@looped(
+    "change, text",
     [
         ({"margin_rule": "none"}, "margin_rule='none'"),
         ({"formulation": "x"}, "formulation='x'"),

@@ -5,40 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from tests.contracts.estimators import s2oct_measure
 
 from treewright import S2OCTClassifier
 
 
-def recomputed(model, X, y, totals, weight=None, penalty=1.0):
-    """Leaf errors and deviation, one row and one leaf at a time, from what a user has at hand."""
-    tree, classes = model.tree_, list(model.classes_)
-
-    def f(node, x):
-        return float(np.dot(tree.weights[node], x) - tree.threshold[node])
-
-    def leaves(node, x, so_far=0.0):
-        if tree.left[node] < 0:
-            return [(classes[tree.labels[node]], so_far)]
-        value = f(node, x)
-        right = leaves(tree.right[node], x, so_far + max(0.0, 1.0 - value))
-        return leaves(tree.left[node], x, so_far + max(0.0, 1.0 + value)) + right
-
-    error, counts = 0.0, dict.fromkeys(classes, 0)
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        if label != -1:
-            cost = min((e for k, e in leaves(0, x) if k == label), default=np.inf)
-            error += cost * (1.0 if weight is None else weight[i])
-            continue
-        node = 0
-        while tree.left[node] >= 0:
-            node = tree.left[node] if f(node, x) <= 0 else tree.right[node]
-        counts[classes[tree.labels[node]]] += 1
-    if totals is None:
-        return error
-    wanted = {k: totals.get(k, len(y) - np.count_nonzero(y != -1) - sum(totals.values())) for k in classes}
-    return error + penalty * max(
-        sum(max(0, counts[k] - wanted[k]) for k in classes), sum(max(0, wanted[k] - counts[k]) for k in classes)
-    )
+def recomputed(model, X, y, totals, weight=None):
+    return s2oct_measure(model, {"X": X, "y": y, "totals": totals, "sample_weight": weight})
 
 
 def fit(X, y, totals, **parameters):
@@ -95,5 +68,4 @@ def test_of_a_committee_and_of_a_fit_without_time(size):
     X, y, totals = tiny(8)
     for parameters in ({"n_estimators": 5}, {"time_limit": 0.01}, {"prefer": "sparse", "penalty": 0.3}):
         model = fit(X, y, totals, max_depth=2, max_split_features=size, **parameters)
-        expected = recomputed(model, X, y, totals, penalty=parameters.get("penalty", 1.0))
-        assert model.objective_ == pytest.approx(expected, abs=1e-7)
+        assert model.objective_ == pytest.approx(recomputed(model, X, y, totals), abs=1e-7)

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
@@ -227,7 +228,7 @@ def test_without_time_directions_are_differences_of_means():
 
 
 @pytest.mark.parametrize("margin", ["tolerance", "paper"])
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 def test_scales_are_the_best_of_those_tried(seed, margin):
     """Node by node against the error recomputed for each scale; no unlabelled point loses its side or its margin."""
     planes, rng = planes_of(seed, depth=2, p=3)
@@ -282,7 +283,7 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
 
 
 @pytest.mark.parametrize("margin", ["paper", "reached"])
-@pytest.mark.parametrize("seed", range(4))
+@looped("seed", range(4))
 def test_hyperplanes_find_room_and_keep_totals_and_labels(seed, margin):
     rng = np.random.default_rng(seed)
     grid = np.array(list(product(range(8), range(8))), float) + rng.uniform(-0.05, 0.05, (64, 2))

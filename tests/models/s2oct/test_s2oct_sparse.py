@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
@@ -102,8 +103,8 @@ def test_levelling_never_misses_more_rows_nor_exceeds_its_features(seed, n_class
     assert np.abs(found.omega).max(initial=0.0) <= np.abs(planes.omega).max(initial=0.0) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("depth", [1, 2])
+@looped("seed", range(5))
+@looped("depth", [1, 2])
 def test_levelling_meets_the_total_of_two_classes_on_distinct_numbers(seed, depth):
     """A threshold that reaches all points passes every count."""
     rng = np.random.default_rng(seed)
@@ -397,7 +398,7 @@ def test_a_leaf_of_a_labelled_point_stays():
     assert predict_labels(pruned(free, tree), X)[100] == 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@looped("seed", range(8))
 def test_pruning_keeps_totals_labels_and_a_leaf_for_every_labelled_class(seed):
     rng = np.random.default_rng(seed)
     n_classes = 2 + seed % 2

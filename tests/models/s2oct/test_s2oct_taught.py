@@ -181,17 +181,6 @@ def test_without_totals_and_without_unlabelled_rows():
     assert np.mean(whole.predict(X) == truth) >= greedy.score(X, truth) - 0.05  # what a smaller tree may lack
 
 
-def test_the_same_fit_twice_and_in_another_order():
-    X, truth, y = survey(noise=0.8)
-    order = np.random.default_rng(1).permutation(len(y))
-    weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
-    totals = counted(truth, y)
-    first, second = (fit(X, y, totals=totals, weight=weight, time_limit=None) for _ in range(2))
-    third = fit(X[order], y[order], totals=totals, weight=weight[order], time_limit=None)
-    assert first.tree_ == second.tree_ and np.array_equal(first.transduction_, second.transduction_)
-    assert first.tree_ == third.tree_ and np.array_equal(first.transduction_[order], third.transduction_)
-
-
 def test_repeated_rows_are_weights():
     X, truth, y = survey(noise=0.8, n=60)
     times = np.where(y >= 0, 1 + np.arange(60) % 3, 1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
@@ -398,7 +399,7 @@ def test_used_rows_may_be_right_where_rows_between_them_are_wrong():
 # ---------------------------------------------------------------- parameters
 
 
-@pytest.mark.parametrize(
+@looped(
     "bad",
     [{"method": "all"}, {"epsilon": -0.1}, {"epsilon": np.nan}, {"beta_1": 0.0}, {"beta_2": 1.0}, {"block": 2},
      {"method": "balanced", "epsilon": 0.1}],

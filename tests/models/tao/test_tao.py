@@ -11,6 +11,8 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.contracts.estimators import tao_measure
+from tests.examples import looped
 from tests.seen_trees import seen
 
 from treewright import OCTHClassifier, TAOClassifier, TAORegressor, Tree, load_model
@@ -32,16 +34,7 @@ BOTH = pytest.mark.parametrize("kind", [TAOClassifier, TAORegressor])
 
 
 def recomputed(model, X, y, weight):
-    """The objective in the docstring, from predictions and the tree in the units of the data."""
-    if isinstance(model, TAOClassifier):
-        loss = weight @ (model.predict(X) != y)
-    else:
-        Y = y.reshape(len(X), -1)
-        scatter = ((Y - np.average(Y, axis=0, weights=weight)) ** 2).sum(axis=1)
-        away = ((Y - model.predict(X).reshape(len(X), -1)) ** 2).sum(axis=1)
-        loss = weight @ away / np.average(scatter, weights=weight)
-    scaled = model.tree_.weights[model.tree_.branches] * np.ptp(X, axis=0)
-    return loss + model.alpha_ * sum(np.abs(w).sum() / np.linalg.norm(w) for w in scaled)
+    return tao_measure(model, {"X": X, "y": y, "sample_weight": weight})
 
 
 # ---------------------------------------------------------------------- what is optimized
@@ -132,14 +125,6 @@ def test_class_weights_multiply_sample_weights():
     share = len(y) / (3 * np.bincount(y))
     by_row = TAOClassifier(max_depth=2, random_state=0).fit(X, y, sample_weight=share[y])
     assert seen(balanced) == seen(by_row)
-
-
-@BOTH
-def test_units_of_features_do_not_matter(kind):
-    X, y = classes_and_targets(kind)
-    factor = 2.0 ** np.arange(-3, X.shape[1] - 3)
-    plain, other = kind(max_depth=3, random_state=0), kind(max_depth=3, random_state=0)
-    assert np.array_equal(plain.fit(X, y).predict(X), other.fit(X * factor, y).predict(X * factor))
 
 
 def test_units_of_the_target_do_not_matter():
@@ -347,8 +332,8 @@ def test_a_tree_that_the_units_of_the_data_cannot_hold_is_told():
 # ---------------------------------------------------------------------- bad input, files, command line
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@looped(
+    "settings, message",
     [
         ({"alpha": -1.0}, "alpha"),
         ({"stretch": -0.1}, "stretch"),

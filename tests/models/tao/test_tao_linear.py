@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
+from tests.contracts.estimators import tao_measure
 
 from treewright import TAORegressor, load_model
 from treewright.data import reduction
@@ -18,15 +19,7 @@ def linear(**settings):
 
 
 def recomputed(model, X, y, weight):
-    """The objective in the docstring, from predictions and the tree in the units of the data."""
-    Y = y.reshape(len(X), -1)
-    scatter = np.average(((Y - np.average(Y, axis=0, weights=weight)) ** 2).sum(axis=1), weights=weight)
-    away = ((Y - model.predict(X).reshape(len(X), -1)) ** 2).sum(axis=1)
-    tree, widths = model.tree_, np.ptp(X, axis=0)
-    normals = tree.weights[tree.branches] * widths
-    slopes = tree.slopes[tree.leaves] * widths / np.sqrt(scatter)
-    price = sum(np.abs(w).sum() / np.linalg.norm(w) for w in normals)
-    return weight @ away / scatter + model.alpha_ * price + model.leaf_ridge * (slopes**2).sum()
+    return tao_measure(model, {"X": X, "y": y, "sample_weight": weight})
 
 
 @pytest.mark.parametrize("most", [None, 1, 2])

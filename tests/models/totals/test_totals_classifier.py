@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
+from tests.examples import looped
 
 from treewright import TotalsClassifier
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
@@ -493,7 +494,7 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "error", "text"), FITS.values(), ids=FITS.keys())
+@looped("arguments, error, text", FITS.values())
 def test_bad_data_is_refused_before_any_work(arguments, error, text):
     with pytest.raises(error, match=text):
         TotalsClassifier(NoWork()).fit(**({"X": X6, "y": Y6} | arguments))
@@ -507,7 +508,7 @@ def test_bad_weights(weight, text):
         TotalsClassifier(LogisticRegression()).fit(X6, Y6, sample_weight=weight)
 
 
-@pytest.mark.parametrize(("estimator", "error", "text"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
+@looped("estimator, error, text", ESTIMATORS.values())
 def test_bad_estimators(estimator, error, text):
     with pytest.raises(error, match=text):
         TotalsClassifier(estimator).fit(X6, Y6)
