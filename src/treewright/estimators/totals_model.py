@@ -44,6 +44,8 @@ class TotalsModel(Model):
     unlabeled: Any
     _crossing: ClassVar[bool] = False
     """Whether totals may be of several margins, whose groups cross."""
+    _sharpness: float = 1.0
+    """What scores are multiplied by, so that probabilities are as often right as they say; no label depends on it."""
 
     def fit(
         self,
@@ -163,7 +165,7 @@ class TotalsModel(Model):
         labels = self._own_numbers(X, hidden, scores + prices)
         if asked and hidden.any():
             self._tell_new_groups(asked)
-            cut = self._cut(X, hidden, scores, asked)
+            cut = self._cut(X, hidden, self._sharpness * scores, asked)
             free = asked[0].free[asked[0].group_of] if len(asked) == 1 else np.zeros(len(scores), dtype=bool)
             labels = np.where(free, labels, cut.labels)
             shift = np.where(free[:, None], shift, cut.shift)
@@ -173,7 +175,7 @@ class TotalsModel(Model):
         found: list[Any] = [np.asarray(self.classes_[code])]
         if return_proba:
             shares = np.eye(len(self.classes_))[code]
-            shares[hidden] = shifted(scores, shift)
+            shares[hidden] = shifted(self._sharpness * scores, shift)
             found.append(shares)
         found += [_reached(asked, labels, self.classes_)] if return_totals else []
         return tuple(found) if len(found) > 1 else found[0]
@@ -333,7 +335,7 @@ class PricedModel(TotalsModel):
         from treewright.totals.shift import shifted
 
         scores = self._class_scores(X)
-        return shifted(scores, self._shifts_of(groups, len(scores)))
+        return shifted(self._sharpness * scores, self._shifts_of(groups, len(scores)))
 
     def _without_rows(self) -> Self:
         """A copy that says the same of new rows and keeps no training rows: what a model file has."""

@@ -80,6 +80,7 @@ def train_on_own_predictions(
     A model that is the mean of the targets has converged at once:
 
     >>> from sklearn.dummy import DummyRegressor
+    >>> from treewright import SelfTrainingRegressor
     >>> rows = Sample.of(np.zeros((3, 1)), np.array([[1.0], [3.0], [0.0]]))
     >>> fitter = Fitter(DummyRegressor(), merged=False, weighted=False, flat=True)
     >>> missing = np.array([[False], [False], [True]])

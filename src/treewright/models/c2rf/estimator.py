@@ -43,11 +43,11 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     this is the paper's model (Burgard, Pinheiro and Schmidt 2025): weights in [l, u] for which the number of rows with
     a positive weighted vote is as near to the total as possible, proven by branch and bound. With `class_prices`
     the class is :math:`\arg\max_k \log p_k(x) + price_k` with :math:`p_k` the weighted share of the votes, each class
-    having half a vote more than it got, to the power with which labels are most likely by members that were not fitted
-    on them (1, if the ensemble does not tell): it makes probabilities about as often right as they say. The plain
-    ensemble cut at the total is the case of equal weights. The total is then met almost always, and the freedom of
-    the weights goes into staying near to those that out-of-bag rows wish for. This is more accurate, and the
-    default.
+    having half a vote more than it got: the plain ensemble cut at the total is the case of equal weights. The total is
+    then met almost always, and the freedom of the weights goes into staying near to those that out-of-bag rows wish
+    for. This is more accurate, and the default. Probabilities are of these shares to the power with which labels are
+    most likely by members that were not fitted on them (1, if the ensemble does not tell): about as often right as
+    they say.
 
     Parameters
     ----------
@@ -143,7 +143,6 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     warm_start: bool = parameter(default=False, allowed=["boolean"])
 
     _found = "weighting"
-    _sharpness = 1.0  # of files of before
 
     def _prepared(self, weighted: bool) -> Conduct:
         if np.ceil(self.min_weight) + 1 > np.floor(self.max_weight):
@@ -200,8 +199,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         from treewright.models.c2rf.votes import vote_shares
 
         rows = self._given_rows(X)  # says so if there is no fit
-        shares = vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))
-        return np.asarray(self._sharpness * np.log(shares))
+        return np.asarray(np.log(vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))))
 
     # ------------------------------------------------------------------ rows that are handed through
 

@@ -121,16 +121,15 @@ def train_c2rf(
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
     sharp = _sharpness(fitted, weights, n_classes)
-    prices = dict(zip(names, sharp * found.prices, strict=True))
-    prices.setdefault(None, sharp * found.pooled)
+    prices = dict(zip(names, found.prices, strict=True))
+    prices.setdefault(None, found.pooled)
     group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-    votes_said = np.log(vote_shares(votes, weights, n_classes))
+    scores = np.log(vote_shares(votes, weights, n_classes))
     numbers = problem.y.copy()
-    numbers[problem.unlabelled] = (votes_said + found.prices[group_of]).argmax(axis=1)
-    scores = sharp * votes_said
+    numbers[problem.unlabelled] = (scores + found.prices[group_of]).argmax(axis=1)
     nothing = np.zeros(n_classes)
-    shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(scores, totals)
-    shares = row_shares(problem, scores, shift)
+    shifts, shift = ([{None: nothing}], nothing) if totals is None else class_shifts(sharp * scores, totals)
+    shares = row_shares(problem, sharp * scores, shift)
     record = found.outcome.record
     if fitted.cut_short:
         record = replace(record, reason="; ".join(filter(None, [record.reason, fitted.cut_short])))
