@@ -11,9 +11,8 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
 from treewright import OCTClassifier, OCTHClassifier, TAOClassifier, Tree, load_model
-from treewright.engine.leaf_probabilities import smoothed
+from treewright.engine.leaf_probabilities import agreeing_probabilities, smoothed
 from treewright.models.registry import SHORT_NAMES
-from treewright.tree.against import agreeing
 from treewright.tree.serialize import dumps, loads
 
 pytestmark = pytest.mark.usefixtures("shortest_searches")
@@ -132,7 +131,7 @@ def test_weights_are_repeated_rows_and_have_no_unit():
 def test_the_class_that_is_predicted_stays_the_most_likely_one():
     rng = np.random.default_rng(0)
     table, labels = rng.dirichlet(np.ones(4), 200), rng.integers(0, 4, 200)
-    found = agreeing(table, labels)
+    found = agreeing_probabilities(table, labels)
     assert np.array_equal(found.argmax(axis=1), labels) and found.sum(axis=1) == pytest.approx(np.ones(200))
     same = table.argmax(axis=1) == labels
     assert np.array_equal(found[same], table[same])

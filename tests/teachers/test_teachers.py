@@ -14,7 +14,6 @@ from tests.short_searches import SHORT
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
-from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.optimize.settings import TeacherSettings
 from treewright.teachers import auto, gaussian, left_out, members
 from treewright.teachers.auto import auto_teacher
@@ -22,6 +21,7 @@ from treewright.teachers.gaussian import SharedGaussian
 from treewright.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
 from treewright.teachers.members import _some as some_of
 from treewright.teachers.points import TeacherPoints, ordered_pairs
+from treewright.teachers.record import TeacherMember, TeacherRecord
 from treewright.teachers.teacher import Teacher
 
 short_teacher = partial(auto_teacher, settings=SHORT.teacher)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.examples import looped
 
 from treewright.exceptions import InvalidInputError
+from treewright.models.s2oct.search.data import planes_errors
 from treewright.tree import Tree, predict_labels
 from treewright.tree.complete import (
     FREE,
@@ -16,7 +17,6 @@ from treewright.tree.complete import (
     labels_on_either_side,
     leaves_reached,
     passes,
-    planes_errors,
 )
 
 

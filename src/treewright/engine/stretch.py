@@ -23,8 +23,8 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import Leaves
-from treewright.engine.sparse_nodes import SparseNodes
 from treewright.engine.thinning import thinned_tree
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree
 
 __all__ = ["Stretch", "improve_stretched", "stretched"]
@@ -141,7 +141,7 @@ def improve_stretched(
     budget : Budget
         Ends the work early.
     max_split_features, n_jobs, n_levels
-        As for :func:`~treewright.engine.sparse_nodes.alternate_nodes`.
+        As for :func:`~treewright.engine.sparse_trees.improved_sparse_tree`.
     starts : dict or None
         What the node solver remembers of trees like this one, None for nothing.
 

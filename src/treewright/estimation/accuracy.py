@@ -22,11 +22,11 @@ from treewright.data.columns_checked import refuse_lazy
 from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins, telling_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
-from treewright.data.teacher_record import TeacherRecord
 from treewright.data.totals import drawn_rows
 from treewright.estimators.model import Given, drawn_seed
 from treewright.estimators.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
+from treewright.teachers.record import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 

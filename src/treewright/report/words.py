@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treewright.core.names import counted, printable
-from treewright.data.teacher_record import TeacherRecord
 from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.estimators.files import plain_parameters
 from treewright.estimators.graph import GraphModel
-from treewright.estimators.teachers import TaughtModel
+from treewright.estimators.taught_model import TaughtModel
 from treewright.optimize.record import FitRecord, FitStatus
+from treewright.teachers.record import TeacherRecord
 from treewright.tree.text import format_number
 
 __all__ = [

@@ -26,7 +26,6 @@ from sklearn import config_context
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.left_out import Asked, LeftOut, left_out
 from treewright.teachers.members import (
@@ -39,6 +38,7 @@ from treewright.teachers.members import (
     principal_axes,
 )
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherMember, TeacherRecord
 from treewright.teachers.teacher import Teacher, UnseenLabels, Voter
 from treewright.totals.scores import Novelty
 

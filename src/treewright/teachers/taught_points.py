@@ -14,13 +14,13 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Reduction, Sample, of_unit_spread
 from treewright.data.design import design_of
-from treewright.data.teacher_record import TeacherRecord
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import EstimatorTeacher, GivenTeacher, TableTeacher
 from treewright.teachers.points import TeacherPoints
 from treewright.teachers.pool import pooled
+from treewright.teachers.record import TeacherRecord
 
 __all__ = ["PointTeacher", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
 

@@ -22,7 +22,6 @@ __all__ = [
     "labels_on_either_side",
     "leaves_reached",
     "passes",
-    "planes_errors",
 ]
 
 FREE = -1
@@ -283,12 +282,3 @@ def labels_on_either_side(planes: Planes, node: int, values: FloatArray) -> tupl
     if_left = planes.labels[leaves_reached(forced)]
     forced[:, node] = 1.0
     return if_left, planes.labels[leaves_reached(forced)]
-
-
-def planes_errors(planes: Planes, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
-    """Least leaf error of each labelled point among the leaves of its class, and that leaf."""
-    least, leaf = planes.own_errors(X, y)
-    # A class without a leaf: the point stays where it is, and cannot be right.
-    lost = ~np.isfinite(least)
-    leaf[lost] = leaves_reached(planes.values(X[lost]))
-    return np.where(lost, 0.0, least), leaf

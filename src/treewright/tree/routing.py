@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "n_split_weights",
     "nodes_below",
     "passing",
+    "points_at_splits",
     "predict_labels",
     "predict_values",
     "relabelled",
@@ -395,3 +397,13 @@ def _goes_left_by_category(tree: Tree, block: FloatArray, at: IntArray) -> BoolA
     listed = np.zeros(len(block), dtype=bool)
     listed[known] = tree.left_categories[at[known], code[known].astype(np.int64)]
     return np.where(missing, tree.missing_left[at], listed)
+
+
+def points_at_splits(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    """Branch nodes in turn, with the numbers of the points that reach them and whether these go left."""
+    inside = {0: np.arange(len(X))}
+    for node in tree.branches.tolist():  # children are numbered after their parent
+        here = inside.pop(node)
+        goes_left = side(tree, X[here], node)
+        inside[int(tree.left[node])], inside[int(tree.right[node])] = here[goes_left], here[~goes_left]
+        yield node, here, goes_left

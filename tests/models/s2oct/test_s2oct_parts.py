@@ -11,7 +11,7 @@ from treewright.data import PointTotals
 from treewright.models.s2oct.objective import S2OCT
 from treewright.models.s2oct.search.attempts import _Offers, _Run
 from treewright.models.s2oct.search.choice import Pool, choose, committee, members, vote_shares
-from treewright.models.s2oct.search.data import Survey
+from treewright.models.s2oct.search.data import Survey, planes_errors
 from treewright.models.s2oct.search.margins import settled
 from treewright.models.s2oct.search.moves import Moves, shrunk
 from treewright.models.s2oct.search.structure import linear
@@ -19,7 +19,7 @@ from treewright.optimize.incumbent import Incumbent
 from treewright.solvers.linear import LinearProgram
 from treewright.teachers.auto import auto_teacher
 from treewright.tree import Tree, route
-from treewright.tree.complete import Planes, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, leaves_reached, passes
 
 
 def planes_of(seed, depth=2, p=3, n_classes=2):

@@ -17,7 +17,7 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.s2oct.fit import _words
 from treewright.models.s2oct.objective import S2OCT
-from treewright.models.s2oct.search.data import Survey
+from treewright.models.s2oct.search.data import Survey, planes_errors
 from treewright.models.s2oct.search.labelled_sides import mended, right_planes
 from treewright.models.s2oct.search.levelling import Levelling
 from treewright.models.s2oct.search.sparse import (
@@ -32,7 +32,7 @@ from treewright.models.s2oct.search.sparse import (
 from treewright.models.s2oct.search.taught import TaughtSettings, TaughtTrees, taught_planes
 from treewright.optimize.settings import S2OCTSearch
 from treewright.tree import Tree, n_split_weights, predict_labels
-from treewright.tree.complete import Planes, leaves_reached, planes_errors
+from treewright.tree.complete import Planes, leaves_reached
 
 
 def survey_of(X, y, counts, depth=2, n_groups=1, **more):

@@ -8,8 +8,9 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
+from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves
+from treewright.splits.node import Node
 from treewright.splits.points import Points
 from treewright.splits.thresholds import best_feature
 from treewright.tree import Tree

@@ -34,7 +34,7 @@ from treewright.data import (
 )
 from treewright.data.design import Design, design_of
 from treewright.engine.leaf_probabilities import smoothed_tree, taught_tree
-from treewright.engine.sparse_nodes import automatic_alpha
+from treewright.engine.sparse_trees import automatic_alpha
 from treewright.engine.starts import StartTask, starting_tree
 from treewright.engine.stretch import Stretch
 from treewright.exceptions import InvalidInputError

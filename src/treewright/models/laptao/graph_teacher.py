@@ -11,11 +11,11 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Reduction, Sample
-from treewright.data.teacher_record import TeacherRecord
 from treewright.graph import LabelSmoother
 from treewright.models.laptao.rounds import GraphTask
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.given import GivenTeacher
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.taught_points import PointTeacher, imagined_points
 
 __all__ = ["DEFAULT_WEIGHT", "GraphTeacher", "SOFT_WEIGHTS", "SoftLabels", "best_weight", "left_out_losses", "softened"]

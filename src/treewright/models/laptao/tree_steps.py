@@ -18,11 +18,11 @@ from treewright.data import target_spread
 from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_rows, cart_tree
 from treewright.engine.leaves import MeanLeaves
-from treewright.engine.sparse_nodes import SparseNodes
 from treewright.engine.stretch import Stretch, improve_stretched
 from treewright.engine.thinning import thinned_tree
 from treewright.models.laptao.rounds import Fitted
 from treewright.splits.points import Points, Splits
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 

@@ -22,6 +22,7 @@ from treewright.core.progress import stage
 from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
 from treewright.data.columns_checked import show
 from treewright.data.folds import folds_of
+from treewright.models.octsvm.against import last_split_values, tree_against_others
 from treewright.models.octsvm.committee import FEWEST, find_suspects, short_committee
 from treewright.models.octsvm.loss import Norm, flips, node_loss
 from treewright.models.octsvm.machine_loops import NORMS
@@ -33,7 +34,6 @@ from treewright.optimize.course import Outcome, optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.tree import Tree, leaf_counts, route
-from treewright.tree.against import against_others, last_splits
 from treewright.tree.trimming import without_idle_terms
 
 __all__ = [
@@ -157,7 +157,7 @@ def train_octsvm(
     classes = [1] if problem.n_classes == 2 else list(range(problem.n_classes))
     given = [reduction.apply_tree(tree) for tree in starts or []]
     if problem.n_classes > 2:
-        given = [against_others(tree, label) for label, tree in enumerate(given)]
+        given = [tree_against_others(tree, label) for label, tree in enumerate(given)]
     max_norm = _length(X, labels.y, weight, classes, settings, conduct, budget)
     outcomes, found, losses = list[Outcome[Tree]](), list[Tree](), list[FloatArray]()
     for k, label in enumerate(classes):
@@ -397,7 +397,7 @@ def _judge_by_trees(
 ) -> None:
     """Let the trees judge the points that they were fitted to."""
     y, depth = labels.y, 0 if settings.machine else settings.max_depth
-    values = np.stack([last_splits(outcome.solution, X, depth) for outcome in outcomes], axis=1)
+    values = np.stack([last_split_values(outcome.solution, X, depth) for outcome in outcomes], axis=1)
     if n_classes == 2:
         values = np.concatenate([-values, values], axis=1)
     own = values[np.arange(len(y)), y]

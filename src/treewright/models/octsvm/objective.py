@@ -52,8 +52,8 @@ from treewright.models.octsvm.scale import Price
 from treewright.optimize.formulation import DistinctPoints
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
-from treewright.splits.hinge_costs import members
 from treewright.tree import Tree, counted, route
+from treewright.tree.routing import points_at_splits
 
 __all__ = ["OCTSVM", "RESVM"]
 
@@ -337,7 +337,7 @@ class OCTSVM(DistinctPoints):
         assert tree.labels is not None
         longest = lengths(tree.weights[tree.branches], self.norm).max(initial=0.0)
         value = float(self.price(np.array(longest))) + self.c3 * len(tree.branches)
-        for node, inside, _ in members(tree, self.X):
+        for node, inside, _ in points_at_splits(tree, self.X):
             margin = self.sign[inside] * (self.X[inside] @ tree.weights[node] - tree.threshold[node])
             value += float(self.weight[inside] @ node_loss(margin, self.c1, self.c2))
         leaf = route(tree, self.X)

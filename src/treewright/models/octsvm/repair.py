@@ -11,9 +11,9 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
 from treewright.models.octsvm.loss import lengths, node_loss
 from treewright.models.octsvm.scale import ScaleCost, best_scales
-from treewright.splits.hinge_costs import members
 from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree, counted, leaf_counts, visited
+from treewright.tree.routing import points_at_splits
 
 if TYPE_CHECKING:
     from treewright.models.octsvm.objective import OCTSVM
@@ -47,7 +47,7 @@ def _pulled_in(model: OCTSVM, tree: Tree) -> Tree:
     """Scale splits down on which no point is within the margin."""
     far = {
         node: nearest
-        for node, inside, _ in members(tree, model.X)
+        for node, inside, _ in points_at_splits(tree, model.X)
         if (nearest := float(_distances(model, tree, node, inside).min())) > 1.0 + _SLACK
     }
     if not far:
@@ -83,7 +83,7 @@ def is_feasible(model: OCTSVM, tree: Tree) -> bool:
     if np.any(lengths(tree.weights[tree.branches], model.norm) > model.norm_limit + _SLACK):
         return False
     gap = model.tolerance - min(_SLACK, 0.01 * model.tolerance)
-    for node, inside, _ in members(tree, model.X):
+    for node, inside, _ in points_at_splits(tree, model.X):
         if level[node] < model.depth and _distances(model, tree, node, inside).min() < gap:
             return False
     return True
@@ -139,7 +139,7 @@ def pruned(model: OCTSVM, tree: Tree) -> Tree:
     price = model.leaf_price * np.maximum(0, model.depth + 1 - level)
     weight = leaf_counts(tree, model.X, model.y, model.weight, 2)
     cost = price * weight[np.arange(tree.n_nodes), 1 - tree.labels]
-    loss = {node: _loss(model, tree, node, inside) for node, inside, _ in members(tree, model.X)}
+    loss = {node: _loss(model, tree, node, inside) for node, inside, _ in points_at_splits(tree, model.X)}
     keep = np.ones(tree.n_nodes, dtype=bool)
     for node in tree.branches[::-1]:
         children = [int(tree.left[node]), int(tree.right[node])]

@@ -16,7 +16,7 @@ from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
 from treewright.engine.draws import draws_of
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.sparse_nodes import alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.models.octsvm.loss import lengths
 from treewright.models.octsvm.machine_loops import NORMS
 from treewright.models.octsvm.machines import Machines, Prices, improve_node, kicked, total_cost
@@ -152,7 +152,7 @@ class _Work:
         if not self.over:
             # normals have a price in rows there: weights of mean 1
             leaves = ClassLeaves(self.y, self.weight / self.weight.mean(), 2)
-            found = alternate_nodes(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
+            found = improved_sparse_tree(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
             yield scaled(model, found)
 
     def _improved(self, tree: Tree, limit: float, noise: float = 0.0) -> Tree:

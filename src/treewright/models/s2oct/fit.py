@@ -26,7 +26,6 @@ from treewright.data import (
     weight_unit,
 )
 from treewright.data.columns_checked import listing
-from treewright.data.teacher_record import TeacherRecord
 from treewright.engine.leaf_probabilities import smoothed_tree
 from treewright.models.s2oct.distances import largest_distance
 from treewright.models.s2oct.leaf_shares import likely_trees
@@ -51,6 +50,7 @@ from treewright.solvers import Progress, require
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import GivenTeacher
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree, predict_labels
 from treewright.tree.rounding import rounded_tree

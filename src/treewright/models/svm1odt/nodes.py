@@ -10,11 +10,11 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Node
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule
 
 __all__ = ["MarginNodes", "margin_points"]

@@ -48,13 +48,14 @@ from treewright.models.svm1odt import printed_program as paper
 from treewright.models.svm1odt import program
 from treewright.models.svm1odt.cuts import CUTS, Cut, classes_without_leaf
 from treewright.models.svm1odt.heap import HeapTree, mirrored
+from treewright.models.svm1odt.hinge_costs import hinge_errors, split_norm, split_values
 from treewright.models.svm1odt.mixed import Levels, filled
 from treewright.models.svm1odt.repair import repaired, with_sides_for_the_unseen
 from treewright.optimize.formulation import DistinctPoints, LabelledPoints
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
-from treewright.splits.hinge_costs import hinge_errors, members, split_norm, split_values
 from treewright.tree import Tree, counted, side, weighted_error
+from treewright.tree.routing import points_at_splits
 
 __all__ = ["SVM1ODT"]
 
@@ -342,7 +343,7 @@ class SVM1ODT(DistinctPoints, LabelledPoints):
         self.refuse_codes_as_numbers(tree)
         value = weighted_error(tree, self.X, self.y, self.weight) + self.alpha_2 * split_norm(tree)
         if self.alpha_1 > 0:
-            for node, inside, _ in members(tree, self.X):
+            for node, inside, _ in points_at_splits(tree, self.X):
                 if tree.category[node] < 0:
                     error = hinge_errors(split_values(tree, self.X[inside], node), self.epsilon)
                     value += self.alpha_1 * float(self.sizes[inside] @ error)

@@ -9,9 +9,10 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.splits.hinge_costs import members, split_values
+from treewright.models.svm1odt.hinge_costs import split_values
 from treewright.splits.thresholds import Cuts, best_scale
 from treewright.tree import Tree, side, without_idle_splits
+from treewright.tree.routing import points_at_splits
 
 if TYPE_CHECKING:
     from treewright.models.svm1odt.objective import SVM1ODT
@@ -174,7 +175,7 @@ def _scale(model: SVM1ODT, a: FloatArray, distance: FloatArray, size: FloatArray
 def with_sides_for_the_unseen(model: SVM1ODT, tree: Tree) -> Tree:
     """Send levels and missing values that no point has where a split is reached with the larger side."""
     left_categories, missing_left = tree.left_categories.copy(), tree.missing_left.copy()
-    for node, inside, left in members(tree, model.X):
+    for node, inside, left in points_at_splits(tree, model.X):
         X, size = model.X[inside], model.sizes[inside]
         larger: bool = float(size[left].sum()) > float(size[~left].sum())
         j = int(tree.category[node])

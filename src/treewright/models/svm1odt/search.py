@@ -25,8 +25,7 @@ from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_start
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.oblique import bisector
-from treewright.engine.sparse_nodes import alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import StartTask, random_tree, starting_tree
 from treewright.models.svm1odt.completed import completed, fitting, with_plane
 from treewright.models.svm1odt.crossing import Crossing, Root
@@ -34,6 +33,7 @@ from treewright.models.svm1odt.nodes import MarginNodes, margin_points
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import SVM1ODTSearch
+from treewright.splits.gap_splits import bisector
 from treewright.splits.hinge_planes import MarginPoints
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, side, weighted_error
@@ -120,7 +120,7 @@ def start_trees(model: SVM1ODT, budget: Budget, tao_alpha: float) -> Iterator[Tr
         if budget.over:
             return
         leaves = ClassLeaves(model.y, weight, model.n_classes)
-        yield alternate_nodes(tree, X, leaves, tao_alpha, budget=budget, n_levels=n_levels).tree
+        yield improved_sparse_tree(tree, X, leaves, tao_alpha, budget=budget, n_levels=n_levels).tree
 
 
 def _levels(model: SVM1ODT) -> IntArray | None:

@@ -21,7 +21,7 @@ from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
-from treewright.estimators.teachers import TaughtModel, given_teacher_of
+from treewright.estimators.taught_model import TaughtModel
 from treewright.estimators.tree_model import (
     TreeClassifier,
     TreeModel,
@@ -243,9 +243,10 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     def _taught(self, given: Given, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The fit to labels and to what the teacher says of rows that have none."""
         from treewright.models.tao.fit import train_taught_tao
+        from treewright.teachers.given import teacher_of_parameter
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
-        given_teacher = given_teacher_of(self.teacher, problem, self._seed())
+        given_teacher = teacher_of_parameter(self.teacher, problem, self._seed())
         rows, start = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:

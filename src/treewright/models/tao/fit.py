@@ -16,12 +16,10 @@ from treewright.core.progress import stage
 from treewright.core.threads import one_thread
 from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
 from treewright.data.columns_checked import show
-from treewright.data.teacher_record import TeacherRecord
 from treewright.engine.leaf_probabilities import taught_tree
-from treewright.engine.sparse_nodes import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.engine.sparse_trees import TAOResult, automatic_alpha, improved_sparse_tree, split_price, turned_tree
 from treewright.engine.starts import StartTask, several_starts, starting_tree
 from treewright.engine.stretch import Stretch, improve_stretched
-from treewright.engine.turning import turned_tree
 from treewright.exceptions import InvalidInputError
 from treewright.models.tao.leaves import Classes, Goal, Lines, Means
 from treewright.optimize.conduct import Conduct
@@ -29,6 +27,7 @@ from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_tr
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.teachers.given import GivenTeacher
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.taught_points import PointTeacher, imagined_points, refuse_unteachable
 from treewright.tree import Tree, predict_labels, predict_values, settled, visited
 from treewright.tree.trimming import trimmed_tree
@@ -377,7 +376,7 @@ class _Work:
     ) -> TAOResult:
         """So many passes over a tree at most."""
         points = self.points
-        return alternate_nodes(
+        return improved_sparse_tree(
             tree,
             points.X,
             self.goal.leaves(points.X, points.y, points.weight),

@@ -11,11 +11,11 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.models.s2oct.search.data import Survey
+from treewright.models.s2oct.search.data import Survey, planes_errors
 from treewright.models.s2oct.search.moves import Moves, shrunk
 from treewright.splits.directions import Separation
 from treewright.splits.joining import solve_joining
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["mended", "right_planes", "widened"]
 

@@ -9,20 +9,13 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.gap_nodes import alternate
-from treewright.engine.oblique import GapPoints, grow
-from treewright.models.s2oct.search.data import Survey
+from treewright.engine.gap_trees import grown_gap_tree, improved_gap_tree
+from treewright.models.s2oct.search.data import Survey, planes_errors
 from treewright.splits.directions import logistic_direction, separate
+from treewright.splits.gap_splits import GapPoints
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
-from treewright.tree.complete import (
-    CompleteTree,
-    Planes,
-    labels_on_either_side,
-    leaves_reached,
-    passes,
-    planes_errors,
-)
+from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["grown", "linear", "separated", "simplified"]
 
@@ -60,7 +53,7 @@ def grown(
     if random_root:
         start = _random_root(X, y, len(known), start, rng)
     points = GapPoints(X, y, weight, n_classes, gap=survey.gap)
-    tree = alternate(grow(start, points, depth, budget), points, budget, rounds=2)
+    tree = improved_gap_tree(grown_gap_tree(start, points, depth, budget), points, budget, rounds=2)
     tree = tree.unscaled(1.0 / survey.width, survey.low)
     return survey.stretched(survey.completed(tree))
 

@@ -22,7 +22,7 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.sparse_nodes import TAOResult, alternate_nodes
+from treewright.engine.sparse_trees import TAOResult, improved_sparse_tree
 from treewright.engine.starts import balanced_tree, random_tree
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.levelling import Levelling
@@ -123,7 +123,7 @@ class TaughtTrees:
 
     def _passes(self, tree: Tree, weight: FloatArray, budget: Budget) -> TAOResult:
         leaves, settings = ClassLeaves(self.y, weight, self.survey.model.n_classes), self.settings
-        return alternate_nodes(
+        return improved_sparse_tree(
             tree,
             self.X,
             leaves,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.tree import Tree, side
+from treewright.core.arrays import FloatArray
+from treewright.tree import Tree
 
-__all__ = ["hinge_errors", "members", "split_norm", "split_values"]
+__all__ = ["hinge_errors", "split_norm", "split_values"]
 
 
 def split_values(tree: Tree, X: FloatArray, node: int) -> FloatArray:
@@ -32,13 +30,3 @@ def hinge_errors(values: FloatArray, epsilon: float) -> FloatArray:
 def split_norm(tree: Tree) -> float:
     """Sum over the splits of the 1-norm of their normal; a categorical split counts 1."""
     return float(np.abs(tree.weights).sum() + np.count_nonzero(tree.category >= 0))
-
-
-def members(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray, BoolArray]]:
-    """Branch nodes in turn, with the numbers of the points that reach them and whether these go left."""
-    inside = {0: np.arange(len(X))}
-    for node in tree.branches.tolist():  # children are numbered after their parent
-        here = inside.pop(node)
-        goes_left = side(tree, X[here], node)
-        inside[int(tree.left[node])], inside[int(tree.right[node])] = here[goes_left], here[~goes_left]
-        yield node, here, goes_left
