@@ -80,7 +80,7 @@ def counted(n: int, one: str, many: str = "") -> str:
 
 
 def printable(name: object) -> str:
-    r"""Text of a name as part of a line, with nothing in it that a terminal would obey or hide.
+    r"""Text of a name as part of a line of any message, with nothing in it that a terminal would obey or hide.
 
     Control characters, line ends, what changes the direction of text and what cannot be seen are written as escapes of
     Python; letters of all alphabets stay.

@@ -48,31 +48,31 @@ _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 def freeze(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """Return a read-only view, so that neither we nor the caller's own array are touched."""
+    """Return a read-only view of checked data, so that neither we nor the caller's own array are touched."""
     view = array.view(np.ndarray)
     view.setflags(write=False)
     return view
 
 
 def plain(value: object) -> object:
-    """Return a Python scalar for a numpy one, other values as they are."""
+    """Return a Python scalar for a numpy one among labels or group names, other values as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def show(value: object) -> str:
-    """Return the value as a user would write it."""
+    """Return a label or group name as a user would write it."""
     return repr(plain(value))
 
 
 def listing(values: Iterable[object], limit: int = 10) -> str:
-    """Return the values as text, the first `limit` of them."""
+    """Return labels or group names as text, the first `limit` of them."""
     shown = [show(v) for v in values]
     more = f", ... ({len(shown)} in all)" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 
 
 def meant(name: object, known: Collection[object]) -> str:
-    """Words for an unknown name: the known ones that are written most like it, and all of them.
+    """Words for an unknown label or group name: the known ones written most like it, and all of them.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Coded:
 
 
 def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
-    """Return a 1-d array from a list, array, or pandas or polars series.
+    """Return a 1-d array of labels or group names from a list, array, or pandas or polars series.
 
     A list that mixes strings with something else becomes an object array, where numpy would write all as
     strings.
@@ -140,7 +140,7 @@ def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
 
 
 def missing_mask(column: AnyArray) -> BoolArray:
-    """Mask of NaN, NaT, None and pandas' NA."""
+    """Mask of NaN, NaT, None and pandas' NA in a column of labels or groups."""
     kind = column.dtype.kind
     if kind == "f":
         return np.isnan(column)
@@ -187,7 +187,7 @@ def is_text(values: object, column: AnyArray) -> bool:
 
 
 def uniform(column: AnyArray, name: str) -> AnyArray:
-    """Return an object array without missing values as one of strings, bools or numbers."""
+    """Return an object array of labels without missing values as one of strings, bools or numbers."""
     if column.dtype.kind != "O":
         return column
     first = {type(v): v for v in column[::-1]}

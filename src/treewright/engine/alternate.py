@@ -49,7 +49,7 @@ class _Move(NamedTuple):
 
 
 class Alternation:
-    """A tree while it changes, and where its points are.
+    """A tree while its nodes are improved, and where its points are.
 
     Parameters
     ----------

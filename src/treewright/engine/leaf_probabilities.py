@@ -27,7 +27,7 @@ from treewright.tree import Tree, leaf_counts, route
 from treewright.tree.routing import heaviest
 from treewright.tree.structure import Shape
 
-__all__ = ["agreeing_probabilities", "chance_factors", "smoothed", "smoothed_tree", "taught_tree"]
+__all__ = ["agreeing_probabilities", "chance_factors", "smoothed_probabilities", "smoothed_tree", "taught_tree"]
 
 _ONE, _SEVERAL = 0.6, 0.2
 """c of splits by one feature, and by several: it would be 1 if the M ways had nothing in common, and if all were tried.
@@ -75,13 +75,13 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False, thoro
     ([1.0, 0.0], [0.68, 0.32])
     """
     assert rows.y is not None
-    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight, agree, thorough))
+    return replace(tree, probabilities=smoothed_probabilities(tree, rows.X, rows.y, rows.weight, agree, thorough))
 
 
-def smoothed(
+def smoothed_probabilities(
     tree: Tree, X: Any, y: IntArray, weight: FloatArray, agree: bool = False, thorough: bool = False
 ) -> FloatArray:
-    """How likely the classes are at each node; see :func:`smoothed_tree`."""
+    """How likely the classes are at each node of a tree; see :func:`smoothed_tree`."""
     assert tree.labels is not None
     used = (y >= 0) & (weight > 0)
     unit = weight_unit(weight[used])
@@ -121,7 +121,7 @@ def taught_tree(
     """
     assert tree.labels is not None and rows.y is not None
     if not judged and np.all(likely.max(axis=1) == 1.0):
-        return replace(tree, probabilities=smoothed(tree, rows.X, likely.argmax(axis=1), rows.weight))
+        return replace(tree, probabilities=smoothed_probabilities(tree, rows.X, likely.argmax(axis=1), rows.weight))
     leaf, n_classes = route(tree, rows.X), tree.n_outputs
 
     def sums(table: FloatArray, weight: FloatArray) -> FloatArray:
@@ -143,7 +143,7 @@ def taught_tree(
 
 
 def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int], thorough: bool = False) -> FloatArray:
-    """What part of the difference that each split makes is more than chance, from 0 to 1; 1 at leaves.
+    """What part of the difference that each split of a tree makes is more than chance, from 0 to 1; 1 at leaves.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ _NUDGE = 1e-6
 
 
 def agreeing_probabilities(probabilities: FloatArray, labels: IntArray) -> FloatArray:
-    """Probabilities of which the given class has the largest: it and those above it get their mean.
+    """Probabilities of leaves or rows of which the given class has the largest: it and those above it get their mean.
 
     Examples
     --------

@@ -41,7 +41,7 @@ _ALPHA = 0.0125
 
 @dataclass(frozen=True)
 class TAOResult:
-    """What alternating optimization ended with.
+    """What alternating optimization of a tree ended with.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TAOResult:
 
 
 def automatic_alpha(n_rows: float, least: float = 1.0) -> float:
-    """Alpha for so many rows of weight 1 and targets of unit size, where nothing better is known.
+    """Price alpha of splits in a tree by TAO for so many rows of weight 1 and targets of unit size.
 
     The price of chance grows with the root of the number of points: on images of digits an eightieth of it serves well.
     Small tables are noisier, and a split must save at least one point there, `least`; smoothed targets have no noise.
@@ -79,7 +79,7 @@ def automatic_alpha(n_rows: float, least: float = 1.0) -> float:
 
 
 def split_price(tree: Tree) -> float:
-    """What the splits of a tree cost at a price of 1: ratios of the norms, and 1 for a subset of a category.
+    """What all splits of a tree by TAO cost at a price of 1: ratios of the norms, and 1 for a subset of a category.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def improved_sparse_tree(
     n_levels: IntArray | None = None,
     features: dict[int, str] | None = None,
 ) -> TAOResult:
-    """Improve the splits and leaves of a tree until a pass changes nothing.
+    """Improve the splits and leaves of a whole tree by TAO until a pass changes nothing.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def check_trees(model: Any) -> None:
 
 
 def is_tree(left: ArrayLike, right: ArrayLike, leaf: ArrayLike) -> bool:
-    """Whether nodes are a tree with its root in front: children come after their parent, and each node has one.
+    """Whether nodes of a model file are a tree of scikit-learn, root in front: children after their only parent.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ Cut = Callable[[FloatArray], tuple[float, float]]
 
 @dataclass(frozen=True)
 class GapPoints:
-    """Labelled points, and what splits between them must keep."""
+    """Labelled points, and what a split between them must keep."""
 
     X: FloatArray
     y: IntArray
@@ -127,7 +127,7 @@ def candidate_directions(
     sparse: bool,
     budget: Budget | None = None,
 ) -> list[FloatArray]:
-    """Directions that part the marked points from the others, by several convex surrogates.
+    """Directions of a split that parts the marked points from the others, by several convex surrogates.
 
     The first is there whatever the budget says; the others only as long as time is left.
     """
@@ -220,7 +220,7 @@ def _better(
 
 
 def bisector(X: FloatArray, y: IntArray, inside: IntArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """The hyperplane half-way between two of the points `inside`, at random, of different classes if there are any."""
+    """The split half-way between two of the points `inside`, at random, of different classes if there are any."""
     first = int(rng.choice(inside))
     others = inside[y[inside] != y[first]]
     second = int(rng.choice(others if len(others) else inside))

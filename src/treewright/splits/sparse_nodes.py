@@ -49,7 +49,7 @@ _GAPPY = (0.3, 0.1, 0.0)
 def logistic_node(
     X: Any, goes_right: BoolArray, weight: FloatArray, alpha: float, start: tuple[FloatArray, float] | None
 ) -> tuple[FloatArray, float]:
-    """Direction of a node by warm-started l1-logistic regression.
+    """Direction of the split of a node by warm-started l1-logistic regression.
 
     The price of its 1-norm is alpha too. Weights of a logistic regression are longer than 1, the length that alpha is
     the price for in the objective, so planes are a little smoother than the objective asks for: that generalizes.
@@ -59,7 +59,7 @@ def logistic_node(
 
 
 def normal_price(normals: FloatArray) -> FloatArray:
-    """Ratio of 1-norm and 2-norm of each row, 0 for a row of zeros.
+    """Ratio of 1-norm and 2-norm of the normal of each split, 0 for a row of zeros.
 
     Examples
     --------

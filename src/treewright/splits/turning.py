@@ -82,7 +82,7 @@ class TurningNodes:
 
 
 def turned_weight(values: FloatArray, room: FloatArray, stake: FloatArray, now: float) -> float:
-    """The weight of a feature with which points that go left cost least: those with ``weight * value <= room``.
+    """Weight of a feature in a split that costs least: points with ``weight * value <= room`` go left.
 
     Parameters
     ----------

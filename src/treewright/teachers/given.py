@@ -15,7 +15,7 @@ from treewright.data import Problem
 from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.teachers.ensemble import seed_where_unset
-from treewright.totals.scores import ClassScores, Novelty, response_of
+from treewright.totals.scores import ClassScores, Novelty, response_method
 
 __all__ = ["EstimatorTeacher", "TableTeacher", "PartlyLabelled", "GivenTeacher", "teacher_of_parameter"]
 
@@ -103,7 +103,7 @@ class EstimatorTeacher:
             return self._regressed(model, problem, seen, weights)
         with errors_told(model, X):
             model.fit(X, problem.classes[y], **weights)
-        if response_of(model) is None:
+        if response_method(model) is None:
             raise InvalidInputError(f"teacher {self.name} has neither predict_proba nor decision_function")
         columns = np.searchsorted(problem.classes, model.classes_)
         novelty = Novelty(X, hidden) if len(seen) < n_classes else None
@@ -125,7 +125,7 @@ class EstimatorTeacher:
 
 
 def teacher_of_parameter(teacher: Any, problem: Problem, seed: int) -> GivenTeacher | None:
-    """What a teacher says, by the parameter of that name; None for the one that is made of the points themselves.
+    """What a given teacher says, by the parameter ``teacher``; None for the one that is made of the points.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def teacher_of_parameter(teacher: Any, problem: Problem, seed: int) -> GivenTeac
     if isinstance(teacher, str) and teacher == "auto":
         return None
     if hasattr(teacher, "fit"):
-        if not is_regressor(teacher) and (not is_classifier(teacher) or response_of(type(teacher)) is None):
+        if not is_regressor(teacher) and (not is_classifier(teacher) or response_method(type(teacher)) is None):
             raise InvalidInputError(
                 f"teacher {type(teacher).__name__} must be a classifier with predict_proba or decision_function, "
                 "or a regressor"

@@ -78,7 +78,7 @@ class TeacherRecord:
 
 
 def teacher_record_to_dict(record: TeacherRecord | None) -> dict[str, Any] | None:
-    """A record as plain data; what was not measured is None."""
+    """The record of a teacher as plain data; what was not measured is None."""
     if record is None:
         return None
     members = [
@@ -97,7 +97,7 @@ def _number(value: Any) -> float:
 
 
 def teacher_record_from_dict(state: Any) -> TeacherRecord | None:
-    """The record of plain data."""
+    """The record of a teacher from plain data."""
     if state is None:
         return None
     try:

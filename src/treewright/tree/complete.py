@@ -260,7 +260,7 @@ def completed_leaves(tree: Tree, depth: int, go_left: bool = True) -> IntArray:
 
 
 def leaves_reached(values: FloatArray) -> IntArray:
-    """Leaf (from 0) that each row of node values reaches."""
+    """Leaf of a completed tree (from 0) that each row of node values reaches."""
     n, n_branches = values.shape
     node = np.zeros(n, dtype=np.int64)
     rows = np.arange(n)
@@ -270,13 +270,13 @@ def leaves_reached(values: FloatArray) -> IntArray:
 
 
 def passes(leaf: IntArray, node: int, shape: CompleteTree) -> tuple[BoolArray, BoolArray]:
-    """Whether the way to each leaf passes branch `node` (from 0), and whether it goes left there."""
+    """Whether the way to each leaf of a completed tree passes branch `node` (from 0), and goes left there."""
     left, right = shape.left_of[node][leaf], shape.right_of[node][leaf]
     return left | right, left
 
 
 def labels_on_either_side(planes: Planes, node: int, values: FloatArray) -> tuple[IntArray, IntArray]:
-    """Label that each row of node values would get on the left and on the right of `node`."""
+    """Label of a completed tree that each row of node values would get on the left and on the right of `node`."""
     forced = values.copy()
     forced[:, node] = -1.0
     if_left = planes.labels[leaves_reached(forced)]

@@ -12,7 +12,7 @@ import numpy as np
 from treewright.core.arrays import BoolArray, IntArray
 from treewright.core.names import printable, quoted
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.number_text import format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
 from treewright.tree.sums import WrittenSplit, divide, written_split
@@ -37,7 +37,7 @@ class ConditionWriter:
     ) -> None:
         self._told_digits, self._sure = digits or {}, sure or {}
         self._features = names_in_lines(feature_names, "feature_names", tree.n_features, "features", "x{}")
-        found = folded(tree, words)
+        found = folded_tree(tree, words)
         tree, words = found.tree, found.words
         self._tree, self._words = tree, words
         self._features += [f"group {j}" for j in range(len(found.groups))]  # which have words
@@ -215,7 +215,7 @@ def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | Non
 def unlike_words(tree: Tree, words: Mapping[int, FeatureWords] | None) -> tuple[FlagWords | None, DateWords | None]:
     """A flag and a date that stand in a sum as numbers, if there are any: a reader is told how."""
     flag, date = None, None
-    found = folded(tree, words)
+    found = folded_tree(tree, words)
     tree, words = found.tree, found.words
     for node in np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1).tolist() if words else []:
         used, cased = np.flatnonzero(tree.weights[node]), None

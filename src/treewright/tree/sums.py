@@ -95,6 +95,6 @@ def written_split(
 
 
 def divide(numerator: float, denominator: float) -> float:
-    """Quotient that is infinite where Python would raise."""
+    """Quotient for the sums of a rule that is infinite where Python would raise."""
     with np.errstate(all="ignore"):
         return float(np.float64(numerator) / np.float64(denominator))

@@ -15,7 +15,7 @@ __all__ = [
     "are_plain_numbers",
     "as_numbers",
     "as_series",
-    "is_large",
+    "has_large_numbers",
     "is_missing",
     "is_number",
     "known_kinds",
@@ -50,8 +50,8 @@ def are_codes(text: pl.Series) -> bool:
     return bool(zeros) and not text.str.contains("[^0-9+-]").any()
 
 
-def is_large(numbers: pl.Series) -> bool:
-    """Whether there are numbers among which float64 skips whole ones."""
+def has_large_numbers(numbers: pl.Series) -> bool:
+    """Whether there are numbers in a column of a table among which float64 skips whole ones."""
     return bool((numbers.is_finite() & (numbers.abs() >= _EXACT)).any())
 
 
@@ -64,7 +64,9 @@ def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl
     if text:
         return known
     numbers = as_numbers(known)
-    spelled = numbers.null_count() == known.null_count() and (not is_large(numbers) or number_mask(known).all())
+    spelled = numbers.null_count() == known.null_count() and (
+        not has_large_numbers(numbers) or number_mask(known).all()
+    )
     return numbers if spelled and not are_codes(known) else known
 
 
@@ -80,7 +82,7 @@ def _is_clean_text(cells: pl.Series, na: Collection[str]) -> bool:
 
 
 def as_numbers(text: pl.Series) -> pl.Series:
-    """Numbers that a text spells, null where it spells none.
+    """Numbers that the text of a table's cells spells, null where it spells none.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def as_numbers(text: pl.Series) -> pl.Series:
 
 
 def is_missing(text: str, na: Collection[str] = ()) -> bool:
-    """Whether a value that is written so is missing.
+    """Whether a cell of a table that is written so is missing.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def is_missing(text: str, na: Collection[str] = ()) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text spells a number, or is missing."""
+    """Whether the text of a table's cell spells a number, or is missing."""
     return is_missing(text) or bool(number_mask(pl.Series([text.strip()]))[0])
 
 
@@ -163,7 +165,7 @@ def _known_kind(part: pl.Series, na: Collection[str] | None) -> pl.Series:
         return part.cast(pl.Float64)
     if dtype.is_numeric():
         numbers = part.cast(pl.Float64, strict=False).fill_nan(None)
-        if dtype.is_float() or not is_large(numbers):
+        if dtype.is_float() or not has_large_numbers(numbers):
             marks = [float(value) for value in na or () if is_number(value) and not is_missing(value)]
             return numbers.set(numbers.is_in(marks), None) if marks else numbers
     text = part.dt.to_string() if dtype.is_temporal() else part.cast(pl.String)
@@ -179,7 +181,7 @@ def _gone(stripped: pl.Series, na: Collection[str]) -> pl.Series:
 
 
 def number_text(value: float) -> str | None:
-    """Return a number as it would be typed; None for NaN.
+    """Return a number of a table as it would be typed; None for NaN.
 
     Examples
     --------

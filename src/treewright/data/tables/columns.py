@@ -23,7 +23,7 @@ __all__ = [
     "finite_numbers",
     "flag_numbers",
     "is_date_format",
-    "joined",
+    "joined_problems",
     "level_codes",
     "level_counts",
     "why_text",
@@ -106,7 +106,7 @@ def _as_days(dates: pl.Series) -> pl.Series:
 
 
 def days(column: pl.Series, form: str) -> pl.Series:
-    """Dates as days since 1970-01-01, times of the day as parts of one; null where there is no date.
+    """Dates of a table as days since 1970-01-01, times of the day as parts of one; null where there is no date.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def bad_numbers(table: Table, name: str) -> str:
     return f"column {name!r} has {column[at]} in row {at + table.first_row}; numbers must be finite"
 
 
-def joined(problems: list[str], limit: int = 10) -> str:
-    """One text for several problems."""
+def joined_problems(problems: list[str], limit: int = 10) -> str:
+    """One text for several problems with columns of a table."""
     more = [f"and {len(problems) - limit} more columns"] if len(problems) > limit else []
     return "; ".join(problems[:limit] + more)

@@ -18,7 +18,7 @@ from treewright.data import Sample
 from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.graph import GraphModel
 from treewright.estimators.loops import GRAPHS, TOTALS, TREES
-from treewright.estimators.mixed import levels_of
+from treewright.estimators.mixed import levels_of_features
 from treewright.estimators.model import Given, partly_known_targets, settings_of, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import semi_supervised_problem
@@ -49,7 +49,7 @@ _TOLD = ("targets_", "target_weight_", "leaf_values_", "split_price_")
 
 @parameters
 class LapTAOModel(GraphModel, TAOModel):
-    r"""What both share: parameters, graph and course of a fit.
+    r"""What both LapTAO estimators share: parameters, graph and course of a fit.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class LapTAOModel(GraphModel, TAOModel):
         """What training found, and the fitted attributes without labels of the rows."""
         from treewright.models.laptao.fit import train_laptao
 
-        rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
+        rows, graph = Sample.of(given.X, Y, weight, levels_of_features(given.noted)), given.graph
         start = self._given_start(given.noted) if self.estimator == "tao" else None
         neighbours = settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_round_told), is_classifier(self)
@@ -368,10 +368,10 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
             return super()._class_shares(rows)
         values = self._values(rows)
         if hasattr(self, "_levels"):
-            from treewright.models.laptao.likely import log_shares
+            from treewright.models.laptao.likely import smoothed_log_shares
 
             return agreeing_probabilities(
-                softmax(self._slope * log_shares(values) + self._levels, axis=1), values.argmax(axis=1)
+                softmax(self._slope * smoothed_log_shares(values) + self._levels, axis=1), values.argmax(axis=1)
             )
         scores = np.maximum(values, 0.0)
         total = scores.sum(axis=1, keepdims=True)

@@ -35,7 +35,7 @@ __all__ = ["search_oct_h", "start_oct_h"]
 
 
 def start_oct_h(best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0) -> None:
-    """Offer the given trees, a single leaf and, if there is time, CART: what branch and bound alone begins with."""
+    """Offer what OCT-H branch and bound begins with: the given trees, a single leaf and, if there is time, CART."""
     _offered(best, model, starts, budget, seed)
 
 
@@ -47,7 +47,7 @@ def search_oct_h(
     seed: int = 0,
     search: OCTHSearch = OCTHSearch(),
 ) -> None:
-    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
+    """Offer ever better OCT-H trees to `best`; a single leaf and the given starts in any case.
 
     Examples
     --------

@@ -12,13 +12,13 @@ __all__ = ["last_split_values", "tree_against_others"]
 
 
 def tree_against_others(tree: Tree, label: int) -> Tree:
-    """The tree of a class with label 1 for it and 0 for all others."""
+    """The OCTSVM tree of a class, with label 1 for it and 0 for all others."""
     assert tree.labels is not None
     return tree.with_leaves(np.zeros((tree.n_nodes, 2)), (tree.labels == label).astype(np.int64))
 
 
 def last_split_values(tree: Tree, X: FloatArray, depth: int) -> FloatArray:
-    """Value of each row at the last split on its way; -1 or 1 if it ends in a leaf that says the other side's class.
+    """Value of rows at the last split of an OCTSVM tree on their way; -1 or 1 in a leaf that says the other class.
 
     Parameters
     ----------

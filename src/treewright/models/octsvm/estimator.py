@@ -42,7 +42,7 @@ _PRICE = [Interval(Real, 0, None, closed="right"), None]
 
 
 class SuspectLabel(NamedTuple):
-    """A row of the table of labels, the most suspicious first.
+    """A row of the table of labels that OCTSVM or RE-SVM hold for wrong, the most suspicious first.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class _Judged:
 
 @parameters
 class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
-    """Mixin of the classifiers that find wrong labels.
+    """Mixin of OCTSVM and RE-SVM, the classifiers that find wrong labels.
 
     Parameters
     ----------

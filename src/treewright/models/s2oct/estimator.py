@@ -17,7 +17,7 @@ from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
-from treewright.estimators.totals_model import TotalsModel, log_shares, transduced
+from treewright.estimators.totals_model import TotalsModel, log_shares, transduced_attributes
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.optimize.record import FitRecord
@@ -166,7 +166,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         with budget.stop_on_interrupt():
             found = train_s2oct(problem, settings, prepared, budget, start, given_teacher)
         fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
-        fitted |= transduced(problem, found.numbers)
+        fitted |= transduced_attributes(problem, found.numbers)
         return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted, budget)}
 
     def _shares(self, problem: Problem, fitted: dict[str, Any], budget: Budget) -> FloatArray:

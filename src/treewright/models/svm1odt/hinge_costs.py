@@ -11,13 +11,13 @@ __all__ = ["hinge_errors", "split_norm", "split_values"]
 
 
 def split_values(tree: Tree, X: FloatArray, node: int) -> FloatArray:
-    """Value ``g - h @ x`` of each point at a numerical split, NaN where a value that the split uses is missing."""
+    """Value ``g - h @ x`` of points at a numerical SVM1-ODT split, NaN where a value it uses is missing."""
     used = np.flatnonzero(tree.weights[node])
     return np.asarray(tree.threshold[node] - X[:, used] @ tree.weights[node, used])
 
 
 def hinge_errors(values: FloatArray, epsilon: float) -> FloatArray:
-    """Hinge error ``max(0, epsilon - |value|)`` of each value; none where it is missing.
+    """Hinge error ``max(0, epsilon - |value|)`` of each value at an SVM1-ODT split; none where it is missing.
 
     Examples
     --------
@@ -28,5 +28,5 @@ def hinge_errors(values: FloatArray, epsilon: float) -> FloatArray:
 
 
 def split_norm(tree: Tree) -> float:
-    """Sum over the splits of the 1-norm of their normal; a categorical split counts 1."""
+    """Sum over the splits of an SVM1-ODT tree of the 1-norm of their normal; a categorical split counts 1."""
     return float(np.abs(tree.weights).sum() + np.count_nonzero(tree.category >= 0))

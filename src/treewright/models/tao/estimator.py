@@ -16,7 +16,7 @@ from treewright.data import Sample
 from treewright.data.columns_checked import refuse_dates
 from treewright.estimators.class_weights import ClassWeighted, class_weighted
 from treewright.estimators.loops import TOTALS, TREES
-from treewright.estimators.mixed import MixedModel, levels_of
+from treewright.estimators.mixed import MixedModel, levels_of_features
 from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
@@ -45,7 +45,7 @@ _TEACHER = f"let a teacher label them, teacher='auto', or {FIT_TO_OTHERS}; if no
 
 @parameters
 class TAOModel(MixedModel, TimedModel):
-    r"""What both share: parameters, the start, the course of a fit.
+    r"""What both TAO estimators share: parameters, the start, the course of a fit.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class TAOModel(MixedModel, TimedModel):
     def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None]:
         """Rows and start."""
         start = self._given_mixed_tree(given.noted, self.max_split_features)
-        return Sample.of(given.X, y, weight, levels_of(given.noted)), start
+        return Sample.of(given.X, y, weight, levels_of_features(given.noted)), start
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}

@@ -20,7 +20,7 @@ _RIGHT = 1e-6
 
 
 class Survey:
-    """Labelled and unlabelled points of a model.
+    """Labelled and unlabelled points of an S2OCT as its search sees them.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Survey:
 
 
 def planes_errors(planes: Planes, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
-    """Least leaf error of each labelled point among the leaves of its class, and that leaf."""
+    """S2OCT: least leaf error of each labelled point among the leaves of its class, and that leaf."""
     least, leaf = planes.own_errors(X, y)
     # A class without a leaf: the point stays where it is, and cannot be right.
     lost = ~np.isfinite(least)
