@@ -55,7 +55,7 @@ def freeze(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
 
 def plain(value: object) -> object:
-    """Return a Python scalar for a numpy one among labels or group names, other values as they are."""
+    """Return a Python scalar for a numpy one of the data, other values as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -160,7 +160,7 @@ def missing_mask(column: AnyArray) -> BoolArray:
 def numbered_groups(
     groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError], name: str = "groups"
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the groups in order, and the number of that of each row.
+    """Return the groups of the rows in order, and the number of that of each row.
 
     `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it;
     `name` is that of the argument.
@@ -178,7 +178,7 @@ def numbered_groups(
 
 
 def is_text(values: object, column: AnyArray) -> bool:
-    """Whether `column`, made of `values`, has a dtype for strings, which cannot hold a number such as -1."""
+    """Whether a column of the data, made of `values`, has a dtype for strings, which cannot hold a number like -1."""
     if column.dtype.kind in "US":
         return True
     if column.dtype.kind != "O" or str(getattr(values, "dtype", "")) == "object":
@@ -249,7 +249,7 @@ def refuse_dates(values: Any, name: str) -> None:
 
 
 def refuse_repeated_names(X: Any) -> None:
-    """Refuse a frame with several columns of the same name.
+    """Refuse a frame given as data with several columns of the same name.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def _is_date(kind: type) -> bool:
 
 
 def is_missing_value(value: object) -> bool:
-    """Whether a value is NaN, None or pandas' NA or NaT."""
+    """Whether a value of the data is NaN, None or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

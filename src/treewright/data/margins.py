@@ -19,7 +19,7 @@ Groups = ArrayLike | None
 
 
 def split_margins(totals: Any, groups: Any) -> list[tuple[Any, Any]]:
-    """Totals and groups of each margin; one for totals that are not a list.
+    """Totals as given and groups of each margin; one for totals that are not a list.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def split_margins(totals: Any, groups: Any) -> list[tuple[Any, Any]]:
 
 
 def group_columns(groups: Any, n_margins: int) -> list[Any]:
-    """The columns of groups of several margins; an entry of a list may be None, for totals of all rows."""
+    """Columns of groups of the given rows, for totals of several margins; None in a list for totals of all rows."""
     if groups is None:
         raise InvalidInputError(
             f"totals are a list of {n_margins}, one a margin, which needs as many columns of groups: groups=[a, b]"

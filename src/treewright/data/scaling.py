@@ -275,7 +275,7 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
 
 
 def mean_and_spread(*tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each feature over the rows of all tables; 1 where it does not vary.
+    """Scaling: mean and standard deviation of features over the rows of all tables; 1 where one does not vary.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def mean_and_spread(*tables: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def of_unit_spread(X: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Features with mean 0 and standard deviation 1; what is very far out stays finite, in single precision too.
+    """Scale features to mean 0 and standard deviation 1; what is very far out stays finite, in single precision too.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def refuse_narrow(X: FloatArray, names: Sequence[str] | None = None) -> None:
 
 
 def target_spread(Y: FloatArray, weight: FloatArray) -> float:
-    """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ.
+    """Scaling of targets: root of their weighted mean squared distance to their mean, 1 where they do not differ.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def total_interval(low: Any, high: Any, total: Any = None) -> Any:
 
 
 def named_classes(totals: object, grouped: bool, classes: AnyArray) -> list[object]:
-    """Return the class labels that totals name, in the order they are named; `classes` are known already."""
+    """Return the class labels that given totals name, in the order they are named; `classes` are known already."""
     asked = plain_totals(totals, classes, grouped)
     if not isinstance(asked, dict):
         return []

@@ -19,7 +19,7 @@ __all__ = ["grown_gap_tree", "improved_gap_tree"]
 
 
 def improved_gap_tree(tree: Tree, points: GapPoints, budget: Budget, rounds: int = 10) -> Tree:
-    """Improve a classification tree node by node, lowest nodes first, until a round changes nothing.
+    """Improve a whole classification tree node by node, lowest nodes first, until a round changes nothing.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def improved_gap_tree(tree: Tree, points: GapPoints, budget: Budget, rounds: int
 
 
 def grown_gap_tree(tree: Tree, points: GapPoints, depth: int, budget: Budget) -> Tree:
-    """Split impure leaves above `depth` by oblique stumps, as long as that pays.
+    """Grow a tree from its impure leaves above `depth` by oblique splits, as long as that pays.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def estimated_accuracy(
     random_state: Any = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> AccuracyEstimate:
-    r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
+    r"""Accuracy of the labels that a model with totals gives to unlabelled rows, estimated from labels left out.
 
     The labels are left out in turn, `n_splits` folds of them, and found by the model fitted to the others and to the
     totals. Copies of a labelled row are left out together with it, unless unlabelled rows have such twins too. A sample

@@ -146,7 +146,7 @@ def candidate_directions(
 
 
 def error_split(points: GapPoints, budget: Budget) -> Split | None:
-    """Split for a leaf that none will follow: by error."""
+    """Split for a leaf that none will follow, by error."""
     by_class = points.by_class
     error = float(by_class.sum() - by_class.max())
     if error <= 0 or not points.large_enough:
@@ -158,7 +158,7 @@ def error_split(points: GapPoints, budget: Budget) -> Split | None:
 
 
 def impurity_split(points: GapPoints, budget: Budget) -> Split | None:
-    """Split for a leaf that more splits will follow: by impurity."""
+    """Split for a leaf that more splits will follow, by impurity."""
     X, y, weight = points.X, points.y, points.weight
     if np.all(y == y[:1]) or not points.large_enough:
         return None

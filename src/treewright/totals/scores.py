@@ -37,7 +37,7 @@ def response_method(classifier: Any) -> str | None:
     Examples
     --------
     >>> from sklearn.svm import SVC, LinearSVC
-    >>> response_method(SVC()), response_of(LinearSVC())
+    >>> response_method(SVC()), response_method(LinearSVC())
     ('decision_function', 'decision_function')
     """
     return next((name for name in ("predict_proba", "decision_function") if hasattr(classifier, name)), None)

@@ -254,7 +254,7 @@ class Planes:
 
 
 def completed_leaves(tree: Tree, depth: int, go_left: bool = True) -> IntArray:
-    """Leaf (from 0) of the complete tree that each leaf of a tree leads on to, see :meth:`Planes.from_tree`."""
+    """Leaf (from 0) of the completed tree that each leaf of a tree leads on to, see :meth:`Planes.from_tree`."""
     heap, short = np.array(tree.heap_numbers)[tree.leaves], depth - tree.level[tree.leaves]
     return (heap << short if go_left else ((heap + 1) << short) - 1) - 2**depth
 

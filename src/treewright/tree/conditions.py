@@ -195,7 +195,7 @@ def _contrary(text: str) -> str:
 
 
 def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | None = None) -> bool | None:
-    """Whether a split sends every row left, or every row right (False); None if it parts them.
+    """Whether a written split of a tree sends every row left, or every row right (False); None if it parts them.
 
     It has no feature, or flags alone that make no difference.
 
@@ -213,7 +213,7 @@ def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | Non
 
 
 def unlike_words(tree: Tree, words: Mapping[int, FeatureWords] | None) -> tuple[FlagWords | None, DateWords | None]:
-    """A flag and a date that stand in a sum as numbers, if there are any: a reader is told how."""
+    """A flag and a date that stand as numbers in a sum of a tree's rules, if any: a reader is told how."""
     flag, date = None, None
     found = folded_tree(tree, words)
     tree, words = found.tree, found.words
@@ -238,7 +238,7 @@ def names_in_lines(
     default: str,
     text: Callable[[object], str] = printable,
 ) -> list[str]:
-    """One line of text for each feature or class, no two alike."""
+    """One line of text for each feature or class that rules of a tree name, no two alike."""
     if given is None:
         return [default.format(j) for j in range(n)]
     if isinstance(given, str) or len(given) != n:

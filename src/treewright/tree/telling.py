@@ -24,7 +24,7 @@ def telling_digits(
     words: Mapping[int, FeatureWords] | None = None,
     precision: int = 4,
 ) -> dict[int, int]:
-    """Digits of splits with which the written rules send rows where the tree sends them, where `precision` does not.
+    """Digits with which a tree's written rules send rows where the tree does, where `precision` does not.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def telling_digits(
 
 
 def sure_cases(tree: Tree, X: FloatArray, words: Mapping[int, FeatureWords] | None = None) -> dict[int, list[int]]:
-    """Splits by cases of flags where in some cases no row can fail the condition, or none can meet it.
+    """Splits of a tree by cases of flags where in some cases no row can fail the condition, or none can meet it.
 
     Parameters
     ----------

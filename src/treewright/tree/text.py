@@ -147,7 +147,7 @@ def split_pieces(
     digits: Mapping[int, int] | None = None,
     sure: Mapping[int, Sequence[int]] | None = None,
 ) -> list[list[str]]:
-    """Write the condition of each node, under which points go left, as the pieces between which lines may be broken.
+    """Write the condition of each node of a tree, under which points go left, in pieces with line breaks between.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def path_texts(
     precision: int = 4,
     words: Mapping[int, FeatureWords] | None = None,
 ) -> list[str]:
-    """Write the way to each node as conditions joined by "and", in the units of the tree; empty for the root.
+    """Write the way to each node of a tree as conditions joined by "and", in its units; empty for the root.
 
     Parameters
     ----------

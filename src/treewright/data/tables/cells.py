@@ -33,7 +33,7 @@ _FEW = 10_000
 
 
 def are_plain_numbers(cells: pl.Series) -> bool:
-    """Whether cells, as they are written, are numbers without marks of missing values."""
+    """Whether cells of a table, as they are written, are numbers without marks of missing values."""
     spelled = cells.cast(pl.Float64, strict=False).null_count() == cells.null_count() < len(cells)
     return spelled and not are_codes(cells)
 
@@ -109,7 +109,7 @@ def is_number(text: str) -> bool:
 
 
 def number_mask(text: pl.Series) -> pl.Series:
-    """Mask of text that spells a number, but for whole ones that float64 would blur; null where it is missing.
+    """Mask of a table's text that spells a number, but for whole ones that float64 would blur; null if missing.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def number_mask(text: pl.Series) -> pl.Series:
 
 
 def as_series(name: str, values: Any) -> pl.Series:
-    """A column of polars from a sequence, an array or a series; objects that are not all text or numbers as text."""
+    """A column of polars for a table, from a sequence, an array or a series; mixed objects as text."""
     if isinstance(values, pl.Series):
         return values.alias(name)
     array = np.asarray(values)
@@ -141,7 +141,7 @@ def as_series(name: str, values: Any) -> pl.Series:
 
 
 def known_kinds(parts: Sequence[pl.Series], where: str, na: Collection[str] | None) -> list[pl.Series]:
-    """Columns as numbers, text or dates; refuses, in one error, those that can be none of these.
+    """Columns of a table as numbers, text or dates; refuses, in one error, those that can be none of these.
 
     Text that means missing is so if `na` is not None, which has more of it.
     """
@@ -195,7 +195,7 @@ def number_text(value: float) -> str | None:
 
 
 def number_texts(column: pl.Series) -> pl.Series:
-    """Return a column as text, numbers as :func:`number_text` has them.
+    """Return a column of a table as text, numbers as :func:`number_text` has them.
 
     Examples
     --------

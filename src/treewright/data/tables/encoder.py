@@ -55,7 +55,7 @@ class Surprises(Unseen):
 
 
 def pooled_words(strange: Counter[str]) -> str:
-    """How many rows have levels that are pooled.
+    """How many rows of a table have levels that are pooled.
 
     Examples
     --------

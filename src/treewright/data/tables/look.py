@@ -39,7 +39,7 @@ class Look:
 
 
 def with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
-    """What is missing in columns that have missing values."""
+    """What is missing in columns of a table that have missing values."""
     found = {name: table.missing(name) for name in columns}
     return {
         name: f"column {name!r} has {counted(int(gone.sum()), 'missing value')}, first in row "
@@ -50,7 +50,7 @@ def with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_columns(gaps: dict[str, str], many: dict[str, str]) -> None:
-    """Refuse columns that cannot be used, all in one error; those without a text can."""
+    """Refuse columns of a table that cannot be used, all in one error; those without a text can."""
     gaps, many = ({name: text for name, text in said.items() if text} for said in (gaps, many))
     if gaps or many:
         remedy = "fill them in, remove these rows, or fit" if gaps else "fit"

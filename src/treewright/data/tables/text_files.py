@@ -75,7 +75,7 @@ def reading_errors(path: Path) -> Iterator[None]:
 
 
 def check_encoding(encoding: str | None) -> None:
-    """Refuse names of encodings that Python does not know.
+    """Refuse names of encodings of a table's file that Python does not know.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def check_encoding(encoding: str | None) -> None:
 
 
 def check_names(names: Sequence[str], path: Path) -> None:
-    """Refuse columns without a name and columns of the same name, all in one error."""
+    """Refuse columns of a table without a name and columns of the same name, all in one error."""
     nameless = [number for number, name in enumerate(names, start=1) if not name.strip()]
     twice = [name for name, times in Counter(names).items() if times > 1 and name.strip()]
     said = []

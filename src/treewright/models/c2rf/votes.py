@@ -77,7 +77,7 @@ def c2rf_vote_shares(
     Examples
     --------
     >>> votes = np.array([[0, 1, 1]])
-    >>> c2rf_vote_shares(votes, np.ones(3), 2).tolist(), vote_shares(votes, np.ones(3), 2, votes == 1).tolist()
+    >>> c2rf_vote_shares(votes, np.ones(3), 2).tolist(), c2rf_vote_shares(votes, np.ones(3), 2, votes == 1).tolist()
     ([[0.375, 0.625]], [[0.125, 0.875]])
     """
     share = weights / weights.sum() * len(weights)

@@ -54,7 +54,7 @@ def fair_leaf_labels(error: FloatArray, reach: FloatArray, part: FloatArray, pri
     --------
     >>> error, reach = np.array([[0.0, 0.4], [0.1, 0.0]]), np.eye(2)
     >>> part = np.array([0.5, 0.5])
-    >>> fair_leaf_labels(error, reach, part, 0.0).tolist(), best_labels(error, reach, part, 0.2).tolist()
+    >>> fair_leaf_labels(error, reach, part, 0.0).tolist(), fair_leaf_labels(error, reach, part, 0.2).tolist()
     ([0, 1], [0, 0])
     """
     n_leaves, n_classes = error.shape

@@ -41,7 +41,7 @@ def relabelling_margin(c1: float, c2: float) -> float:
 
     Examples
     --------
-    >>> relabelling_margin(1.0, 1.0), flip_below(1.0, 2.5), flip_below(1.0, np.inf)
+    >>> relabelling_margin(1.0, 1.0), relabelling_margin(1.0, 2.5), relabelling_margin(1.0, np.inf)
     (-0.5, -1.5, -inf)
     """
     ratio = c2 / c1

@@ -93,7 +93,7 @@ class ScalePrice:
 
     Examples
     --------
-    >>> ScalePrice(0.5)(np.array([4.0])).tolist(), Price(0.0, 1.0)(np.array([4.0])).tolist()
+    >>> ScalePrice(0.5)(np.array([4.0])).tolist(), ScalePrice(0.0, 1.0)(np.array([4.0])).tolist()
     ([2.0], [8.0])
     """
 
@@ -109,7 +109,7 @@ class ScalePrice:
 
         Examples
         --------
-        >>> ScalePrice(0.5).limit(3.0), Price(0.0, 1.0).limit(8.0), Price(0.0).limit(1.0)
+        >>> ScalePrice(0.5).limit(3.0), ScalePrice(0.0, 1.0).limit(8.0), ScalePrice(0.0).limit(1.0)
         (6.0, 4.0, inf)
         """
         if self.curvature > 0:

@@ -303,7 +303,7 @@ def margin_choices(points: Sample, alpha_1: float | str = "auto") -> list[float]
     Examples
     --------
     >>> x = np.linspace(0.0, 1.0, 101)[:, None]
-    >>> margin_choices(Sample.of(x, None, np.ones(101))), margins_for(Sample.of(x**9, None, np.ones(101)))
+    >>> margin_choices(Sample.of(x, None, np.ones(101))), margin_choices(Sample.of(x**9, None, np.ones(101)))
     ([0.05], [0.019, 0.0038, 0.00075])
     >>> margin_choices(Sample.of(np.linspace(0.0, 1.0, 8000)[:, None], None, np.ones(8000)))
     [0.025, 0.005, 0.001]
