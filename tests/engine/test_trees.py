@@ -1,7 +1,6 @@
 """Greedy trees, alternating optimization, and the search for OCT-H."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from tests.examples import looped
@@ -13,7 +12,7 @@ from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import OCTHSearch
-from treewright.splits.gap_splits import GapPoints, best_stump
+from treewright.splits.gap_splits import GapPoints
 from treewright.tree import Tree, n_split_weights, passing, predict_labels, predict_values, route, weighted_error
 
 
@@ -72,20 +71,6 @@ def test_search_offers_a_tree_even_without_time():
     budget = Budget(0.0)
     search_oct_h(best, model, [], budget)
     assert best.solution is not None and best.solution.n_leaves == 1
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_stump_takes_the_best_labels_of_many_classes(seed):
-    """Fifteen classes on a line: of all thresholds and pairs of labels the best, whichever classes are heaviest."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.repeat(np.arange(15), rng.integers(1, 4, 15)))
-    X, weight = np.arange(len(y), dtype=float)[:, None] / len(y), rng.integers(1, 4, len(y)).astype(float)
-    split = best_stump(GapPoints(X, y, weight, 15), Budget())
-    best = min(
-        sum(w.sum() - np.bincount(k, w).max() for k, w in ((y[:cut], weight[:cut]), (y[cut:], weight[cut:])))
-        for cut in range(1, len(y))
-    )
-    assert split.cost == pytest.approx(best)
 
 
 @looped("gap", [0.02, 0.1, 0.5])

@@ -38,7 +38,7 @@ def report_paths(paths: Sequence[str]) -> dict[str, str]:
 
 
 def write_reports(paths: Sequence[str], facts: Facts, console: Console) -> None:
-    """Write the reports of a command in UTF-8, each entirely or not at all."""
+    """Write the reports that a command was asked for in UTF-8, each entirely or not at all."""
     facts = replace(facts, warnings=tuple(console.warned))
     for kind, path in report_paths(paths).items():
         text = report_bytes(facts, path)

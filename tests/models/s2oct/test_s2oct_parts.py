@@ -46,6 +46,18 @@ def model_of(X, y, count, **settings):
 # ---------------------------------------------------------------------- totals
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_points_of_a_class_without_a_leaf_have_no_error_and_stay_where_they_are(seed):
+    planes, rng = planes_of(seed)
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 3
+    lost = y == 2  # no leaf has that class
+    error, leaf = planes_errors(planes, X, y)
+    own, own_leaf = planes.own_errors(X, y)
+    assert np.isinf(own[lost]).all() and not error[lost].any()
+    assert error[~lost].tolist() == own[~lost].tolist() and leaf[~lost].tolist() == own_leaf[~lost].tolist()
+    assert leaf[lost].tolist() == leaves_reached(planes.values(X))[lost].tolist()
+
+
 @pytest.mark.parametrize("count", [3, 10, 17])
 def test_a_hyperplane_moves_to_any_count(count):
     """One labelled point at either end: every count between is reached, and both stay right."""
