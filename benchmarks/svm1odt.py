@@ -40,7 +40,7 @@ from harness import (
 )
 from treewright import BinOCTClassifier, FairOCTClassifier, OCTHClassifier, SVM1ODTClassifier, TAOClassifier
 from treewright.core.budget import Budget
-from treewright.data import Merge, Scale, make_problem, reduced, unit_scaling
+from treewright.data import Merge, Scale, make_problem, reduced_sample, unit_scaling
 from treewright.data import Sample as Rows
 from treewright.engine.cart import cart_tree
 from treewright.models.svm1odt.fit import SVM1ODTSettings, svm1odt_model
@@ -355,7 +355,7 @@ class SameStart:
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Go that way."""
         problem = make_problem(X, y)
-        points = reduced(Rows.of(problem.X, problem.y, problem.weight), Scale(unit_scaling), Merge()).points
+        points = reduced_sample(Rows.of(problem.X, problem.y, problem.weight), Scale(unit_scaling), Merge()).points
         model, conduct = svm1odt_model(points, problem.n_classes, SETTINGS), Conduct(solver=get_solver("highs"))
         cart = cart_tree(model.X, model.y, model.weight, problem.n_classes, 2)
         start = model.repair(cart)

@@ -22,7 +22,8 @@ from treewright import Tree
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_start
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.sparse_nodes import alternate_nodes, logistic_node
+from treewright.engine.sparse_trees import improved_sparse_tree
+from treewright.splits.sparse_nodes import logistic_node
 from treewright.tree import predict_labels
 
 CLASSES, DEPTH, PASSES, ALPHA, TOLERANCE = 10, 8, 5, 1.0, 1e-2
@@ -62,7 +63,7 @@ class Passes:
             return self
         leaves = ClassLeaves(y, np.ones(len(y)), CLASSES)
         direction = {"ours": logistic_node, "LIBLINEAR": liblinear_node}[self.solver]
-        result = alternate_nodes(self.tree, X, leaves, ALPHA, max_iter=PASSES, direction=direction)
+        result = improved_sparse_tree(self.tree, X, leaves, ALPHA, max_iter=PASSES, direction=direction)
         self.tree, self.objective_, self.n_iter_ = result.tree, result.objective, result.n_iter
         return self
 
@@ -75,7 +76,7 @@ def start(instance: Instance) -> Tree:
     X, y, weight = instance.X, instance.y, np.ones(len(instance.y))
     tree = cart_start(X, y[:, None].astype(float), weight, DEPTH, True, 0, Budget())
     assert tree is not None
-    alternate_nodes(tree, X[:500], ClassLeaves(y[:500], weight[:500], CLASSES), 1.0, max_iter=1)  # compiles
+    improved_sparse_tree(tree, X[:500], ClassLeaves(y[:500], weight[:500], CLASSES), 1.0, max_iter=1)  # compiles
     return tree
 
 

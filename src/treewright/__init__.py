@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from treewright.app.job import label_table
     from treewright.app.labelled_table import LabelledTable
     from treewright.estimation.accuracy import estimated_accuracy
-    from treewright.estimation.data_selection import select
     from treewright.estimation.validation import LabeledKFold, labeled_scorer
     from treewright.estimation.wrong_labels import find_wrong_labels
     from treewright.models.baselines.lap_svm import LapSVMClassifier
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from treewright.models.registry import load_model
     from treewright.models.s2oct.estimator import S2OCTClassifier
     from treewright.models.svm1odt.estimator import SVM1ODTClassifier
+    from treewright.models.svm1odt.selection.select import select
     from treewright.models.tao.estimator import TAOClassifier, TAORegressor
     from treewright.models.totals.estimator import TotalsClassifier
     from treewright.models.warming import warm_up
@@ -90,7 +90,7 @@ _PLACES = {
     "labeled_scorer": "estimation.validation",
     "load_model": "models.registry",
     "paper_forest": "teachers.ensemble",
-    "select": "estimation.data_selection",
+    "select": "models.svm1odt.selection.select",
     "warm_up": "models.warming",
 }
 """Where each of them is defined: all together take a second to import, of which most needs a part."""

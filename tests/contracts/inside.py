@@ -2,11 +2,12 @@
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
-from treewright.engine.oblique import GapPoints, grow
+from treewright.engine.gap_trees import grown_gap_tree
 from treewright.models.s2oct.search import structure
 from treewright.models.s2oct.search.attempts import search_s2oct
 from treewright.optimize.course import optimize
 from treewright.optimize.incumbent import Incumbent
+from treewright.splits.gap_splits import GapPoints
 from treewright.teachers.teacher import Teacher
 
 __all__ = [
@@ -15,7 +16,7 @@ __all__ = [
     "Incumbent",
     "PointTotals",
     "Teacher",
-    "grow",
+    "grown_gap_tree",
     "optimize",
     "search_s2oct",
     "structure",

@@ -18,7 +18,7 @@ from tests.contracts.inside import (
     Incumbent,
     PointTotals,
     Teacher,
-    grow,
+    grown_gap_tree,
     search_s2oct,
     structure,
 )
@@ -308,9 +308,9 @@ def test_the_attempt_and_not_the_seed_chooses_how_a_tree_is_grown(monkeypatch):
 
     def spy(tree: Tree, points: Any, depth: int, budget: Budget) -> Tree:
         depths.append(depth)
-        return grow(tree, points, depth, budget)
+        return grown_gap_tree(tree, points, depth, budget)
 
-    monkeypatch.setattr(structure, "grow", spy)
+    monkeypatch.setattr(structure, "grown_gap_tree", spy)
     seen = []
     for seed in range(2):
         depths.clear()
@@ -328,7 +328,7 @@ def test_a_grown_split_keeps_the_gap_that_is_asked_for(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(-1, 1, (60, 2)), rng.integers(0, 2, 60)
     start = Tree.leaf(np.bincount(y, minlength=2).astype(float), 2)
-    tree = grow(start, GapPoints(X, y, np.ones(60), 2, gap=0.5), 3, Budget())
+    tree = grown_gap_tree(start, GapPoints(X, y, np.ones(60), 2, gap=0.5), 3, Budget())
     at = {0: np.arange(60)}
     for node in range(tree.n_nodes):
         if tree.left[node] >= 0:

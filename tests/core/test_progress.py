@@ -15,7 +15,7 @@ import treewright
 from treewright.cli import console, main
 from treewright.core import progress
 from treewright.core.budget import Budget
-from treewright.core.progress import Event, note, of_fit, printer, reported, stage, timed
+from treewright.core.progress import Event, fit_reported, note, printer, reported, stage, timed
 from treewright.models.registry import SHORT_NAMES
 
 VERBOSE = sorted(
@@ -98,9 +98,9 @@ def test_steps_and_the_first_objective_are_printed_at_once(capsys):
 
 def test_a_fit_within_a_fit_tells_nothing():
     told = []
-    with reported(told.append), of_fit(None, Budget(10.0)):
+    with reported(told.append), fit_reported(None, Budget(10.0)):
         note(objective=1.0)
-        with of_fit(print, Budget()), stage("inner"):
+        with fit_reported(print, Budget()), stage("inner"):
             note(objective=7.0)
         note(bound=0.5)
     said = [(event.objective, event.bound) for event in told if event.objective is not None]
@@ -110,7 +110,7 @@ def test_a_fit_within_a_fit_tells_nothing():
 
 def test_time_left_is_that_of_all_fits_together():
     told = []
-    with reported(told.append), timed(Budget(5.0)), of_fit(None, Budget(100.0)):
+    with reported(told.append), timed(Budget(5.0)), fit_reported(None, Budget(100.0)):
         note(objective=1.0)
     assert told[-1].left <= 5.0
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import OrdinalEncoder
 from tests.examples import looped
 
-from treewright.data import Merge, Sample, Scale, reduced, s2oct_scaling, unit_scaling
+from treewright.data import Merge, Sample, Scale, reduced_sample, s2oct_scaling, unit_scaling
 from treewright.data.columns_checked import refuse_dates
 from treewright.data.mixed import Features, check_finite
 from treewright.data.problem import make_problem
@@ -208,7 +208,7 @@ def test_a_feature_without_any_value_scales():
 
 def test_codes_are_not_scaled():
     X = np.array([[2.0, 10.0], [0.0, 30.0], [np.nan, np.nan]])
-    reduction = reduced(Sample.of(X, n_levels=np.array([3, 0])), Scale(unit_scaling))
+    reduction = reduced_sample(Sample.of(X, n_levels=np.array([3, 0])), Scale(unit_scaling))
     np.testing.assert_array_equal(reduction.points.X, [[2.0, 0.0], [0.0, 1.0], [np.nan, np.nan]])
     listed = [[False, False, True], [False] * 3, [False] * 3]
     tree = Tree([1, -1, -1], [2, -1, -1], np.zeros((3, 2)), np.zeros(3), np.ones((3, 1)), None, [0, -1, -1], listed)
@@ -235,7 +235,7 @@ def test_missing_values_are_equal_to_one_another(rows):
 
 def test_equal_rows_with_gaps_are_one_point_in_any_order():
     X = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 1.0], [2.0, 1.0]])
-    reduction = reduced(Sample.of(X, np.array([0, 1, 0, 1]), n_levels=np.array([0, 2])), Merge())
+    reduction = reduced_sample(Sample.of(X, np.array([0, 1, 0, 1]), n_levels=np.array([0, 2])), Merge())
     np.testing.assert_array_equal(reduction.points.X, [[2.0, 1.0], [2.0, np.nan], [np.nan, 1.0]])
     assert reduction.points.weight.tolist() == [1.0, 1.0, 2.0]
     assert reduction.points.n_levels.tolist() == [0, 2]

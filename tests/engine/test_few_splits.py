@@ -9,12 +9,13 @@ from tests.examples import looped
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves, MeanLeaves
-from treewright.engine.sparse_nodes import SparseNodes, alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import StartTask, random_tree, several_starts, starting_tree
 from treewright.engine.stretch import Stretch, improve_stretched
 from treewright.engine.thinning import thinned_tree
 from treewright.models.laptao.tree_steps import AlternatingStep
 from treewright.splits.points import Points
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree, route
 
 MIXED = np.array([0, 4, 0, 0, 3, 0])  # four numerical features, two categories
@@ -108,7 +109,7 @@ def test_passes_keep_to_the_features_whatever_the_start_has(most, form):
     start, objectives = dense_start(X, levels), []
     for passes in range(4):
         leaves = ClassLeaves(y, weight, 3)
-        result = alternate_nodes(
+        result = improved_sparse_tree(
             start, X, leaves, 0.5, max_split_features=most, max_iter=passes, n_levels=levels, n_jobs=1 + passes % 2
         )
         assert terms(result.tree) <= most
@@ -123,7 +124,7 @@ def test_as_many_features_as_there_are_is_no_restriction(form):
     n_numbers = 4 if form == "mixed" else 6
     start = dense_start(X, levels)
     free, bound, tight = (
-        alternate_nodes(start, X, ClassLeaves(y, weight, 3), 0.5, max_split_features=most, n_levels=levels)
+        improved_sparse_tree(start, X, ClassLeaves(y, weight, 3), 0.5, max_split_features=most, n_levels=levels)
         for most in (None, n_numbers, n_numbers - 1)
     )
     assert free.tree == bound.tree and np.array_equal(free.trace[:, 1:], bound.trace[:, 1:])
@@ -142,7 +143,7 @@ def test_the_features_of_a_split_are_found(k, form):
         if form == "gaps":
             X[rng.random(X.shape) < 0.02] = np.nan
         points = sparse.csr_array(X) if form == "sparse" else X
-        result = alternate_nodes(
+        result = improved_sparse_tree(
             dense_start(points, None, 1), points, ClassLeaves(y, np.ones(250), 2), 0.1, max_split_features=k
         )
         assert np.flatnonzero(result.tree.weights[0]).tolist() == support.tolist()
@@ -165,15 +166,15 @@ def test_a_node_of_few_features_is_at_least_as_good_as_one_of_a_single_feature(s
 
 
 def test_a_large_table_is_screened_for_its_single_feature(monkeypatch):
-    from treewright.engine import sparse_nodes as tao
+    from treewright.splits import sparse_nodes as tao
 
     X, _, y, weight = table("dense", 300)
     start = dense_start(X, None, 2)
     for points in (X, sparse.csr_array(X)):
-        whole = alternate_nodes(start, points, ClassLeaves(y, weight, 3), 0.5, max_split_features=2)
+        whole = improved_sparse_tree(start, points, ClassLeaves(y, weight, 3), 0.5, max_split_features=2)
         monkeypatch.setattr(tao, "_LIKELY", 2)
         monkeypatch.setattr(tao, "_SORTED", 0)
-        some = alternate_nodes(start, points, ClassLeaves(y, weight, 3), 0.5, max_split_features=2)
+        some = improved_sparse_tree(start, points, ClassLeaves(y, weight, 3), 0.5, max_split_features=2)
         assert terms(some.tree) <= 2
         assert some.objective <= 1.2 * whole.objective
         monkeypatch.undo()

@@ -9,7 +9,7 @@ from tests.examples import looped
 from treewright.engine import ridge as ridge_module
 from treewright.engine.leaves import LinearLeaves, MeanLeaves
 from treewright.engine.ridge import CentredRows
-from treewright.engine.sparse_nodes import alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import random_tree
 from treewright.tree import Tree, passing, predict_values, route
 from treewright.tree.structure import Shape
@@ -131,7 +131,7 @@ def test_the_objective_recomputed_from_data_never_rises(ridge, most, form):
     objectives = []
     for passes in range(4):
         leaves = LinearLeaves(form(X), Y, weight, ridge)
-        result = alternate_nodes(start, form(X), leaves, 0.2, max_split_features=most, max_iter=passes)
+        result = improved_sparse_tree(start, form(X), leaves, 0.2, max_split_features=most, max_iter=passes)
         objectives.append(recomputed(result.tree, X, weight, 0.2, Y, ridge))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-8)
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])

@@ -11,7 +11,7 @@ from treewright.data.design import Design
 from treewright.engine.cart import cart_tree
 from treewright.engine.ranked import RankedLevels
 from treewright.engine.starts import StartTask, starting_tree
-from treewright.engine.stretch import stretched
+from treewright.engine.stretch import stretched_points
 from treewright.splits.points import Points
 from treewright.tree import predict_labels, predict_values, route
 
@@ -129,7 +129,7 @@ def test_large_designs_are_sparse(monkeypatch):
 
 def test_copies_keep_levels_and_what_their_partner_lacks():
     X, y = mixed(gaps=0.3)
-    copies, origin = stretched(X, y, 0.25, len(X), np.random.default_rng(0), N_LEVELS)
+    copies, origin = stretched_points(X, y, 0.25, len(X), np.random.default_rng(0), N_LEVELS)
     np.testing.assert_array_equal(copies[:, 1], X[origin, 1])
     assert np.array_equal(np.isnan(copies), np.isnan(X[origin]))
     assert np.any(copies[:, 0] != X[origin, 0])

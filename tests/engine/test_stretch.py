@@ -11,7 +11,7 @@ from treewright.core.budget import Budget
 from treewright.engine import stretch as module
 from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves, MeanLeaves
-from treewright.engine.stretch import Stretch, improve_stretched, stretched
+from treewright.engine.stretch import Stretch, improve_stretched, stretched_points
 from treewright.tree import Tree, route
 
 
@@ -24,7 +24,7 @@ def points(n=60, p=3, seed=0):
 def test_copies_go_away_from_a_partner_of_their_leaf(push):
     X, leaf = points()
     leaf[7] = 99  # alone
-    copies, origin = stretched(X, leaf, push, 1000, np.random.default_rng(1))
+    copies, origin = stretched_points(X, leaf, push, 1000, np.random.default_rng(1))
     assert sorted(origin.tolist()) == [i for i in range(60) if i != 7]
     partners = []
     for copy, i in zip(copies, origin, strict=True):
@@ -38,9 +38,9 @@ def test_copies_go_away_from_a_partner_of_their_leaf(push):
 
 def test_leaves_of_two_and_of_one():
     X = np.array([[0.0, 0.0], [1.0, 2.0], [5.0, 5.0]])
-    copies, origin = stretched(X, np.array([4, 4, 2]), 0.5, 10, np.random.default_rng(0))
+    copies, origin = stretched_points(X, np.array([4, 4, 2]), 0.5, 10, np.random.default_rng(0))
     assert dict(zip(origin.tolist(), copies.tolist(), strict=True)) == {0: [-0.5, -1.0], 1: [1.5, 3.0]}
-    copies, origin = stretched(X, np.array([0, 1, 2]), 0.5, 10, np.random.default_rng(0))
+    copies, origin = stretched_points(X, np.array([0, 1, 2]), 0.5, 10, np.random.default_rng(0))
     assert copies.shape == (0, 2) and len(origin) == 0
 
 
@@ -48,15 +48,15 @@ def test_leaves_of_two_and_of_one():
 def test_sparse_points_have_the_same_copies(dtype):
     X, leaf = points()
     X = np.where(X < 0.5, 0.0, X).astype(dtype)
-    dense, origin = stretched(X, leaf, 0.25, 1000, np.random.default_rng(3))
-    thin, same = stretched(sparse.csr_array(X), leaf, 0.25, 1000, np.random.default_rng(3))
+    dense, origin = stretched_points(X, leaf, 0.25, 1000, np.random.default_rng(3))
+    thin, same = stretched_points(sparse.csr_array(X), leaf, 0.25, 1000, np.random.default_rng(3))
     assert np.array_equal(origin, same) and dense.dtype == thin.dtype == dtype
     assert thin.toarray() == pytest.approx(dense, abs=1e-6)
 
 
 def test_no_more_copies_than_asked_for():
     X, leaf = points(500)
-    copies, origin = stretched(X, leaf, 0.25, 100, np.random.default_rng(0))
+    copies, origin = stretched_points(X, leaf, 0.25, 100, np.random.default_rng(0))
     assert len(copies) == len(origin) == len(np.unique(origin)) <= 100
     assert len(origin) > 90  # few are alone among a hundred in five leaves
 

@@ -13,9 +13,10 @@ from treewright.engine import cart
 from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_start, tree_from_sklearn
 from treewright.engine.leaves import ClassLeaves, MeanLeaves
-from treewright.engine.sparse_nodes import alternate_nodes, normal_price
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import random_tree
 from treewright.splits.l1_logistic import l1_logistic
+from treewright.splits.sparse_nodes import normal_price
 from treewright.tree import Tree, passing, predict_labels, predict_values, route
 from treewright.tree.structure import Shape
 
@@ -143,7 +144,7 @@ def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
     objectives = []
     for passes in range(5):
         leaves = ClassLeaves(y, weight, 3) if task == "classes" else MeanLeaves(Y, weight)
-        result = alternate_nodes(start, points, leaves, 0.5, max_split_features=most, max_iter=passes)
+        result = improved_sparse_tree(start, points, leaves, 0.5, max_split_features=most, max_iter=passes)
         objectives.append(recomputed(result.tree, X, weight, 0.5, y if task == "classes" else Y))
         assert result.objective == pytest.approx(objectives[-1], rel=1e-9)
         assert result.trace[:, 1].tolist() == pytest.approx(objectives, rel=1e-9) or result.converged
@@ -156,8 +157,8 @@ def test_the_objective_recomputed_from_data_never_rises(most, task, init, kind):
 def test_sparse_points_give_the_tree_of_dense_ones(most):
     X, Y, _, weight = table(160)
     start = random_tree(X, 3, np.random.default_rng(1), most)
-    dense = alternate_nodes(start, X, MeanLeaves(Y, weight), 0.5, max_split_features=most)
-    thin = alternate_nodes(start, sparse.csr_array(X), MeanLeaves(Y, weight), 0.5, max_split_features=most)
+    dense = improved_sparse_tree(start, X, MeanLeaves(Y, weight), 0.5, max_split_features=most)
+    thin = improved_sparse_tree(start, sparse.csr_array(X), MeanLeaves(Y, weight), 0.5, max_split_features=most)
     assert thin.trace[:, 1] == pytest.approx(dense.trace[:, 1], rel=1e-9)
     assert np.array_equal(route(thin.tree, X), route(dense.tree, X))
 
@@ -165,7 +166,7 @@ def test_sparse_points_give_the_tree_of_dense_ones(most):
 def test_threads_do_not_change_the_tree():
     X, _, y, weight = table(600)
     start = random_tree(X, 4, np.random.default_rng(0))
-    one, two = (alternate_nodes(start, X, ClassLeaves(y, weight, 3), 0.3, n_jobs=n) for n in (1, 2))
+    one, two = (improved_sparse_tree(start, X, ClassLeaves(y, weight, 3), 0.3, n_jobs=n) for n in (1, 2))
     assert one.tree == two.tree
 
 
@@ -175,7 +176,7 @@ def test_no_axis_split_of_a_converged_stump_is_better(seed):
     X, y = rng.integers(0, 8, (40, 3)) / 7.0, rng.integers(0, 3, 40)
     weight = rng.integers(1, 5, 40).astype(float)
     start = cart_start(X, y[:, None].astype(float), weight, 1, True, 0, Budget())
-    result = alternate_nodes(start, X, ClassLeaves(y, weight, 3), 0.7, max_split_features=1, max_iter=50)
+    result = improved_sparse_tree(start, X, ClassLeaves(y, weight, 3), 0.7, max_split_features=1, max_iter=50)
     assert result.converged
     left, right = result.tree.labels[result.tree.left[0]], result.tree.labels[result.tree.right[0]]
     costs = [weight @ (y != left), weight @ (y != right)]  # all one way, without a normal
@@ -212,7 +213,7 @@ def test_leaves_have_the_best_values_and_empty_ones_that_of_their_parent():
 def test_a_node_without_use_becomes_constant_and_free():
     rng = np.random.default_rng(0)
     X, y = rng.random((100, 3)), np.zeros(100, dtype=int)
-    result = alternate_nodes(random_tree(X, 3, rng), X, ClassLeaves(y, np.ones(100), 2), alpha=0.1)
+    result = improved_sparse_tree(random_tree(X, 3, rng), X, ClassLeaves(y, np.ones(100), 2), alpha=0.1)
     assert result.objective == 0.0 and not np.any(result.tree.weights)
 
 
@@ -235,7 +236,7 @@ def test_a_stop_returns_what_was_found():
         if len(seen) == 2:
             budget.stop()
 
-    result = alternate_nodes(
+    result = improved_sparse_tree(
         start, X, ClassLeaves(y, weight, 3), 0.1, budget=budget, on_pass=stop_after_one_pass, max_iter=50
     )
     assert result.n_iter == 1 and not result.converged

@@ -1,19 +1,18 @@
 """Greedy trees, alternating optimization, and the search for OCT-H."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree, tree_from_sklearn
-from treewright.engine.gap_nodes import alternate
-from treewright.engine.oblique import GapPoints, best_stump, grow
+from treewright.engine.gap_trees import grown_gap_tree, improved_gap_tree
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import OCTHSearch
+from treewright.splits.gap_splits import GapPoints
 from treewright.tree import Tree, n_split_weights, passing, predict_labels, predict_values, route, weighted_error
 
 
@@ -45,14 +44,14 @@ def test_cart_knows_classes_it_has_not_seen():
 def test_alternating_never_raises_the_cost(seed, price):
     X, y, weight = data(seed)
     points = GapPoints(X, y, weight, 3, gap=0.005, price=price)
-    tree = grow(Tree.leaf(np.bincount(y, weight), 4), points, 2, Budget())
+    tree = grown_gap_tree(Tree.leaf(np.bincount(y, weight), 4), points, 2, Budget())
 
     def cost(t):
         return weighted_error(t, X, y, weight) + price * n_split_weights(t)
 
     before = cost(tree)
     for _ in range(4):
-        tree = alternate(tree, points, Budget(), rounds=1)
+        tree = improved_gap_tree(tree, points, Budget(), rounds=1)
         assert cost(tree) <= before + 1e-9
         before = cost(tree)
 
@@ -60,9 +59,9 @@ def test_alternating_never_raises_the_cost(seed, price):
 def test_growing_keeps_depth_and_pays():
     X, y, weight = data()
     leaf, points = Tree.leaf(np.bincount(y, weight), 4), GapPoints(X, y, weight, 3)
-    errors = [weighted_error(grow(leaf, points, d, Budget()), X, y, weight) for d in (1, 2, 3)]
+    errors = [weighted_error(grown_gap_tree(leaf, points, d, Budget()), X, y, weight) for d in (1, 2, 3)]
     assert errors == sorted(errors, reverse=True)
-    assert grow(leaf, points, 3, Budget()).depth <= 3
+    assert grown_gap_tree(leaf, points, 3, Budget()).depth <= 3
 
 
 def test_search_offers_a_tree_even_without_time():
@@ -74,27 +73,15 @@ def test_search_offers_a_tree_even_without_time():
     assert best.solution is not None and best.solution.n_leaves == 1
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_stump_takes_the_best_labels_of_many_classes(seed):
-    """Fifteen classes on a line: of all thresholds and pairs of labels the best, whichever classes are heaviest."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.repeat(np.arange(15), rng.integers(1, 4, 15)))
-    X, weight = np.arange(len(y), dtype=float)[:, None] / len(y), rng.integers(1, 4, len(y)).astype(float)
-    split = best_stump(GapPoints(X, y, weight, 15), Budget())
-    best = min(
-        sum(w.sum() - np.bincount(k, w).max() for k, w in ((y[:cut], weight[:cut]), (y[cut:], weight[cut:])))
-        for cut in range(1, len(y))
-    )
-    assert split.cost == pytest.approx(best)
-
-
 @looped("gap", [0.02, 0.1, 0.5])
 @looped("seed", range(5))
 def test_growing_parts_no_points_nearer_than_the_gap(seed, gap):
     rng = np.random.default_rng(seed)
     X = rng.random((60, 2)) - 0.5
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    tree = grow(Tree.leaf(np.bincount(y).astype(float), 2), GapPoints(X, y, np.ones(60), 2, gap=gap), 3, Budget())
+    tree = grown_gap_tree(
+        Tree.leaf(np.bincount(y).astype(float), 2), GapPoints(X, y, np.ones(60), 2, gap=gap), 3, Budget()
+    )
     for node in tree.branches:
         level = X[passing(tree, X, int(node))] @ tree.weights[node]
         low, high = level[level <= tree.threshold[node]], level[level > tree.threshold[node]]
@@ -109,7 +96,7 @@ def test_growing_keeps_rows_in_leaves():
     leaf = Tree.leaf(np.bincount(y, weight), 4)
     for least in (5, 20, 60):
         points = GapPoints(X, y, weight, 3, min_size=least, size=size)
-        tree = alternate(grow(leaf, points, 2, Budget()), points, Budget())
+        tree = improved_gap_tree(grown_gap_tree(leaf, points, 2, Budget()), points, Budget())
         lowest = tree.parent[tree.leaves[tree.level[tree.leaves] == tree.depth]]
         assert tree.n_leaves >= 2
         rows = np.bincount(route(tree, X), size, tree.n_nodes)

@@ -12,7 +12,8 @@ from treewright import TAOClassifier
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves, MeanLeaves
-from treewright.engine.turning import TurningNodes, best_weight, turned_tree
+from treewright.engine.sparse_trees import turned_tree
+from treewright.splits.turning import TurningNodes, turned_weight
 from treewright.tree import Tree
 
 
@@ -22,7 +23,7 @@ def test_the_weight_is_the_best_of_all(seed):
     n = int(rng.integers(2, 12))
     values, room = rng.integers(-3, 4, n).astype(float), rng.integers(-5, 6, n).astype(float)
     stake, now = rng.integers(-2, 3, n).astype(float), float(rng.normal())
-    found = best_weight(values, room, stake, now)
+    found = turned_weight(values, room, stake, now)
 
     def cost(weight):
         return float(stake[weight * values <= room].sum())

@@ -11,9 +11,8 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
 from treewright import OCTClassifier, OCTHClassifier, TAOClassifier, Tree, load_model
-from treewright.engine.leaf_probabilities import smoothed
+from treewright.engine.leaf_probabilities import agreeing_probabilities, smoothed_probabilities
 from treewright.models.registry import SHORT_NAMES
-from treewright.tree.against import agreeing
 from treewright.tree.serialize import dumps, loads
 
 pytestmark = pytest.mark.usefixtures("shortest_searches")
@@ -103,7 +102,7 @@ def test_a_split_is_believed_as_far_as_chance_does_not_explain_it():
     factor = 1 - 2 * 0.6 * math.log(ways) / gained
     root = (n + b + 1) / 72
     own = (n + 2 * root) / (n + a + 2)
-    found = smoothed(tree, X, y, np.ones(70))
+    found = smoothed_probabilities(tree, X, y, np.ones(70))
     assert 0 < factor < 1
     assert found[0, 0] == pytest.approx(root)
     assert found[1, 0] == pytest.approx(root + factor * (own - root))
@@ -112,7 +111,7 @@ def test_a_split_is_believed_as_far_as_chance_does_not_explain_it():
 
 def test_a_split_of_chance_says_nothing():
     tree, X, y = stump((6, 5), (5, 6), n_features=4)
-    found = smoothed(tree, X, y, np.ones(len(y)))
+    found = smoothed_probabilities(tree, X, y, np.ones(len(y)))
     assert found[1:] == pytest.approx(np.full((2, 2), 0.5), abs=1e-6)
     assert found.argmax(axis=1).tolist()[1:] == [0, 1]  # what the leaves predict stays
 
@@ -120,19 +119,19 @@ def test_a_split_of_chance_says_nothing():
 def test_weights_are_repeated_rows_and_have_no_unit():
     tree, X, y = stump((12, 3), (4, 15))
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    plain = smoothed(tree, X, y, weight)
+    plain = smoothed_probabilities(tree, X, y, weight)
     again = np.repeat(np.arange(len(y)), weight.astype(int))
-    assert smoothed(tree, X[again], y[again], np.ones(len(again))) == pytest.approx(plain)
-    assert smoothed(tree, X, y, 1e6 * weight) == pytest.approx(plain)
-    assert smoothed(tree, X, np.where(weight > 1, y, -1), weight) == pytest.approx(
-        smoothed(tree, X, y, np.where(weight > 1, weight, 0.0))
+    assert smoothed_probabilities(tree, X[again], y[again], np.ones(len(again))) == pytest.approx(plain)
+    assert smoothed_probabilities(tree, X, y, 1e6 * weight) == pytest.approx(plain)
+    assert smoothed_probabilities(tree, X, np.where(weight > 1, y, -1), weight) == pytest.approx(
+        smoothed_probabilities(tree, X, y, np.where(weight > 1, weight, 0.0))
     )
 
 
 def test_the_class_that_is_predicted_stays_the_most_likely_one():
     rng = np.random.default_rng(0)
     table, labels = rng.dirichlet(np.ones(4), 200), rng.integers(0, 4, 200)
-    found = agreeing(table, labels)
+    found = agreeing_probabilities(table, labels)
     assert np.array_equal(found.argmax(axis=1), labels) and found.sum(axis=1) == pytest.approx(np.ones(200))
     same = table.argmax(axis=1) == labels
     assert np.array_equal(found[same], table[same])
@@ -147,7 +146,7 @@ def test_categories_have_as_many_ways_as_subsets():
     tree = replace(tree, category=np.array([0, -1, -1]), left_categories=listed)
     factor = 1 - 2 * 0.6 * 7 * math.log(2) / (64 * math.log(2))
     own = (16 + 2 * 0.5) / 18
-    assert smoothed(tree, category, y, np.ones(32))[1, 0] == pytest.approx(0.5 + factor * (own - 0.5))
+    assert smoothed_probabilities(tree, category, y, np.ones(32))[1, 0] == pytest.approx(0.5 + factor * (own - 0.5))
 
 
 def test_rules_say_what_is_likely_and_what_was_seen():
@@ -219,5 +218,5 @@ def test_labels_of_somebody_are_labels_and_his_probabilities_are_taken_at_his_wo
     assert model.tree_.n_leaves == 1 or np.all(model.predict_proba(X) > 0.05)
     labels = np.where(X[:, 0] > 0, 1, 0)
     model = TAOClassifier(max_depth=2, teacher=labels, random_state=0).fit(X, few)
-    expected = smoothed(model.tree_, X, np.where(few < 0, labels, few), np.ones(150))
+    expected = smoothed_probabilities(model.tree_, X, np.where(few < 0, labels, few), np.ones(150))
     assert model.tree_.probabilities == pytest.approx(expected)

@@ -11,7 +11,7 @@ from treewright import C2RFClassifier, FairOCTClassifier, S2OCTClassifier
 from treewright.core.budget import Budget
 from treewright.data import make_problem
 from treewright.data.point_totals import PointTotals
-from treewright.models.fair.labels import best_labels, discrimination
+from treewright.models.fair.labels import discrimination, fair_leaf_labels
 from treewright.models.fair.objective import FairOCT
 from treewright.models.s2oct import fit as s2oct
 from treewright.models.s2oct.search import attempts
@@ -122,7 +122,7 @@ def test_labels_of_leaves_are_not_all_tried_where_groups_are_many():
 
     tracemalloc.start()
     try:
-        found = best_labels(error, reach, part, 0.01)
+        found = fair_leaf_labels(error, reach, part, 0.01)
         assert tracemalloc.get_traced_memory()[1] < 100e6
     finally:
         tracemalloc.stop()

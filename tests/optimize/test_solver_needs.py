@@ -13,7 +13,7 @@ from treewright.models.oct_h.objective import OCTH
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import optimize
 from treewright.solvers import Capability, get_solver
-from treewright.solvers.vocabulary import needs_of
+from treewright.solvers.vocabulary import capabilities_needed
 
 
 class LinearOnly:
@@ -74,5 +74,5 @@ def test_a_solver_that_can_gets_as_far_as_the_search():
 @looped("case", CASES)
 def test_models_say_what_their_programs_need(case):
     model = case.tiny(0)
-    assert model.needs == needs_of(model.build())
+    assert model.needs == capabilities_needed(model.build())
     assert 0.2 <= model.program_cells / model.build().matrix.nnz <= 5.0

@@ -11,7 +11,7 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.c2rf.objective import C2RF
 from treewright.models.oct_h.objective import OCTH
-from treewright.models.s2oct.distances import crowding
+from treewright.models.s2oct.distances import crowded_distances
 from treewright.models.s2oct.objective import S2OCT
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import optimize
@@ -108,4 +108,4 @@ def test_crowding_of_many_values_is_that_of_each():
         while np.any(near := (X[:, j] < first) & (X[:, j] > first - 0.0105)):
             first = X[near, j].min()
         expected[i, j] = X[i, j] - first
-    assert crowding(X, 0.0105) == pytest.approx(expected)
+    assert crowded_distances(X, 0.0105) == pytest.approx(expected)

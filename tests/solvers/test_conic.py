@@ -10,7 +10,7 @@ from tests.clock import within
 
 from treewright.exceptions import PackageNotInstalledError
 from treewright.solvers import Progress, Status, get_solver
-from treewright.solvers.conic import fixed_conic, relaxed, solve_convex
+from treewright.solvers.conic import fixed_conic, relaxed_program, solve_convex
 from treewright.solvers.outer import Tangents
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
@@ -91,7 +91,7 @@ def test_infeasible_cones() -> None:
     a = builder.add_variables("a", 2, lower=3, upper=9, integer=True)
     r = builder.add_variables("r", 1, upper=4.2)
     builder.add_cone(int(r[0]), a)
-    for program in (builder.build(), relaxed(builder.build())):
+    for program in (builder.build(), relaxed_program(builder.build())):
         result = get_solver("highs").solve(program)
         assert result.status is Status.INFEASIBLE and result.x is None
 
@@ -101,7 +101,7 @@ def test_unbounded_cones() -> None:
     a = builder.add_variables("a", 2, integer=[True, False], cost=-1.0)
     r = builder.add_variables("r", 1)
     builder.add_cone(int(r[0]), a)
-    for program in (builder.build(), relaxed(builder.build())):
+    for program in (builder.build(), relaxed_program(builder.build())):
         assert get_solver("highs").solve(program).status is Status.UNBOUNDED
 
 

@@ -8,8 +8,8 @@ from tests.contracts.brute_force import widest_gap as widest_gap_by_lp
 from tests.examples import looped
 
 from treewright.core.budget import Budget
-from treewright.engine.oblique import candidate_directions
 from treewright.splits.directions import hinge_directions, logistic_direction, widest_gap
+from treewright.splits.gap_splits import candidate_directions
 from treewright.splits.thresholds import best_threshold
 
 

@@ -7,7 +7,7 @@ from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.splits.hinge_loops import line_minimum, pass_over
-from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished
+from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished_plane
 
 
 def line_cost(v, f, rate, stake, toll, epsilon, kink, force):
@@ -132,7 +132,7 @@ def test_polishing_is_the_linear_program_of_the_sides(seed):
     plane = node.along(rng.normal(size=3), Budget())
     if plane is None:
         return
-    better = polished(node, plane, Budget())
+    better = polished_plane(node, plane, Budget())
     sides = float(node.stake[plane.offset - node.points.X[node.rows] @ plane.normal > 0].sum())
     expected = polished_by_scipy(node, plane)
     assert expected.status == 0

@@ -7,11 +7,12 @@ import pytest
 from tests.examples import looped
 
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
+from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves, MeanLeaves
-from treewright.engine.sparse_nodes import SparseNodes
 from treewright.splits.mixed import best_category, best_single, cut_along
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule, Splits
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 

@@ -6,32 +6,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from treewright.splits.directions import Separation, separate
+from treewright.splits.directions import Separation, separating_plane
 
 
 def test_separation_keeps_hard_points_and_the_bound():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)) * 20
     side = np.where(X @ [1.0, -2.0, 0.5, 0.1] > 3, 1.0, -1.0)
-    omega, gamma = separate(X, side, X[:0], side[:0], side[:0], bound=10.0)
+    omega, gamma = separating_plane(X, side, X[:0], side[:0], side[:0], bound=10.0)
     assert np.all(side * (X @ omega - gamma) >= 1.0)
     assert np.abs(omega).max() <= 10.0 + 1e-9
-    assert separate(X[:2] * 0, np.array([1.0, -1.0]), X[:0], side[:0], side[:0], bound=10.0) is None
-    assert separate(X * 1e-4, side, X[:0], side[:0], side[:0], bound=0.1) is None
+    assert separating_plane(X[:2] * 0, np.array([1.0, -1.0]), X[:0], side[:0], side[:0], bound=10.0) is None
+    assert separating_plane(X * 1e-4, side, X[:0], side[:0], side[:0], bound=0.1) is None
 
 
 def test_soft_points_are_met_where_they_can_be():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     side = np.array([-1.0, -1.0, 1.0, 1.0])
-    omega, gamma = separate(X[:0], side[:0], X, side, np.ones(4), bound=5.0)
+    omega, gamma = separating_plane(X[:0], side[:0], X, side, np.ones(4), bound=5.0)
     assert np.all(side * (X @ omega - gamma) >= 1.0 - 1e-6)
 
 
 def test_the_unit_of_the_weights_does_not_matter():
     rng = np.random.default_rng(1)
     X, side, weight = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], 30), rng.uniform(0.5, 2, 30)
-    first = separate(X[:0], side[:0], X, side, weight, bound=5.0)
-    small = separate(X[:0], side[:0], X, side, 1e-12 * weight, bound=5.0)
+    first = separating_plane(X[:0], side[:0], X, side, weight, bound=5.0)
+    small = separating_plane(X[:0], side[:0], X, side, 1e-12 * weight, bound=5.0)
     assert np.allclose(first[0], small[0]) and first[1] == pytest.approx(small[1])
 
 

@@ -13,12 +13,12 @@ from sklearn.metrics import log_loss
 from tests.short_searches import SHORT
 
 from treewright.core.budget import Budget
-from treewright.data import Sample, reduced
+from treewright.data import Sample, reduced_sample
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import EstimatorTeacher, TableTeacher
 from treewright.teachers.points import TeacherPoints
-from treewright.teachers.pool import needed, pooled, sharpness
+from treewright.teachers.pool import needed_classifiers, pooled_scores, sharpness
 from treewright.teachers.taught_points import PointTeacher
 
 
@@ -37,7 +37,7 @@ def test_many_labels_find_slope_and_levels_that_scikit_learn_finds():
     true = softmax(0.4 * logs + [0.0, 0.7], axis=1)
     y = (rng.random(20_000) < true[:, 1]).astype(int)
     weight = rng.uniform(0.5, 2.0, 20_000)
-    found = pooled([logs], y, 7.0 * weight)
+    found = pooled_scores([logs], y, 7.0 * weight)
     expected = LogisticRegression(C=1e6).fit(logs[:, 1:] - logs[:, :1], y, weight)
     assert found.weights[0] == pytest.approx(float(expected.coef_[0, 0]), abs=2e-3)
     assert found.levels[1] - found.levels[0] == pytest.approx(float(expected.intercept_[0]), abs=2e-3)
@@ -46,9 +46,9 @@ def test_many_labels_find_slope_and_levels_that_scikit_learn_finds():
 
 def test_few_labels_that_are_all_found_do_not_make_it_sure():
     logs = np.log(softmax(np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]), axis=1))
-    found = pooled([logs], np.array([0, 1]), np.ones(2))
+    found = pooled_scores([logs], np.array([0, 1]), np.ones(2))
     assert found.shares([logs]).max() < 0.9
-    assert pooled([logs[:0]], np.array([], dtype=int), np.ones(0)).weights.tolist() == [1.0]
+    assert pooled_scores([logs[:0]], np.array([], dtype=int), np.ones(0)).weights.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("n_labels", [60, 300])
@@ -78,7 +78,7 @@ def test_labelled_points_beyond_those_of_the_folds_have_probabilities_too():
 @pytest.mark.parametrize("own", [True, False])
 def test_a_tree_is_told_how_likely_classes_are_at_every_point(own):
     X, truth, y = noisy(2000, 500)
-    reduction, classes, weight = reduced(Sample.of(X)), np.array([0, 1]), np.ones(2000)
+    reduction, classes, weight = reduced_sample(Sample.of(X)), np.array([0, 1]), np.ones(2000)
     forest = RandomForestClassifier(30, random_state=0)
     given_teacher = EstimatorTeacher(forest, 0) if own else None
     point_teacher = PointTeacher.of(reduction, y, weight, classes, given_teacher, Conduct(search=SHORT), X[:50] + 0.01)
@@ -98,8 +98,8 @@ def test_of_classifiers_that_say_the_same_the_cheapest_stays():
     good = rng.normal(size=(600, 3)) + 2.0 * np.eye(3)[y]
     other = rng.normal(size=(600, 3)) + 2.0 * np.eye(3)[y]
     tables = np.stack([good, good + 1e-6, other, rng.normal(size=(600, 3))])
-    assert needed(tables, y, np.ones(600), [3.0, 1.0, 9.0, 0.0], 1.0) == [1, 2]
-    assert needed(tables, y, np.ones(600), [1.0, 3.0, 9.0, 0.0], 1.0) == [0, 2]
+    assert needed_classifiers(tables, y, np.ones(600), [3.0, 1.0, 9.0, 0.0], 1.0) == [1, 2]
+    assert needed_classifiers(tables, y, np.ones(600), [1.0, 3.0, 9.0, 0.0], 1.0) == [0, 2]
 
 
 def test_one_classifier_is_made_as_sure_as_labels_left_out_say():

@@ -14,14 +14,14 @@ from tests.short_searches import SHORT
 
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
-from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.optimize.settings import TeacherSettings
 from treewright.teachers import auto, gaussian, left_out, members
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.gaussian import SharedGaussian
-from treewright.teachers.members import MEMBERS, Task, out_of_bag, principal_axes
+from treewright.teachers.members import MEMBERS, Task, out_of_bag_votes, principal_axes
 from treewright.teachers.members import _some as some_of
 from treewright.teachers.points import TeacherPoints, ordered_pairs
+from treewright.teachers.record import TeacherMember, TeacherRecord
 from treewright.teachers.teacher import Teacher
 
 short_teacher = partial(auto_teacher, settings=SHORT.teacher)
@@ -327,11 +327,11 @@ def test_votes_out_of_bag_are_of_trees_that_did_not_see_the_point():
     """Labels by lot: trees that have seen a point would know it."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
-    fitted, votes = out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), Budget())
+    fitted, votes = out_of_bag_votes(Task(X, y, np.ones(200), 200, 50, 0), Budget())
     assert np.allclose(votes.sum(axis=1), 1.0)
     left_out, seen = (np.mean(table.argmax(axis=1) == y) for table in (votes, fitted.scores(X)))
     assert abs(left_out - 0.5) < 0.12 < seen - left_out
-    assert out_of_bag(Task(X, y, np.ones(200), 200, 50, 0), over()) is None
+    assert out_of_bag_votes(Task(X, y, np.ones(200), 200, 50, 0), over()) is None
 
 
 def far_apart(kind, seed=0):

@@ -16,7 +16,6 @@ from treewright.tree.complete import (
     labels_on_either_side,
     leaves_reached,
     passes,
-    planes_errors,
 )
 
 
@@ -181,18 +180,13 @@ def test_errors_are_their_definition(seed):
     tree = planes.to_tree(3)
     X, y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20)
     error, leaf = planes.own_errors(X, y)
-    finite, place = planes_errors(planes, X, y)
     for i, x in enumerate(X):
         expected = plain_errors(tree, x)
         assert planes.leaf_errors(X)[i] == pytest.approx([e for _, e in expected])
         least = min((e for label, e in expected if label == y[i]), default=np.inf)
         assert error[i] == pytest.approx(least)
-        assert finite[i] == pytest.approx(0.0 if least == np.inf else least)
         if least < np.inf:
-            assert leaf[i] == place[i]
             assert expected[leaf[i]] == (y[i], pytest.approx(least))
-        else:
-            assert place[i] == leaves_reached(planes.values(X))[i]
 
 
 def test_a_split_that_splits_nothing_is_a_second_chance():

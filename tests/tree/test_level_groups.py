@@ -6,7 +6,7 @@ from tests.examples import looped
 
 from treewright.report.trees import reading_notes
 from treewright.tree import Tree, export_text, route, telling_digits
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.text import read_nodes
 from treewright.tree.words import FlagWords
 
@@ -52,9 +52,9 @@ def test_rules_and_notes_tell_each_row_where_it_goes(seed, n_groups, numbers):
     rng = np.random.default_rng([seed, n_groups, numbers])
     tree = tree_of(rng, n_groups, numbers)
     X, columns = table(1500, rng)
-    leaves, found = route(tree, X), folded(tree, WORDS)
+    leaves, found = route(tree, X), folded_tree(tree, WORDS)
     assert np.array_equal(route(found.tree, found.rows(X)), leaves)
-    assert folded(found.tree, found.words).groups == []  # as it is folded
+    assert folded_tree(found.tree, found.words).groups == []  # as it is folded
     digits, notes = telling_digits(tree, X, leaves, WORDS), reading_notes(tree, WORDS)
     text = export_text(tree, NAMES, words=WORDS, digits=digits, number_leaves=True)
     assert leaves_by_rules(text, columns | groups_by_notes(notes), len(X)).tolist() == leaves.tolist()
@@ -84,5 +84,5 @@ def test_groups_have_one_number_each_and_few_levels_are_listed():
         np.eye(5, 2),
         np.zeros(5, dtype=np.int64),
     )
-    assert len(folded(both, WORDS).groups) == 1
+    assert len(folded_tree(both, WORDS).groups) == 1
     assert 1 not in read_nodes(both, WORDS)  # a split that sends every row one way, as 2 is below 3

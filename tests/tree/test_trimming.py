@@ -12,7 +12,7 @@ from scipy import sparse
 
 from treewright import OCTHClassifier, SSCTClassifier, TAOClassifier
 from treewright.core.budget import Budget
-from treewright.models.octsvm.fit import OCTSVMSettings, octsvm_model, without_residue
+from treewright.models.octsvm.fit import OCTSVMSettings, octsvm_model, tree_without_residue
 from treewright.optimize.course import Outcome
 from treewright.optimize.record import FitRecord, FitStatus
 from treewright.tree import Tree, predict_labels, route
@@ -162,7 +162,7 @@ def test_what_interior_points_leave_goes_where_the_tree_stays_as_good():
     for weights, kept in (([2.0, 1e-5, 1e-8], [True, True, False]), ([2.0, 0.0, 0.1], [True, False, True])):
         tree = Tree.stump(weights, 1.0, np.eye(2))
         record = FitRecord(FitStatus.TIME_LIMIT, "", 0.0, model.objective(tree), 0.0, nothing)
-        found = without_residue(model, Outcome(tree, record), rows)
+        found = tree_without_residue(model, Outcome(tree, record), rows)
         assert model.objective(found.solution) == found.record.objective <= record.objective + 1e-4
         assert (found.solution.weights[0] != 0)[[0, 2]].tolist() == [kept[0], kept[2]]
         assert np.array_equal(route(found.solution, rows), route(tree, rows))

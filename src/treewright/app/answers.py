@@ -12,7 +12,7 @@ from treewright.app.spelling import Spelling
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.names import counted, option, printable
 from treewright.data.columns_checked import AnyArray, meant
-from treewright.data.spelling import standing_for
+from treewright.data.spelling import known_names
 from treewright.data.tables.columns import level_codes
 from treewright.data.tables.files import Table
 from treewright.estimators.totals_model import PricedModel
@@ -136,6 +136,6 @@ class Answers:
 
 def _remedy(answer: str, classes: tuple[str, ...]) -> str:
     """What to do with an answer that is no class."""
-    if standing_for([answer], classes):
+    if known_names([answer], classes):
         return f"{option('spelling', 'merge')} takes it for that class"
     return f"If it means missing: {option('na', [printable(answer)])}"

@@ -11,7 +11,7 @@ __all__ = ["warn_of_repeated_ids"]
 
 
 def warn_of_repeated_ids(table: Table, name: str) -> None:
-    """Warn of values that stand in more than one row, as a person who was listed twice does.
+    """Warn of values of the id column that stand in more than one row, as a person who was listed twice does.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from treewright.app.labelled_table import LabelledTable
 from treewright.app.large_register import Learned
 from treewright.app.level_groups import LevelGroups
 from treewright.app.options import FitOptions
-from treewright.app.register import Labelled, labelled, lesson_of_tree
+from treewright.app.register import Labelled, explanation_rows, labelled_register
 from treewright.app.rows import FitRows, opened_rows
 from treewright.app.warned import noted_warnings
 from treewright.core.budget import Budget, interrupts_break_off, interrupts_caught, tell_of_interrupt
@@ -204,7 +204,7 @@ def label_table(
 
 
 def label_rows(rows: FitRows, said: Callable[[str], object] = lambda stage: None) -> LabelledTable:
-    """Label rows that are open, estimate, explain; `said` is called with each stage that has ended."""
+    """The job after reading: label open rows, estimate, explain; `said` is called with each stage that has ended."""
     budget = Budget(rows.options.time_limit)
 
     def ended(what: str) -> None:
@@ -212,7 +212,7 @@ def label_rows(rows: FitRows, said: Callable[[str], object] = lambda stage: None
 
     with timed(budget):
         with stage("labels"):
-            found = labelled(rows, rows.options.n_jobs)
+            found = labelled_register(rows, rows.options.n_jobs)
         ended("labels found")
         rows.estimator.totals_ = rows.options.named_margins(rows.estimator.totals_)
         estimate, why = _estimate(rows, found.learned, budget, ended)
@@ -290,7 +290,7 @@ def _explain(rows: FitRows, found: Labelled, seconds: float, hurried: bool, ende
 
 
 def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
-    learned, labels = lesson_of_tree(rows, found)
+    learned, labels = explanation_rows(rows, found)
     rows.tree.set_params(teacher=labels, time_limit=seconds)
     groups = _level_groups(rows, learned, labels)
     rows.tree.fit(learned.X if groups is None else groups.grouped(learned.X), learned.y, **learned.more)

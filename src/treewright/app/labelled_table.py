@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from treewright.app.lone_levels import alone_lines, levels_alone
-from treewright.app.making import about
-from treewright.app.register import Labelled, explanation_of
+from treewright.app.making import about_fit
+from treewright.app.register import Labelled, explained_labels
 from treewright.app.rows import FitRows
 from treewright.app.table_model import TableModel
 from treewright.app.warned import noted_warnings
@@ -165,7 +165,7 @@ class LabelledTable:
     def explanation(self) -> Explanation | None:
         """How the tree explains the labels; None where there is none."""
         if self._explanation is None and self.tree is not None:
-            self._explanation = explanation_of(self._rows, self._found, self._file, lambda parts: deque(parts, 0))
+            self._explanation = explained_labels(self._rows, self._found, self._file, lambda parts: deque(parts, 0))
         return self._explanation
 
     @cached_property
@@ -204,7 +204,7 @@ class LabelledTable:
             write_batches(path, parts, escape_formulas)
 
         with noted_warnings():
-            self._explanation = explanation_of(self._rows, self._found, self._file, write)
+            self._explanation = explained_labels(self._rows, self._found, self._file, write)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a report for people: ``.html`` is one page that needs nothing else, all else plain text."""
@@ -219,7 +219,7 @@ class LabelledTable:
             self.model,
             rows.y,
             self.predicted,
-            about(rows, title, model_file, _parts_words(self.accuracy)),
+            about_fit(rows, title, model_file, _parts_words(self.accuracy)),
             estimate=self.accuracy,
             no_estimate=self.no_accuracy,
             explanation=self.explanation,
@@ -257,17 +257,17 @@ class LabelledTable:
 
 
 def is_page(path: str | os.PathLike[str]) -> bool:
-    """Whether a report is to be a page, by the name of its file."""
+    """Whether the report of a job is to be a page, by the name of its file."""
     return Path(path).suffix.lower() in (".html", ".htm")
 
 
 def report_bytes(facts: Facts, path: str | os.PathLike[str]) -> bytes:
-    """A report in UTF-8, as the name of its file says."""
+    """The report of a job in UTF-8, as the name of its file says."""
     return (facts_html if is_page(path) else facts_text)(facts).encode("utf-8")
 
 
 def totals_lines(reached: list[dict[str, Any]]) -> list[str]:
-    """Totals asked and reached."""
+    """Totals that a job was asked for and reached, as lines."""
     subtracted = any("labelled" in row for row in reached)
     return [f"totals {ASKED_OF[subtracted]}:", *totals_table(reached)] if reached else []
 

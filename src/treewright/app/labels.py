@@ -22,7 +22,7 @@ __all__ = ["read_labels", "warn_of_marks", "without_mark"]
 
 
 def read_labels(table: Table, target: str, spelling: Spelling) -> AnyArray:
-    """Labels as whole numbers or text, None where there is none."""
+    """Labels from the target column of a job's table, as whole numbers or text, None where there is none."""
     column, missing = table[target], table.missing(target)
     if missing.all():
         raise InvalidInputError(f"the target {target!r} is empty in all {table.n_rows} rows; some must have a class")
@@ -43,7 +43,7 @@ def read_labels(table: Table, target: str, spelling: Spelling) -> AnyArray:
 
 
 def warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> None:
-    """Warn of classes that are hardly meant as such."""
+    """Warn of classes in a job's table that are hardly meant as such."""
     times = Counter(y[~missing_mask(y)].tolist())
     marks = likely_marks(times, estimator.get_params(deep=False).get("unlabeled", -1))
     if marks:
@@ -54,7 +54,7 @@ def warn_of_marks(table: Table, target: str, y: AnyArray, estimator: Any) -> Non
 
 
 def without_mark(y: AnyArray, estimator: Any, options: FitOptions) -> AnyArray:
-    """Return `y` without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
+    """Return the `y` of a job without the labels that ``unlabeled`` marks; unless it is set, a label is a label."""
     mark = estimator.get_params(deep=False)["unlabeled"]
     known = np.flatnonzero(~missing_mask(y))
     marked = np.zeros(len(y), dtype=bool)

@@ -19,7 +19,7 @@ from treewright.data.columns_checked import AnyArray, Coded
 from treewright.data.reduction import row_keys
 from treewright.data.tables.cells import as_series
 from treewright.data.totals import drawn_rows
-from treewright.estimators.model import Given, course_of, derived_seed, drawn_seed, thread_count
+from treewright.estimators.model import Given, course_attributes, derived_seed, drawn_seed, thread_count
 from treewright.estimators.numbers import note_numbers, without_numbers
 from treewright.estimators.totals_model import PricedModel
 from treewright.exceptions import InvalidInputError
@@ -245,7 +245,7 @@ def _cut(
     record = replace(record, reason=f"{record.reason}; {words}") if words else record
     of_rows = ("transduction_", "transduction_proba_")
     kept = {name: value for name, value in vars(model).items() if name not in of_rows}
-    model.__dict__ = kept | fitted | course_of(record)
+    model.__dict__ = kept | fitted | course_attributes(record)
     return RegisterLabels(problem.classes, numbers, learned, problem.unlabelled, scores, group_of, shifts)
 
 

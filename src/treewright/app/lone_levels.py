@@ -20,7 +20,7 @@ __all__ = ["alone_lines", "checked_alone", "levels_alone", "levels_alone_words"]
 
 
 def levels_alone(table: Table | FileTable, encoder: TableEncoder | MixedEncoder | None, model: Any) -> dict[str, int]:
-    """How many levels of a model stand in one row of the table alone, by column; columns without any are left out."""
+    """How many levels of a model file stand in one row of its table alone, by column, where there are any."""
     found = {}
     for name, levels in _levels(encoder, model).items():
         codes, _ = level_codes(table.series(name), tuple(levels))
@@ -41,7 +41,7 @@ def _levels(encoder: TableEncoder | MixedEncoder | None, model: Any) -> dict[str
 
 
 def levels_alone_words(alone: Mapping[str, int]) -> str:
-    """It in words.
+    """Levels of a model file that one row alone has, in words.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def levels_alone_words(alone: Mapping[str, int]) -> str:
 
 
 def alone_lines(alone: Mapping[str, int] | None, always: bool = False) -> list[str]:
-    """What a fit says of it, or `show`, which says so too if there is none; nothing where it is not known."""
+    """What a job, or `show`, says of levels that one row alone has; `show` says if there is none."""
     if alone is None or not (alone or always):
         return []
     return [f"levels of text in the model file that one row alone has: {levels_alone_words(alone)}"]
 
 
 def checked_alone(entries: object, columns: Sequence[str], where: str) -> dict[str, int]:
-    """The same as a file has it, trusting nothing.
+    """Levels of one row alone as a model file has them, trusting nothing.
 
     Examples
     --------

@@ -9,11 +9,11 @@ from treewright.app.rows import FitRows
 from treewright.core.names import option
 from treewright.report import About, table_making
 
-__all__ = ["about"]
+__all__ = ["about_fit"]
 
 
-def about(rows: FitRows, title: str, model_file: str = "", more: Sequence[tuple[str, str]] = ()) -> About:
-    """What the report of a fit is told beside the model; `more` of how it was made."""
+def about_fit(rows: FitRows, title: str, model_file: str = "", more: Sequence[tuple[str, str]] = ()) -> About:
+    """What the report of a job is told beside the model; `more` of how it was made."""
     options = rows.options
     return About(
         title=title,

@@ -20,17 +20,17 @@ _CHOICES: dict[str, tuple[Any, ...]] = {"totals_of": ("unlabeled", "all"), "spel
 
 
 def is_path(value: object) -> bool:
-    """Whether something names a file."""
+    """Whether something that a job is given names a file."""
     return isinstance(value, str | os.PathLike)
 
 
 def knows_totals(kind: type) -> bool:
-    """Whether fits of an estimator take totals."""
+    """Whether fits of an estimator that a job is given take totals."""
     return "totals" in inspect.signature(kind.fit).parameters  # type: ignore[attr-defined]
 
 
 class AskedMargin(NamedTuple):
-    """Totals that are asked for."""
+    """Totals that a job is asked for."""
 
     parameter: str
     """What asks for them."""

@@ -18,13 +18,13 @@ from treewright.exceptions import InvalidInputError
 from treewright.models.registry import LABELLERS, SHORT_NAMES
 from treewright.models.tao.estimator import TAOClassifier
 
-__all__ = ["ESTIMATORS", "planned", "takes", "takes_unlabelled"]
+__all__ = ["ESTIMATORS", "planned_estimators", "takes_parameter", "takes_unlabelled"]
 
 _PARAMETERS = ("max_depth", "time_limit", "solver", "gap", "n_jobs", "random_state")
 
 
-def planned(options: FitOptions, hidden: bool) -> tuple[Any, Any]:
-    """The estimator and, for the whole job, the tree that is to explain its labels."""
+def planned_estimators(options: FitOptions, hidden: bool) -> tuple[Any, Any]:
+    """The estimator that a job fits and, for the whole job, the tree that is to explain its labels."""
     if options.model is not None and options.model not in SHORT_NAMES and options.model not in LABELLERS:
         known = ", ".join(sorted([*SHORT_NAMES, *LABELLERS]))
         raise InvalidInputError(f"{option('model', options.model)}: there is no such model; known are {known}")
@@ -98,12 +98,14 @@ def _wrapped(options: FitOptions, model: str = "totals") -> dict[str, Any]:
 
 
 def takes_unlabelled(estimator: Any) -> bool:
-    """Whether rows without a label are of use to an estimator; to TAO only if it has a teacher."""
-    return takes(estimator, "unlabeled") and not (isinstance(estimator, TAOClassifier) and estimator.teacher is None)
+    """Whether rows without a label are of use to the estimator of a job; to TAO only if it has a teacher."""
+    return takes_parameter(estimator, "unlabeled") and not (
+        isinstance(estimator, TAOClassifier) and estimator.teacher is None
+    )
 
 
-def takes(estimator: Any, name: str) -> bool:
-    """Whether an estimator has a parameter."""
+def takes_parameter(estimator: Any, name: str) -> bool:
+    """Whether the estimator of a job has a parameter."""
     return name in estimator.get_params(deep=False)
 
 

@@ -21,7 +21,7 @@ from treewright.data.totals import drawn_rows
 from treewright.report import Explanation
 from treewright.tree import route, sure_cases, telling_digits
 
-__all__ = ["Labelled", "explanation_of", "labelled", "lesson_of_tree"]
+__all__ = ["Labelled", "explained_labels", "labelled_register", "explanation_rows"]
 
 _TREE_ROWS = 5000
 """Most rows with a label, and most without, that the tree of a register that comes in parts learns from."""
@@ -30,7 +30,7 @@ _WRITTEN_ROWS, _ROUTED_ROWS = 200_000, 20_000
 
 
 class Labelled(Protocol):
-    """Labels and probabilities of all rows, and the rows that they were learned from."""
+    """Labels and probabilities of all rows of a job, and the rows that they were learned from."""
 
     @property
     def learned(self) -> Learned:
@@ -68,8 +68,8 @@ class _Whole:
         return self._shares[start:stop]
 
 
-def labelled(rows: FitRows, n_jobs: int | None) -> Labelled:
-    """Fit the model, and label all rows within the totals; rows that come in parts are scored by all cores."""
+def labelled_register(rows: FitRows, n_jobs: int | None) -> Labelled:
+    """Fit the model of a job, and label all rows within totals; rows in parts are scored by all cores."""
     model = rows.estimator
     if rows.large:
         return label_register(model, rows, rows.y, **rows.more, n_jobs=-1 if n_jobs is None else n_jobs)
@@ -78,8 +78,8 @@ def labelled(rows: FitRows, n_jobs: int | None) -> Labelled:
     return _Whole(learned, model.transduction_, model.transduction_proba_)
 
 
-def lesson_of_tree(rows: FitRows, found: Labelled) -> tuple[Learned, AnyArray]:
-    """Rows that the tree learns from, and their labels; of a register in parts some, with totals of their own."""
+def explanation_rows(rows: FitRows, found: Labelled) -> tuple[Learned, AnyArray]:
+    """Rows that the tree of a job explains, and their labels; of a register in parts some, with totals of their own."""
     learned = found.learned
     if not rows.large:
         return _of_one_margin(learned, found.labels()), found.labels()
@@ -123,8 +123,8 @@ Taker = Callable[[Iterator[dict[str, Any]]], object]
 """What takes columns of predictions, part by part."""
 
 
-def explanation_of(rows: FitRows, found: Labelled, model: TableModel, taker: Taker) -> Explanation | None:
-    """Hand on the predictions of all rows, and say on the way how the tree explains the labels."""
+def explained_labels(rows: FitRows, found: Labelled, model: TableModel, taker: Taker) -> Explanation | None:
+    """Hand on the predictions of all rows of a job, and say on the way how the tree explains the labels."""
     leaves: list[AnyArray] = []
     said: list[AnyArray] = []
     likely = np.zeros((1 if rows.tree is None else rows.tree.tree_.n_nodes, len(model.estimator.classes_)))

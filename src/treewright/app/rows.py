@@ -15,7 +15,7 @@ import polars as pl
 from treewright.app.ids import warn_of_repeated_ids
 from treewright.app.labels import read_labels, warn_of_marks, without_mark
 from treewright.app.options import FitOptions, is_path, knows_totals
-from treewright.app.planning import planned, takes, takes_unlabelled
+from treewright.app.planning import planned_estimators, takes_parameter, takes_unlabelled
 from treewright.app.table_model import TableModel
 from treewright.app.totals import fit_totals
 from treewright.core.names import option, printable
@@ -144,8 +144,8 @@ def opened_rows(source: Any, options: FitOptions, opened: ExitStack) -> FitRows:
     Without a model named, what is fitted depends on whether there are rows without a label. Files stay open until
     `opened` is closed.
     """
-    asked = planned(options, True) if options.model is not None or options.asked_margins else None
-    native = asked is not None and takes(asked[0], "categorical_features")
+    asked = planned_estimators(options, True) if options.model is not None or options.asked_margins else None
+    native = asked is not None and takes_parameter(asked[0], "categorical_features")
 
     def look(first: Table) -> None:
         _check_columns(first, options, native)
@@ -159,7 +159,7 @@ def opened_rows(source: Any, options: FitOptions, opened: ExitStack) -> FitRows:
         table = read_frame(columns, options.na, text)
         look(table)
     y = read_labels(table, options.target, options.names)
-    estimator, tree = asked or planned(options, bool(missing_mask(y).any()))
+    estimator, tree = asked or planned_estimators(options, bool(missing_mask(y).any()))
     # without prices a forest is weighted by the votes of all rows at once
     priced = isinstance(estimator, PricedModel) and getattr(estimator, "class_prices", True)
     large = table.n_rows > _WHOLE_ROWS and priced and len(options.asked_margins) < 2

@@ -11,7 +11,7 @@ import polars as pl
 
 from treewright.core.names import option
 from treewright.data.columns_checked import Coded
-from treewright.data.spelling import alike, alike_words, standing_for
+from treewright.data.spelling import alike, alike_words, known_names
 from treewright.data.tables.columns import level_counts
 from treewright.exceptions import InvalidInputError, warn_user
 
@@ -73,7 +73,7 @@ class Spelling:
         """A name of another file as the data has it; one that cannot be found there as it is."""
         if self.how != "merge" or not isinstance(name, str) or name in known:
             return name
-        return standing_for([name], [other for other in known if isinstance(other, str)]).get(name, name)
+        return known_names([name], [other for other in known if isinstance(other, str)]).get(name, name)
 
     def _places(self, rows: dict[str, int], what: str, known: Collection[str]) -> dict[str, str]:
         """The name that stands for each that is merged."""
@@ -81,7 +81,7 @@ class Spelling:
         if self.how == "merge":
             places = {name: names[0][0] for names in found for name, _ in names[1:]}
             kept = [name for name in rows if name not in places]
-            places |= (meant := standing_for(kept, known))
+            places |= (meant := known_names(kept, known))
             places = {name: meant.get(other, other) for name, other in places.items() if name not in known}
             said = ", ".join(f"{name!r} ({rows[name]} of them)" for name in places)
             if places:

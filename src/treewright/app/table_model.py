@@ -355,7 +355,7 @@ def _are_amounts(values: object, n: int) -> bool:
 
 
 def leaf_sums(leaves: AnyArray, shares: AnyArray, n_nodes: int) -> AnyArray:
-    """Sums of probabilities in each leaf, shape (n_nodes, n_classes).
+    """Sums of probabilities in each leaf of a model that knows its table, shape (n_nodes, n_classes).
 
     Examples
     --------

@@ -64,7 +64,7 @@ def _read_margins(
 def new_labels(
     estimator: Any, table: Table, X: AnyArray, options: TotalsOptions, answers: Answers
 ) -> tuple[AnyArray, AnyArray, list[dict[str, Any]]]:
-    """Labels and probabilities of new rows within their totals, and what was asked and reached."""
+    """Labels and probabilities of a job's new rows within their totals, and what was asked and reached."""
     if not hasattr(estimator, "transduce"):
         raise InvalidInputError(f"{option('totals')}: {type(estimator).__name__} does not know totals")
     numbers = answers.read(table)
@@ -84,7 +84,7 @@ def new_labels(
 
 
 def fit_totals(options: FitOptions, table: Table, y: AnyArray, large: bool) -> tuple[Any, Any]:
-    """Known totals, and the group of each row if they are known by group; of several margins a list of each."""
+    """Known totals of a job's table, and the group of each row if known by group; of several margins a list of each."""
     if not options.asked_margins:
         return None, None
     hidden = missing_mask(y)
@@ -95,7 +95,7 @@ def fit_totals(options: FitOptions, table: Table, y: AnyArray, large: bool) -> t
 
 
 def fitted_shares(estimator: Any) -> AnyArray | None:
-    """Shares of the classes of all rows after a fit, whose sums over rows without a label are the totals.
+    """Shares of the classes of all rows after a job, whose sums over rows without a label are the totals.
 
     None where a model knows no totals, or had none.
     """

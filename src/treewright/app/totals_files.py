@@ -17,7 +17,7 @@ from treewright.data.columns_checked import listing
 from treewright.data.rows import is_frame
 from treewright.data.tables.cells import is_missing, is_number, number_text
 from treewright.data.tables.files import read_cells
-from treewright.data.totals_input import interval
+from treewright.data.totals_input import total_interval
 from treewright.estimators.tables import frame_cells, frame_columns
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree.json_files import read_json
@@ -239,7 +239,7 @@ def _from_intervals(
     for row, part in zip(cells, _shares(ends), strict=True):
         if not row[at["class"]] or (grouped and not row[others[0]]):
             raise InvalidInputError(f"{source}: a row has no class or no group")
-        asked = interval(*(part[at[name]] for name in ("low", "high", "total") if name in at))
+        asked = total_interval(*(part[at[name]] for name in ("low", "high", "total") if name in at))
         of = parts.setdefault(group(row[others[0]]) if grouped else None, [])
         if asked is not None:
             of.append((label(row[at["class"]]), asked))

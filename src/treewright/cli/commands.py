@@ -12,7 +12,7 @@ import numpy as np
 
 from treewright.app.labelled_table import totals_lines
 from treewright.app.lone_levels import alone_lines, levels_alone
-from treewright.app.making import about
+from treewright.app.making import about_fit
 from treewright.app.planning import takes_unlabelled
 from treewright.app.rows import FitRows, opened_rows
 from treewright.app.table_model import TableModel
@@ -91,7 +91,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
         estimator,
         y,
         predicted,
-        about(rows, f"{name} fitted to {rows.file}", args.out),
+        about_fit(rows, f"{name} fitted to {rows.file}", args.out),
         leaves=None if model.several_trees else estimator.apply(X),
         words=model.words,
     )
@@ -147,7 +147,7 @@ def _write_tree(rows: FitRows, args: argparse.Namespace, console: Console) -> in
 
 
 def show(args: argparse.Namespace, console: Console) -> int:
-    """Show a model."""
+    """Command line: show a model."""
     model = TableModel.read(args.model)
     estimator = model.estimator
     names = model.feature_names
@@ -173,7 +173,7 @@ def show(args: argparse.Namespace, console: Console) -> int:
 
 
 def solvers(args: argparse.Namespace, console: Console) -> int:
-    """Show the solvers of this machine."""
+    """Command line: show the solvers of this machine."""
     from treewright.solvers import describe
 
     found = describe()
@@ -188,7 +188,7 @@ def solvers(args: argparse.Namespace, console: Console) -> int:
 
 
 def warmed_up(args: argparse.Namespace, console: Console) -> int:
-    """Compile everything, and say where it is kept."""
+    """Command line: compile everything, and say where it is kept."""
     from treewright.core.compiled import compiling_seconds
     from treewright.models.warming import warm_up
 

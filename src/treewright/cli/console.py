@@ -30,7 +30,7 @@ _CHANGE = 0.3
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON has, None for infinity and NaN."""
+    """Return a number that JSON output of a command has, None for infinity and NaN."""
     return float(value) if math.isfinite(value) else None
 
 

@@ -18,7 +18,7 @@ __all__ = ["check_outputs", "report_paths", "write_reports"]
 
 
 def report_paths(paths: Sequence[str]) -> dict[str, str]:
-    """Reports that ``--report`` asks for, by what they are called: that with ``.html`` behind is a page.
+    """Reports that ``--report`` of a command asks for, by what they are called: that with ``.html`` behind is a page.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def report_paths(paths: Sequence[str]) -> dict[str, str]:
 
 
 def write_reports(paths: Sequence[str], facts: Facts, console: Console) -> None:
-    """Write reports in UTF-8, each entirely or not at all."""
+    """Write the reports that a command was asked for in UTF-8, each entirely or not at all."""
     facts = replace(facts, warnings=tuple(console.warned))
     for kind, path in report_paths(paths).items():
         text = report_bytes(facts, path)
@@ -47,7 +47,7 @@ def write_reports(paths: Sequence[str], facts: Facts, console: Console) -> None:
 
 
 def check_outputs(outputs: Mapping[str, str | None], data: str) -> None:
-    """Refuse outputs that could not be written, before any work is done for them.
+    """Refuse outputs of a command that could not be written, before any work is done for them.
 
     Parameters
     ----------

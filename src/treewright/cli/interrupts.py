@@ -102,7 +102,7 @@ class Interrupts:
 
 
 def say_at_once(text: str, in_line: bool = False) -> None:
-    """Say in the midst of whatever is being written, `in_line` or not, that the process is ended."""
+    """Say in the midst of whatever a command is writing, `in_line` or not, that the process is ended."""
     with contextlib.suppress(OSError, ValueError):
         line = "\n" * in_line + f"treewright: error: {text}, ended at once\n"
         os.write(sys.stderr.fileno(), line.encode("utf-8", "backslashreplace"))

@@ -22,7 +22,7 @@ __all__ = ["class_counts", "fit_labeller"]
 
 
 def fit_labeller(rows: FitRows, args: argparse.Namespace, console: Console) -> int:
-    """Label the rows, write what was asked for, and say what was reached."""
+    """The command ``fit``: label the rows, write what was asked for, and say what was reached."""
     job = label_rows(rows, console.note if args.verbose else lambda stage: None)
     with stage("files are written"):
         return _write(job, args, console)
@@ -75,7 +75,7 @@ def _document(job: LabelledTable, console: Console) -> dict[str, Any]:
 
 
 def class_counts(classes: AnyArray, predicted: AnyArray) -> list[dict[str, Any]]:
-    """Rows of each class."""
+    """Rows of each class, as the command line says them."""
     return [
         {"class": label, "rows": int(np.count_nonzero(predicted == label))} for label in np.asarray(classes).tolist()
     ]

@@ -120,7 +120,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device, a pipe or a socket, which is written to and cannot be replaced.
+    """Whether a path to write is a device, a pipe or a socket, which is written to and cannot be replaced.
 
     Examples
     --------

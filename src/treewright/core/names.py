@@ -62,7 +62,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def counted(n: int, one: str, many: str = "") -> str:
-    """A number and what is counted, in the singular or the plural.
+    """A number and what is counted, in the singular or the plural, for any message.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def counted(n: int, one: str, many: str = "") -> str:
 
 
 def printable(name: object) -> str:
-    r"""Text of a name as part of a line, with nothing in it that a terminal would obey or hide.
+    r"""Text of a name as part of a line of any message, with nothing in it that a terminal would obey or hide.
 
     Control characters, line ends, what changes the direction of text and what cannot be seen are written as escapes of
     Python; letters of all alphabets stay.
@@ -107,7 +107,7 @@ def printable(name: object) -> str:
 
 
 def quoted(name: object) -> str:
-    """Printable text of a level or class among words of a rule, in quotes where it could be taken for these words.
+    """Printable text of a level or class name in any message, in quotes where it could be taken for words of a rule.
 
     That is so where it would not be clear where the name begins or ends, and for names such as "missing" that a rule
     has for something else.
@@ -130,7 +130,7 @@ def quoted(name: object) -> str:
 
 
 def shortened(name: object, limit: int = 60) -> str:
-    """Printable text of a name, its middle left out if it is long: both ends may tell names apart.
+    """Printable text of a name for any message, its middle left out if it is long: both ends may tell names apart.
 
     Parameters
     ----------

@@ -14,14 +14,25 @@ from typing import Any
 
 from treewright.core.budget import Budget
 
-__all__ = ["Event", "Listener", "note", "noting", "of_fit", "printer", "relative_gap", "reported", "stage", "timed"]
+__all__ = [
+    "Event",
+    "Listener",
+    "note",
+    "noting",
+    "fit_reported",
+    "printer",
+    "relative_gap",
+    "reported",
+    "stage",
+    "timed",
+]
 
 _BEAT, _LINE = 0.5, 1.0
 """Seconds between events where nothing happens, and at least between lines that are printed."""
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """Return ``(objective - bound) / max(|objective|, 1e-10)``, ``inf`` where one of them is unknown.
+    """Gap that progress tells, ``(objective - bound) / max(|objective|, 1e-10)``; ``inf`` where one is unknown.
 
     Examples
     --------
@@ -154,8 +165,8 @@ def reported(listener: Listener, budget: Budget | None = None) -> Iterator[None]
 
 
 @contextmanager
-def of_fit(listener: Listener | None, budget: Budget) -> Iterator[None]:
-    """Report a fit to those who listen already, else to `listener`, if there is one.
+def fit_reported(listener: Listener | None, budget: Budget) -> Iterator[None]:
+    """Report the progress of a fit to those who listen already, else to `listener`, if there is one.
 
     A fit within a fit tells nothing: its objectives are not those of the fit that was asked for.
     """
@@ -183,7 +194,7 @@ def of_fit(listener: Listener | None, budget: Budget) -> Iterator[None]:
 
 @contextmanager
 def timed(budget: Budget) -> Iterator[None]:
-    """Let the work of the block have this time for all its fits together, if it is limited."""
+    """Let all fits of the block have this time together, if it is limited, as progress counts it."""
     reporter = _current.get()
     if reporter is None or budget.seconds is None:
         yield
@@ -197,7 +208,7 @@ def timed(budget: Budget) -> Iterator[None]:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Name what the work of the block is, within the stages around it."""
+    """Name what the work of the block is in progress events, within the stages around it."""
     reporter = _current.get()
     if reporter is None:
         yield
@@ -211,19 +222,19 @@ def stage(name: str) -> Iterator[None]:
 
 
 def note(**changed: Any) -> None:
-    """Tell of a step: fields of `Event` that have changed."""
+    """Tell of a step of progress: fields of `Event` that have changed."""
     if (reporter := _current.get()) is not None:
         reporter.note(**changed)
 
 
 def noting() -> Callable[..., None] | None:
-    """`note` for work in other threads, None where nobody listens."""
+    """`note` of progress for work in other threads, None where nobody listens."""
     reporter = _current.get()
     return None if reporter is None else reporter.note
 
 
 def printer() -> Listener:
-    """A listener that prints a line on standard error for each step of the method, and at most one a second else."""
+    """A listener that prints progress on standard error: a line a step of the method, and at most one a second else."""
     last = time.monotonic()
     said = False
 

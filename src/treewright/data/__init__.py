@@ -12,7 +12,7 @@ from treewright.data.reduction import (
     Weighted,
     distinct_rows,
     labelled_sample,
-    reduced,
+    reduced_sample,
 )
 from treewright.data.scaling import (
     Scaling,
@@ -49,7 +49,7 @@ __all__ = [
     "mean_and_spread",
     "of_unit_spread",
     "parse_totals",
-    "reduced",
+    "reduced_sample",
     "refuse_narrow",
     "s2oct_scaling",
     "target_spread",

@@ -48,31 +48,31 @@ _NUMBER = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 def freeze(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """Return a read-only view, so that neither we nor the caller's own array are touched."""
+    """Return a read-only view of checked data, so that neither we nor the caller's own array are touched."""
     view = array.view(np.ndarray)
     view.setflags(write=False)
     return view
 
 
 def plain(value: object) -> object:
-    """Return a Python scalar for a numpy one, other values as they are."""
+    """Return a Python scalar for a numpy one of the data, other values as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def show(value: object) -> str:
-    """Return the value as a user would write it."""
+    """Return a label or group name as a user would write it."""
     return repr(plain(value))
 
 
 def listing(values: Iterable[object], limit: int = 10) -> str:
-    """Return the values as text, the first `limit` of them."""
+    """Return labels or group names as text, the first `limit` of them."""
     shown = [show(v) for v in values]
     more = f", ... ({len(shown)} in all)" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 
 
 def meant(name: object, known: Collection[object]) -> str:
-    """Words for an unknown name: the known ones that are written most like it, and all of them.
+    """Words for an unknown label or group name: the known ones written most like it, and all of them.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Coded:
 
 
 def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
-    """Return a 1-d array from a list, array, or pandas or polars series.
+    """Return a 1-d array of labels or group names from a list, array, or pandas or polars series.
 
     A list that mixes strings with something else becomes an object array, where numpy would write all as
     strings.
@@ -140,7 +140,7 @@ def as_column(values: Any, name: str, warn: bool = False) -> AnyArray:
 
 
 def missing_mask(column: AnyArray) -> BoolArray:
-    """Mask of NaN, NaT, None and pandas' NA."""
+    """Mask of NaN, NaT, None and pandas' NA in a column of labels or groups."""
     kind = column.dtype.kind
     if kind == "f":
         return np.isnan(column)
@@ -160,7 +160,7 @@ def missing_mask(column: AnyArray) -> BoolArray:
 def numbered_groups(
     groups: Any, n_rows: int, others: str, missing: str, error: type[ValueError], name: str = "groups"
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the groups in order, and the number of that of each row.
+    """Return the groups of the rows in order, and the number of that of each row.
 
     `others` says how many rows there are, and `missing` which row is the first without a group, with a place for it;
     `name` is that of the argument.
@@ -178,7 +178,7 @@ def numbered_groups(
 
 
 def is_text(values: object, column: AnyArray) -> bool:
-    """Whether `column`, made of `values`, has a dtype for strings, which cannot hold a number such as -1."""
+    """Whether a column of the data, made of `values`, has a dtype for strings, which cannot hold a number like -1."""
     if column.dtype.kind in "US":
         return True
     if column.dtype.kind != "O" or str(getattr(values, "dtype", "")) == "object":
@@ -187,7 +187,7 @@ def is_text(values: object, column: AnyArray) -> bool:
 
 
 def uniform(column: AnyArray, name: str) -> AnyArray:
-    """Return an object array without missing values as one of strings, bools or numbers."""
+    """Return an object array of labels without missing values as one of strings, bools or numbers."""
     if column.dtype.kind != "O":
         return column
     first = {type(v): v for v in column[::-1]}
@@ -249,7 +249,7 @@ def refuse_dates(values: Any, name: str) -> None:
 
 
 def refuse_repeated_names(X: Any) -> None:
-    """Refuse a frame with several columns of the same name.
+    """Refuse a frame given as data with several columns of the same name.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def _is_date(kind: type) -> bool:
 
 
 def is_missing_value(value: object) -> bool:
-    """Whether a value is NaN, None or pandas' NA or NaT."""
+    """Whether a value of the data is NaN, None or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -11,7 +11,7 @@ from scipy import sparse
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.data.reduction import Sample
 
-__all__ = ["Design", "design_of"]
+__all__ = ["Design", "design_of_points"]
 
 _DENSE_CELLS = 50_000_000
 """Tables with more cells are sparse."""
@@ -80,8 +80,8 @@ class Design:
         return sparse.csr_array((entries, (rows, columns)), shape=(X.shape[0], int(self.n_levels.sum())))
 
 
-def design_of(points: Sample) -> Design | None:
-    """What makes numbers of points, for distances; None where they are numbers already."""
+def design_of_points(points: Sample) -> Design | None:
+    """The design that makes numbers of mixed points, for distances; None where they are numbers already."""
     if sparse.issparse(points.X) or (points.n_levels is None and not np.isnan(points.X.min(initial=0.0))):
         return None
     return Design.of(points.X, points.weight, points.n_levels)

@@ -12,14 +12,14 @@ from treewright.data.columns_checked import Coded, as_column, show
 from treewright.data.totals import ClassTotals
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Groups", "cells", "chosen_rows", "group_columns", "split_margins", "telling_margins"]
+__all__ = ["Groups", "crossed_groups", "groups_of_rows", "group_columns", "split_margins", "telling_margins"]
 
 Groups = ArrayLike | None
 """Groups as users give them: a column, several columns as a list or as a frame or array, or None."""
 
 
 def split_margins(totals: Any, groups: Any) -> list[tuple[Any, Any]]:
-    """Totals and groups of each margin; one for totals that are not a list.
+    """Totals as given and groups of each margin; one for totals that are not a list.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def split_margins(totals: Any, groups: Any) -> list[tuple[Any, Any]]:
 
 
 def group_columns(groups: Any, n_margins: int) -> list[Any]:
-    """The columns of groups of several margins; an entry of a list may be None, for totals of all rows."""
+    """Columns of groups of the given rows, for totals of several margins; None in a list for totals of all rows."""
     if groups is None:
         raise InvalidInputError(
             f"totals are a list of {n_margins}, one a margin, which needs as many columns of groups: groups=[a, b]"
@@ -79,15 +79,15 @@ def _are_columns(groups: Any) -> bool:
     )
 
 
-def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntArray]:
-    """The crossings of the groups that rows have, and the number of that of each unlabelled row.
+def crossed_groups(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntArray]:
+    """The crossings of the groups of several margins that rows have, and the number of that of each unlabelled row.
 
     Examples
     --------
     >>> from treewright.data import parse_totals
     >>> region = parse_totals({"n": 1, "s": 0}, [0, 1], 3, ["s", "n", "s"])
     >>> sex = parse_totals({"f": 1, "m": 0}, [0, 1], 3, ["f", "f", "m"])
-    >>> names, cell = cells((region, sex))
+    >>> names, cell = crossed_groups((region, sex))
     >>> names, cell.tolist()
     ([('n', 'f'), ('s', 'f'), ('s', 'm')], [1, 0, 2])
     """
@@ -98,7 +98,7 @@ def cells(margins: tuple[ClassTotals, ...]) -> tuple[list[tuple[Any, ...]], IntA
 
 
 def telling_margins(margins: tuple[ClassTotals, ...]) -> tuple[int, ...]:
-    """Numbers of the margins that say something which no other one says already, at least one.
+    """Numbers of the margins of totals that say something which no other one says already, at least one.
 
     A margin says nothing where it asks nothing, and where each of its groups is made of groups of another one whose
     totals add up to its own: totals of all rows beside those by region, and districts that make up regions.
@@ -131,13 +131,13 @@ def _follows(margin: ClassTotals, finer: ClassTotals) -> bool:
     return bool(np.all(low >= margin.low) and np.all(high <= margin.high))
 
 
-def chosen_rows(groups: Any, rows: BoolArray) -> Any:
-    """The groups of some rows; of several columns a list of them.
+def groups_of_rows(groups: Any, rows: BoolArray) -> Any:
+    """The groups of some rows; of several margins a list of columns.
 
     Examples
     --------
     >>> some = np.array([True, False, True])
-    >>> [part.tolist() for part in chosen_rows([["n", "s", "s"], ["f", "f", "m"]], some)]
+    >>> [part.tolist() for part in groups_of_rows([["n", "s", "s"], ["f", "f", "m"]], some)]
     [['n', 's'], ['f', 'm']]
     """
     if groups is None or isinstance(groups, Coded):

@@ -61,7 +61,7 @@ def _is_mark(name: str, unlabeled: Any) -> bool:
 
 
 def mark_words(marks: dict[Any, int], n_rows: int, remedy: str) -> str:
-    """What to say of labels that look like marks: how many rows have each, and what to do if they are.
+    """What to say of labels in the data that look like marks: how many rows have each, and what to do if they are.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def class_deviations(counts: ArrayLike, low: IntArray, high: IntArray) -> IntArr
 
 
 def tight_intervals(low: IntArray, high: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Ends of intervals moved to where some division of the rows among the classes attains them.
+    """Ends of intervals of class totals moved to where some division of the rows attains them.
 
     With one sum over all classes, one round of propagation is enough.
 

@@ -29,7 +29,7 @@ from treewright.data.columns_checked import (
     show,
     uniform,
 )
-from treewright.data.margins import chosen_rows, split_margins
+from treewright.data.margins import groups_of_rows, split_margins
 from treewright.data.marks import refuse_missing
 from treewright.data.scaling import held_weights
 from treewright.data.totals import ClassTotals, LabelledRows, TotalsRules, parse_totals
@@ -402,9 +402,9 @@ def hidden_totals(
     [[1, 1]]
     """
     hidden = code == UNLABELLED
-    labelled = LabelledRows(code[~hidden], chosen_rows(groups, ~hidden))
+    labelled = LabelledRows(code[~hidden], groups_of_rows(groups, ~hidden))
     n_hidden = int(np.count_nonzero(hidden))
-    return parse_totals(totals, classes, n_hidden, chosen_rows(groups, hidden), labelled=labelled, rules=rules)
+    return parse_totals(totals, classes, n_hidden, groups_of_rows(groups, hidden), labelled=labelled, rules=rules)
 
 
 def _check_no_mark(names: list[object], mark: object) -> None:

@@ -7,7 +7,7 @@ one another, and what they make is a reduction again:
 
 >>> from treewright.data import unit_scaling
 >>> rows = Sample.of(np.array([[10.0], [30.0], [10.0]]), np.array([0, 1, 0]))
->>> reduction = reduced(rows, Scale(unit_scaling), Merge())
+>>> reduction = reduced_sample(rows, Scale(unit_scaling), Merge())
 >>> reduction.points.X.ravel().tolist(), reduction.points.weight.tolist()
 ([0.0, 1.0], [2.0, 1.0])
 >>> reduction.invert(np.array([5, 7])).tolist()
@@ -47,7 +47,7 @@ __all__ = [
     "Weighted",
     "distinct_rows",
     "labelled_sample",
-    "reduced",
+    "reduced_sample",
     "row_keys",
     "sorted_distinct_rows",
 ]
@@ -148,7 +148,8 @@ class Reduction:
 
         Examples
         --------
-        >>> reduction = reduced(Sample.of(np.ones((3, 1)), weight=np.array([1.0, 0.0, 1.0])), Weighted(), Merge())
+        >>> sample = Sample.of(np.ones((3, 1)), weight=np.array([1.0, 0.0, 1.0]))
+        >>> reduction = reduced_sample(sample, Weighted(), Merge())
         >>> reduction.invert(np.array([4]), left_out=-1).tolist()
         [4, -1, 4]
         """
@@ -179,8 +180,8 @@ class Step(Protocol):
         ...
 
 
-def reduced(sample: Sample, *steps: Step) -> Reduction:
-    """Take steps one after another.
+def reduced_sample(sample: Sample, *steps: Step) -> Reduction:
+    """From rows to points: take steps one after another.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ def labelled_sample(problem: Problem, merged: bool, rng: np.random.Generator) ->
     order = np.lexsort((weight, y, *content))
     sample = Sample.of(X, y, weight, problem.n_levels).taken(order[weight[order] > 0])
     if merged:
-        sample = reduced(sample, Merge()).points
+        sample = reduced_sample(sample, Merge()).points
     return sample.taken(rng.permutation(len(sample)))
 
 
@@ -375,7 +376,7 @@ def distinct_rows(X: NDArray[np.floating[Any]]) -> tuple[IntArray, IntArray]:
 
 
 def row_keys(X: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
-    """A number for each row that depends on its content; those of equal rows are equal, others hardly ever."""
+    """A number for each row of the data by its content; those of equal rows are equal, others hardly ever."""
     odd = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
     key = np.zeros(len(X), dtype=np.uint64)
     step = max(16, _KEY_CELLS // max(1, X.shape[1]))

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 
 from treewright.core.arrays import IntArray
 from treewright.data.problem import Problem
-from treewright.data.reduction import Merge, Sample, labelled_sample, reduced
+from treewright.data.reduction import Merge, Sample, labelled_sample, reduced_sample
 from treewright.exceptions import InvalidInputError, TreewrightError
 
 __all__ = [
@@ -34,12 +34,12 @@ _SINGLE = float(np.finfo(np.float32).max)
 
 
 def is_frame(X: Any) -> bool:
-    """Whether a table is a pandas or polars frame."""
+    """Whether a table given as X is a pandas or polars frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def taken_rows(X: Any, rows: Any) -> Any:
-    """Some rows of an array, frame or sparse matrix, by number, mask or slice; all of them are the table itself."""
+    """Some rows of an array, frame or sparse matrix given as X, by number, mask or slice; all of them are the table."""
     if isinstance(rows, np.ndarray) and rows.dtype == bool:
         if rows.all():
             return X
@@ -49,7 +49,7 @@ def taken_rows(X: Any, rows: Any) -> Any:
 
 @contextmanager
 def errors_told(estimator: Any, X: Any) -> Iterator[None]:
-    """Tell errors of somebody else's estimator as ours, with its name and, if one lies far out, a column of the rows.
+    """Tell errors of somebody else's estimator on given rows as ours, with its name and, if one lies far out, a column.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _far_out(X: Any) -> str:
 
 
 def row_numbers(X: Any) -> IntArray:
-    """Numbers of the rows, equal for equal rows, in an order that depends on their content alone.
+    """Numbers of given rows, equal for equal rows, in an order that depends on their content alone.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def row_numbers(X: Any) -> IntArray:
         key = np.array([_hashed(repr(tuple(row))) for row in X.tolist()], dtype=np.uint64)
     else:
         numbers = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
-        return reduced(Sample.of(numbers), Merge(labels=False)).place
+        return reduced_sample(Sample.of(numbers), Merge(labels=False)).place
     return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 

@@ -275,7 +275,7 @@ def s2oct_scaling(X: ArrayLike) -> Scaling:
 
 
 def mean_and_spread(*tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each feature over the rows of all tables; 1 where it does not vary.
+    """Scaling: mean and standard deviation of features over the rows of all tables; 1 where one does not vary.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def mean_and_spread(*tables: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def of_unit_spread(X: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Features with mean 0 and standard deviation 1; what is very far out stays finite, in single precision too.
+    """Scale features to mean 0 and standard deviation 1; what is very far out stays finite, in single precision too.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def of_unit_spread(X: FloatArray, mean: FloatArray, spread: FloatArray) -> Float
 
 
 def refuse_narrow(X: FloatArray, names: Sequence[str] | None = None) -> None:
-    """Refuse features that vary, but by so little that the weights they would need cannot be computed with.
+    """Refuse features whose scaling fails: they vary so little that their weights cannot be computed with.
 
     Of models that do not stretch small features, as S2OCT's scaling does not.
 
@@ -336,7 +336,7 @@ def refuse_narrow(X: FloatArray, names: Sequence[str] | None = None) -> None:
 
 
 def target_spread(Y: FloatArray, weight: FloatArray) -> float:
-    """Root of the weighted mean of the squared distance of targets to their mean, 1 where they do not differ.
+    """Scaling of targets: root of their weighted mean squared distance to their mean, 1 where they do not differ.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def target_spread(Y: FloatArray, weight: FloatArray) -> float:
 
 
 def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
-    """The mean of each column, the same to the last digit whatever the order of the rows.
+    """The mean of each column of the data, the same to the last digit whatever the order of the rows.
 
     Sums are rounded once. Other ones are rounded on the way, by the order of the rows and by what the processor adds at
     once, and a tree that has to choose between equally good splits may choose by that.
@@ -388,7 +388,7 @@ def weighted_mean(Y: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def held_weights(weight: FloatArray, name: str = "sample_weight") -> FloatArray:
-    """Weights whose sums and squares can be computed with; those that no sum could show are raised to what it can.
+    """Weights of rows whose sums and squares can be computed with; those no sum could show are raised to what it can.
 
     Beside one of 1 a weight of 1e-20 is lost in any sum, and differences of sums, such as what is left on one side of a
     split, are then wrong. So weights above 0 are at least a trillionth of the largest.
@@ -418,7 +418,7 @@ def held_weights(weight: FloatArray, name: str = "sample_weight") -> FloatArray:
 
 
 def weight_unit(weight: FloatArray) -> float:
-    r"""Weight of one row: the unit of what is priced in rows.
+    r"""Weight of one row of the data: the unit of what is priced in rows.
 
     Where all weights are whole multiples of the smallest one they are taken for numbers of equal rows, and that one is
     the unit. Otherwise it is the mean weight as the weights themselves count it, :math:`\sum w_i^2 / \sum w_i`; the

@@ -225,7 +225,7 @@ class NewNumbers:
 def changes_in_words(
     changes: Sequence[NumbersChange], labels: Sequence[str], written: Sequence[Callable[[float], str] | None] = ()
 ) -> list[str]:
-    """What is other, by the names of the columns; `written` says how their numbers are written, if in an own way."""
+    """What is other in numbers of new rows, by column; `written` says how these are written, if in an own way."""
     own = list(written) or [None] * len(labels)
     return [change.words(labels[change.feature], own[change.feature]) for change in changes]
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from treewright.core.names import counted
 
-__all__ = ["alike", "alike_words", "spelling_key", "standing_for"]
+__all__ = ["alike", "alike_words", "spelling_key", "known_names"]
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 def spelling_key(name: object) -> str:
-    """A name in small letters, without marks on letters, with single blanks, and without what cannot be seen.
+    """A label or group name in small letters, without marks on letters, with single blanks, and what cannot be seen.
 
     Umlauts are as they are written where a keyboard has none.
 
@@ -30,7 +30,7 @@ def spelling_key(name: object) -> str:
 
 
 def alike(counts: Mapping[str, int]) -> list[list[tuple[str, int]]]:
-    """Names that are written alike, with their rows, the most frequent of each first.
+    """Labels or group names that are written alike, with their rows, the most frequent of each first.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def alike(counts: Mapping[str, int]) -> list[list[tuple[str, int]]]:
 
 
 def alike_words(found: Sequence[Sequence[tuple[str, int]]], limit: int = 5) -> str:
-    """Names that are written alike, and how many rows have each.
+    """Labels or group names that are written alike, and how many rows have each, in words.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def alike_words(found: Sequence[Sequence[tuple[str, int]]], limit: int = 5) -> s
     return ", ".join(said) + more
 
 
-def standing_for(names: Iterable[str], known: Collection[str]) -> dict[str, str]:
-    """The known name for each name that is written like one and is none; of several that which comes first.
+def known_names(names: Iterable[str], known: Collection[str]) -> dict[str, str]:
+    """The known label or group for each that is written like one and is none; of several the first.
 
     Examples
     --------
-    >>> standing_for(["Yes", "no", "may be"], ["yes", "no"])
+    >>> known_names(["Yes", "no", "may be"], ["yes", "no"])
     {'Yes': 'yes'}
     """
     by_key: dict[str, str] = {}

@@ -23,7 +23,7 @@ from treewright.data.columns_checked import (
 )
 from treewright.data.point_totals import PointTotals, class_deviations
 from treewright.data.totals_bounds import GroupRows, group_bounds
-from treewright.data.totals_input import Asked, alike_groups, plain_totals, read_group
+from treewright.data.totals_input import Asked, alike_groups, plain_totals, read_group_totals
 from treewright.exceptions import AlikeNamesWarning, InfeasibleTotalsError, InvalidInputError, warn_user
 
 __all__ = ["ClassTotals", "LabelledRows", "TotalsRules", "drawn_rows", "parse_totals"]
@@ -239,7 +239,7 @@ class ClassTotals:
 
 
 def drawn_rows(group_of: IntArray, most: int, rng: Any) -> IntArray:
-    """Numbers of rows to use, sorted: of each group as many as its share of `most` makes, at least one.
+    """Rows to use under known totals, sorted: of each group as many as its share of `most` makes, at least one.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def _of_all_groups(
 ) -> ClassTotals:
     if isinstance(asked, dict) and any(isinstance(v, dict) for v in asked.values()):
         raise InfeasibleTotalsError("totals are given by group, but there are no groups; pass groups, one a row")
-    read = read_group(asked, classes, "")
+    read = read_group_totals(asked, classes, "")
     rows = GroupRows(n_unlabelled, labelled.by_class(len(classes)), of == "all")
     low, high = group_bounds(read, classes, rows, tolerance)
     return ClassTotals(
@@ -400,7 +400,7 @@ def _by_group(
         )
     elsewhere = _counted(labelled, len(classes), every=of == "all")
     _check_known(asked, names, elsewhere, classes)
-    read = {name: read_group(asked[name], classes, f" of group {show(name)}") for name in asked}
+    read = {name: read_group_totals(asked[name], classes, f" of group {show(name)}") for name in asked}
     none = np.zeros(len(classes), dtype=np.int64)
     size = np.bincount(group_of, minlength=len(names))
     rows = {

@@ -15,7 +15,15 @@ from treewright.data.columns_checked import AnyArray, Coded, as_column, is_missi
 from treewright.data.spelling import alike, alike_words
 from treewright.exceptions import InfeasibleTotalsError, InvalidInputError
 
-__all__ = ["Asked", "alike_groups", "by_label", "interval", "named_classes", "plain_totals", "read_group"]
+__all__ = [
+    "Asked",
+    "alike_groups",
+    "total_by_label",
+    "total_interval",
+    "named_classes",
+    "plain_totals",
+    "read_group_totals",
+]
 
 _LONG = ("class", "low", "high")
 """Columns of a frame of intervals, beside "total" and the one that names groups."""
@@ -80,7 +88,7 @@ def _intervals(totals: Any, classes: AnyArray, grouped: bool) -> dict[object, An
     groups = columns[others[0]] if others else totals.index.tolist() if grouped and hasattr(totals, "index") else None
     ends = [columns[name] for name in ("low", "high", "total") if name in columns]
     cells = zip(columns["class"], *_counts_beside_gaps(ends), strict=True)
-    found = [(_label_of(label, classes), interval(*values)) for label, *values in cells]
+    found = [(_label_of(label, classes), total_interval(*values)) for label, *values in cells]
     if groups is None:
         return _as_dict([entry for entry in found if entry[1] is not None])
     if any(map(is_missing_value, groups)):
@@ -93,7 +101,7 @@ def _intervals(totals: Any, classes: AnyArray, grouped: bool) -> dict[object, An
     return {group: _as_dict(part) for group, part in parts.items()}
 
 
-def interval(low: Any, high: Any, total: Any = None) -> Any:
+def total_interval(low: Any, high: Any, total: Any = None) -> Any:
     """A total from the cells of its row: a pair, the total itself, or None if all are empty. An empty end is open."""
     gone = [is_missing_value(value) for value in (low, high, total)]
     if not gone[2]:
@@ -110,7 +118,7 @@ def interval(low: Any, high: Any, total: Any = None) -> Any:
 
 
 def named_classes(totals: object, grouped: bool, classes: AnyArray) -> list[object]:
-    """Return the class labels that totals name, in the order they are named; `classes` are known already."""
+    """Return the class labels that given totals name, in the order they are named; `classes` are known already."""
     asked = plain_totals(totals, classes, grouped)
     if not isinstance(asked, dict):
         return []
@@ -146,8 +154,8 @@ def alike_groups(asked: Any, *columns: Any) -> str:
     )
 
 
-def by_label(asked: Any, classes: AnyArray, where: str) -> dict[object, Any]:
-    """Return ``{label: what is asked}``; a number alone is about the second of two classes."""
+def total_by_label(asked: Any, classes: AnyArray, where: str) -> dict[object, Any]:
+    """Totals as ``{label: what is asked}``; a number alone is about the second of two classes."""
     if isinstance(asked, dict):
         return asked
     if _is_number(asked):
@@ -163,11 +171,11 @@ def by_label(asked: Any, classes: AnyArray, where: str) -> dict[object, Any]:
     )
 
 
-def read_group(asked: Any, classes: AnyArray, where: str) -> dict[int, Asked]:
-    """Return what is asked of each class number in one group."""
+def read_group_totals(asked: Any, classes: AnyArray, where: str) -> dict[int, Asked]:
+    """Return what totals ask of each class number in one group."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     read = {}
-    for label, value in by_label(asked, classes, where).items():
+    for label, value in total_by_label(asked, classes, where).items():
         if label not in number:
             raise InfeasibleTotalsError(
                 f"totals{where} name class {show(label)}, which is not among the classes; "

@@ -2,16 +2,16 @@ r"""One way to improve a tree: all nodes of a depth at once, the deepest first, 
 
 With all other nodes fixed, a point that passes a branch node pays the loss of the leaf that it reaches on either side.
 Only the difference matters, its *stake*. What split a node then takes, and what a normal costs, is the node solver's
-affair (:class:`NodeSolver`); what leaves say and lose is that of the leaves (:class:`~.leaves.Leaves`). Where splits
-charge the points that pass them, for being near say, what is charged further down is part of the stake. Points of two
-nodes of one depth do not meet below, so these nodes are independent. Any order in which children come before their
-parents gives the same tree.
+affair (:class:`~treewright.splits.node.NodeSolver`); what leaves say and lose is that of the leaves
+(:class:`~.leaves.Leaves`). Where splits charge the points that pass them, for being near say, what is charged further
+down is part of the stake. Points of two nodes of one depth do not meet below, so these nodes are independent. Any order
+in which children come before their parents gives the same tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,59 +19,16 @@ from joblib import Parallel, delayed
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.leaves import Leaves
+from treewright.splits.node import Node, NodeSolver
 from treewright.splits.points import Points, SplitRule, Splits
 from treewright.tree import Tree
 from treewright.tree.structure import Shape
 
-__all__ = ["Alternation", "Node", "NodeSolver", "Toll"]
+__all__ = ["Alternation", "Toll"]
 
 Toll = Callable[[IntArray, FloatArray], FloatArray]
 """Points that pass a hyperplane, and their positions beyond its threshold, NaN where a value is missing, to what each
 of them is charged there."""
-
-
-class Node(NamedTuple):
-    """A branch node while all others are fixed.
-
-    Attributes
-    ----------
-    number : int
-        Its number in the tree.
-    normal, threshold
-        The hyperplane that it has; the normal of a subset of a category has a 1 at its feature.
-    rows : ndarray of int
-        The points that pass it.
-    stake : ndarray
-        What each of them loses on the left less what it loses on the right.
-    goes_left : ndarray of bool
-        Where they go now.
-    lowest : bool
-        Whether both children are leaves, which are refitted afterwards.
-    rule : SplitRule
-        The split that it has, of any kind.
-    """
-
-    number: int
-    normal: FloatArray
-    threshold: float
-    rows: IntArray
-    stake: FloatArray
-    goes_left: BoolArray
-    lowest: bool
-    rule: SplitRule
-
-
-class NodeSolver(Protocol):
-    """What finds the split of a node, and what it charges for normals."""
-
-    def price(self, normals: FloatArray) -> float:
-        """What the normals of all nodes cost together; a row of zeros costs nothing, that of a subset has a 1."""
-
-    def better(self, points: Points, node: Node, budget: Budget) -> SplitRule | tuple[FloatArray, float] | None:
-        """A split of lower loss plus price than the node has; None where none is found.
-
-        Normal and threshold are enough for a hyperplane on points without gaps.
-        """
 
 
 class _Change(NamedTuple):
@@ -92,7 +49,7 @@ class _Move(NamedTuple):
 
 
 class Alternation:
-    """A tree while it changes, and where its points are.
+    """A tree while its nodes are improved, and where its points are.
 
     Parameters
     ----------
@@ -122,7 +79,7 @@ class Alternation:
     Examples
     --------
     >>> from treewright.engine.leaves import MeanLeaves
-    >>> from treewright.engine.sparse_nodes import SparseNodes
+    >>> from treewright.splits.sparse_nodes import SparseNodes
     >>> X = np.array([[0.1], [0.2], [0.8], [0.9]])
     >>> leaves = MeanLeaves(np.array([[0.0], [0.0], [1.0], [1.0]]), np.ones(4))
     >>> state = Alternation(Tree.stump([1.0], 0.85, [[0.0], [0.0]]), X, leaves, SparseNodes(alpha=0.1))

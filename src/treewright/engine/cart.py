@@ -29,7 +29,7 @@ _FEWEST_ROWS = 1000
 
 
 def tree_from_sklearn(model: DecisionTreeClassifier | DecisionTreeRegressor, points: Any = None) -> Tree:
-    """Copy a fitted scikit-learn decision tree.
+    """CART: copy a fitted scikit-learn decision tree.
 
     Parameters
     ----------

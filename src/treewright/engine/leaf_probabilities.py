@@ -24,11 +24,10 @@ from scipy.special import gammaln, logsumexp
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import Problem, Sample, weight_unit
 from treewright.tree import Tree, leaf_counts, route
-from treewright.tree.against import agreeing
 from treewright.tree.routing import heaviest
 from treewright.tree.structure import Shape
 
-__all__ = ["chance_factors", "smoothed", "smoothed_tree", "taught_tree"]
+__all__ = ["agreeing_probabilities", "chance_factors", "smoothed_probabilities", "smoothed_tree", "taught_tree"]
 
 _ONE, _SEVERAL = 0.6, 0.2
 """c of splits by one feature, and by several: it would be 1 if the M ways had nothing in common, and if all were tried.
@@ -76,13 +75,13 @@ def smoothed_tree(tree: Tree, rows: Problem | Sample, agree: bool = False, thoro
     ([1.0, 0.0], [0.68, 0.32])
     """
     assert rows.y is not None
-    return replace(tree, probabilities=smoothed(tree, rows.X, rows.y, rows.weight, agree, thorough))
+    return replace(tree, probabilities=smoothed_probabilities(tree, rows.X, rows.y, rows.weight, agree, thorough))
 
 
-def smoothed(
+def smoothed_probabilities(
     tree: Tree, X: Any, y: IntArray, weight: FloatArray, agree: bool = False, thorough: bool = False
 ) -> FloatArray:
-    """How likely the classes are at each node; see :func:`smoothed_tree`."""
+    """How likely the classes are at each node of a tree; see :func:`smoothed_tree`."""
     assert tree.labels is not None
     used = (y >= 0) & (weight > 0)
     unit = weight_unit(weight[used])
@@ -95,7 +94,7 @@ def smoothed(
             own = (counts[child] + _PRIOR * found[node]) / (counts[child].sum() + _PRIOR)
             found[child] = found[node] + factors[node] * (own - found[node])
     meant = agree | (counts.sum(axis=1) <= 0) | (heaviest(counts) == tree.labels)
-    return _rounded(np.where(meant[:, None], agreeing(found, tree.labels), found))
+    return _rounded(np.where(meant[:, None], agreeing_probabilities(found, tree.labels), found))
 
 
 def taught_tree(
@@ -122,7 +121,7 @@ def taught_tree(
     """
     assert tree.labels is not None and rows.y is not None
     if not judged and np.all(likely.max(axis=1) == 1.0):
-        return replace(tree, probabilities=smoothed(tree, rows.X, likely.argmax(axis=1), rows.weight))
+        return replace(tree, probabilities=smoothed_probabilities(tree, rows.X, likely.argmax(axis=1), rows.weight))
     leaf, n_classes = route(tree, rows.X), tree.n_outputs
 
     def sums(table: FloatArray, weight: FloatArray) -> FloatArray:
@@ -140,11 +139,11 @@ def taught_tree(
         found = found + away[:, :-1] / (away[:, -1:] + _TRUSTED)
         found = np.maximum(found, _LEAST)
         found /= found.sum(axis=1, keepdims=True)
-    return replace(tree, probabilities=_rounded(agreeing(found, tree.labels) if agree else found))
+    return replace(tree, probabilities=_rounded(agreeing_probabilities(found, tree.labels) if agree else found))
 
 
 def chance_factors(tree: Tree, counts: FloatArray, levels: dict[int, int], thorough: bool = False) -> FloatArray:
-    """What part of the difference that each split makes is more than chance, from 0 to 1; 1 at leaves.
+    """What part of the difference that each split of a tree makes is more than chance, from 0 to 1; 1 at leaves.
 
     Parameters
     ----------
@@ -212,4 +211,27 @@ def _levels(tree: Tree, X: Any, used: BoolArray) -> dict[int, int]:
     found = {}
     for j, column in zip(features, columns.T, strict=True):
         found[j] = len(np.unique(column[used & ~np.isnan(column)]))
+    return found
+
+
+_NUDGE = 1e-6
+"""By how much the class that a node predicts is more likely than others that would be as likely."""
+
+
+def agreeing_probabilities(probabilities: FloatArray, labels: IntArray) -> FloatArray:
+    """Probabilities of leaves or rows of which the given class has the largest: it and those above it get their mean.
+
+    Examples
+    --------
+    >>> agreeing_probabilities(np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1]]), np.array([0, 0])).round(5).tolist()
+    [[0.45, 0.45, 0.1], [0.6, 0.3, 0.1]]
+    """
+    rows = np.arange(len(labels))
+    own = probabilities[rows, labels][:, None]
+    joined = probabilities >= own
+    mean = np.where(joined, probabilities, 0.0).sum(axis=1, keepdims=True) / joined.sum(axis=1, keepdims=True)
+    found = np.where(joined, mean, probabilities)
+    tied = joined.sum(axis=1) > 1
+    found[tied] *= 1.0 - _NUDGE
+    found[tied, labels[tied]] += _NUDGE
     return found

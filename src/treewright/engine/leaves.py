@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.engine.ridge import CentredRows, blocks
+from treewright.engine.ridge import CentredRows, row_blocks
 from treewright.tree.routing import heaviest
 from treewright.tree.structure import Shape
 
@@ -221,7 +221,7 @@ class LinearLeaves:
     def _losses(self, rows: IntArray, values: FloatArray, slopes: FloatArray) -> FloatArray:
         away = self.Y[rows] - values
         if np.any(slopes):
-            for part in blocks(len(rows), self.X.shape[1]):
+            for part in row_blocks(len(rows), self.X.shape[1]):
                 away[part] -= self.X[rows[part]] @ slopes.T
         return np.asarray(self.weight[rows] * np.einsum("ij,ij->i", away, away))
 

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 
 from treewright.core.arrays import FloatArray, IntArray
 
-__all__ = ["CentredRows", "blocks"]
+__all__ = ["CentredRows", "row_blocks"]
 
 _CELLS = 2_000_000
 """Cells of a block of dense rows."""
@@ -28,12 +28,12 @@ _DIRECT = 4000
 """Largest system that is factorized; larger ones are solved by conjugate gradients."""
 
 
-def blocks(length: int, width: int) -> Iterator[slice]:
-    """Slices of 0, ..., length - 1 such that a table of so many rows and `width` columns is small.
+def row_blocks(length: int, width: int) -> Iterator[slice]:
+    """For linear leaves: slices of 0, ..., length - 1 such that tables of so many rows and `width` columns are small.
 
     Examples
     --------
-    >>> list(blocks(5, 1_000_000))
+    >>> list(row_blocks(5, 1_000_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     size = max(1, _CELLS // max(1, width))
@@ -70,7 +70,7 @@ class CentredRows:
             self.mean = np.asarray(self.thin.T @ self.root) / self.mass
         else:
             total = np.zeros(self.p)
-            for part in blocks(self.n, self.p):
+            for part in row_blocks(self.n, self.p):
                 total += weight[part] @ X[rows[part]]
             self.mean = total / self.mass
 
@@ -92,7 +92,7 @@ class CentredRows:
         if self.thin is not None:
             return np.asarray((self.thin.T @ self.thin).toarray() - self.mass * np.outer(self.mean, self.mean))
         gram = np.zeros((self.p, self.p))
-        for part in blocks(self.n, self.p):
+        for part in row_blocks(self.n, self.p):
             block = self._block(part)
             gram += block.T @ block
         return gram
@@ -104,7 +104,7 @@ class CentredRows:
             own = float(self.mean @ self.mean) * np.outer(self.root, self.root)
             return np.asarray((self.thin @ self.thin.T).toarray() - cross - cross.T + own)
         kernel = np.zeros((self.n, self.n))
-        for part in blocks(self.p, self.n):
+        for part in row_blocks(self.p, self.n):
             block = (self.X[self.rows, part] - self.mean[part]) * self.root[:, None]
             kernel += block @ block.T
         return kernel
@@ -113,14 +113,14 @@ class CentredRows:
         """Z times slopes."""
         if self.thin is not None:
             return np.asarray(self.thin @ slopes - self.root * (self.mean @ slopes))
-        return np.concatenate([self._block(part) @ slopes for part in blocks(self.n, self.p)])
+        return np.concatenate([self._block(part) @ slopes for part in row_blocks(self.n, self.p)])
 
     def _back(self, targets: FloatArray) -> FloatArray:
         """Transpose of Z times targets."""
         if self.thin is not None:
             return np.asarray(self.thin.T @ targets - np.multiply.outer(self.mean, self.root @ targets))
         found = np.zeros((self.p, *targets.shape[1:]))
-        for part in blocks(self.n, self.p):
+        for part in row_blocks(self.n, self.p):
             found += self._block(part).T @ targets[part]
         return found
 

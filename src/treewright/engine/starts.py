@@ -18,12 +18,12 @@ from scipy import sparse
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.design import Design
-from treewright.engine.alternate import Node
 from treewright.engine.cart import cart_start
 from treewright.engine.grown import grown_side_by_side, grown_tree
-from treewright.engine.sparse_nodes import SparseNodes, logistic_node
 from treewright.splits.few import few_features, keep_largest, restricted_to
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule, Splits
+from treewright.splits.sparse_nodes import SparseNodes, logistic_node
 from treewright.splits.thresholds import best_threshold, halving_threshold
 from treewright.tree import Tree
 

@@ -23,11 +23,11 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import Leaves
-from treewright.engine.sparse_nodes import SparseNodes
 from treewright.engine.thinning import thinned_tree
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree
 
-__all__ = ["Stretch", "improve_stretched", "stretched"]
+__all__ = ["Stretch", "improve_stretched", "stretched_points"]
 
 _PASSES = 6
 """Passes over stretched points; fewer are worse, more hardly better."""
@@ -57,10 +57,10 @@ class Stretch(NamedTuple):
     most: int = _MOST
 
 
-def stretched(
+def stretched_points(
     X: Any, leaf: IntArray, push: float, most: int, rng: np.random.Generator, n_levels: IntArray | None = None
 ) -> tuple[Any, IntArray]:
-    """Copies of points, pushed away from points of their leaf, and whose copies they are.
+    """Copies of points, pushed away from points of their leaf of a tree, and whose copies they are.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def stretched(
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [5.0]])
-    >>> copies, of = stretched(X, np.array([1, 1, 2]), 0.5, 10, np.random.default_rng(0))
+    >>> copies, of = stretched_points(X, np.array([1, 1, 2]), 0.5, 10, np.random.default_rng(0))
     >>> dict(zip(of.tolist(), copies[:, 0].tolist())) == {0: -0.5, 1: 1.5}
     True
     """
@@ -141,7 +141,7 @@ def improve_stretched(
     budget : Budget
         Ends the work early.
     max_split_features, n_jobs, n_levels
-        As for :func:`~treewright.engine.sparse_nodes.alternate_nodes`.
+        As for :func:`~treewright.engine.sparse_trees.improved_sparse_tree`.
     starts : dict or None
         What the node solver remembers of trees like this one, None for nothing.
 
@@ -176,7 +176,7 @@ def improve_stretched(
     for _ in range(stretch.passes):
         if budget.over:
             break
-        copies, origin = stretched(X, leaf, stretch.push, stretch.most, rng, n_levels)
+        copies, origin = stretched_points(X, leaf, stretch.push, stretch.most, rng, n_levels)
         whose = np.concatenate([np.arange(n), origin])
         share = float(weight.sum() / weight[whose].sum())
         state = on(join(copies), targets[whose], weight[whose] * share, tree, alpha * float(np.sqrt(share)))

@@ -22,11 +22,11 @@ from treewright.data.columns_checked import refuse_lazy
 from treewright.data.folds import Twins, label_folds
 from treewright.data.margins import split_margins, telling_margins
 from treewright.data.rows import is_frame, row_numbers, taken_rows
-from treewright.data.teacher_record import TeacherRecord
 from treewright.data.totals import drawn_rows
 from treewright.estimators.model import Given, drawn_seed
 from treewright.estimators.totals_model import PricedModel, TotalsModel
 from treewright.exceptions import InvalidInputError
+from treewright.teachers.record import TeacherRecord
 
 __all__ = ["AccuracyEstimate", "estimated_accuracy"]
 
@@ -151,7 +151,7 @@ def estimated_accuracy(
     random_state: Any = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> AccuracyEstimate:
-    r"""Estimate how many of the unlabelled rows a model with totals labels rightly, from labels left out.
+    r"""Accuracy of the labels that a model with totals gives to unlabelled rows, estimated from labels left out.
 
     The labels are left out in turn, `n_splits` folds of them, and found by the model fitted to the others and to the
     totals. Copies of a labelled row are left out together with it, unless unlabelled rows have such twins too. A sample

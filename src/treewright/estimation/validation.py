@@ -207,7 +207,7 @@ class _Grouped:
 
 
 def labeled_scorer(scoring: Any = "accuracy", *, unlabeled: Any = -1) -> LabeledScorer:
-    """Make a scorer that leaves out unlabelled rows, where scikit-learn's count a mark as a label that is missed.
+    """Make a scorer for cross-validation that leaves out unlabelled rows, where scikit-learn's count marks as labels.
 
     Parameters
     ----------

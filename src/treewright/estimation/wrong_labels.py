@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from treewright.core.arrays import BoolArray, FloatArray
 from treewright.core.budget import Budget
-from treewright.data import Merge, Sample, Scale, Weighted, reduced, unit_scaling
+from treewright.data import Merge, Sample, Scale, Weighted, reduced_sample, unit_scaling
 from treewright.data.columns_checked import refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import refuse_text
 from treewright.estimators.loops import MACHINES, TREES, have_compiled
@@ -106,7 +106,7 @@ def find_wrong_labels(
     (np.True_, np.True_)
     >>> model = LogisticRegression().fit(X[~found.wrong], y[~found.wrong])  # or X, found.suggested
     """
-    from treewright.models.octsvm.committee import FEWEST, find_suspects, short_committee
+    from treewright.models.octsvm.committee import FEWEST, find_suspects, unfinished_committee_words
     from treewright.optimize.conduct import Conduct
 
     if isinstance(n_estimators, bool) or not isinstance(n_estimators, int | np.integer) or n_estimators < 5:
@@ -120,7 +120,9 @@ def find_wrong_labels(
     problem = supervised_problem(
         Given(check_array(X, dtype=np.float64, input_name="X"), y, sample_weight), remedy=FIT_TO_OTHERS
     )
-    reduction = reduced(Sample.of(problem.X, problem.y, problem.weight), Weighted(), Scale(unit_scaling), Merge())
+    reduction = reduced_sample(
+        Sample.of(problem.X, problem.y, problem.weight), Weighted(), Scale(unit_scaling), Merge()
+    )
     points = reduction.points
     assert points.y is not None
     counts = np.bincount(points.y, minlength=problem.n_classes)
@@ -139,7 +141,7 @@ def find_wrong_labels(
     if found is None:
         raise InvalidInputError("time_limit is too short for the committee to judge every row; give more")
     if found.n_rounds < n_estimators:
-        warn_user(short_committee(found.n_rounds, int(n_estimators)))
+        warn_user(unfinished_committee_words(found.n_rounds, int(n_estimators)))
     kept = np.asarray(reduction.invert(np.ones(len(points), dtype=bool), left_out=False))
     suggested = np.where(kept, reduction.invert(found.suggested), problem.y)
     return WrongLabels(

@@ -48,7 +48,7 @@ class ClassWeighted(Model):
 
 
 def class_weighted(weight: FloatArray, class_weight: Any, classes: np.ndarray, numbers: IntArray) -> FloatArray:
-    """Weights of rows times those of their classes, as in scikit-learn.
+    """Weights that an estimator gives to rows, times those of their classes, as in scikit-learn.
 
     Factors that are no weights are refused, and so are names that no class has where some class has no factor: one may
     be meant by the other. With a factor for each class others do no harm, as where a fold has no row of a class.

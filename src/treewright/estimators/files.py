@@ -14,7 +14,7 @@ from treewright._version import __version__
 from treewright.data.columns_checked import listing, plain
 from treewright.data.mixed import Features
 from treewright.data.seen_numbers import SeenNumbers
-from treewright.estimators.model import course_of
+from treewright.estimators.model import course_attributes
 from treewright.estimators.record_files import is_number, record_from_dict, record_to_dict
 from treewright.estimators.tables import table_notes
 from treewright.exceptions import ModelFileError, warn_user
@@ -53,7 +53,7 @@ _LABELS = {
 
 
 def is_listed(value: object) -> bool:
-    """Whether a value is a list of plain ones, as names of categorical features are.
+    """Whether a parameter of a model file is a list of plain values, as names of categorical features are.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def is_listed(value: object) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value is one that text and JSON have: None, a boolean, a number or a string.
+    """Whether a parameter of a model file is a value that text and JSON have: None, a boolean, a number or a string.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def is_plain(value: object) -> bool:
 
 
 def is_weights(value: object) -> bool:
-    """Whether a value is a dict of labels and weights, as those of classes are.
+    """Whether a parameter of a model file is a dict of labels and weights, as those of classes are.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _is_label(value: object) -> bool:
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that have a plain value, a list of them, or weights of labels, sorted.
+    """Return the parameters of an estimator that have plain values, lists of them, or weights of labels, sorted.
 
     Values of numpy become those of Python. Labels of rows, as a teacher may be, are data of the fit and no parameter.
 
@@ -109,7 +109,7 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def written_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the same as JSON can have them: weights of labels as pairs, for there keys are text.
+    """Return parameters as a model file can have them: weights of labels as pairs, for there keys are text.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def model_from_dict(document: dict[str, Any], known: Mapping[str, type], where: 
 
 
 def refuse_other_version(document: Mapping[str, Any], version: int, where: str) -> None:
-    """Refuse a document of another version, with what to do."""
+    """Refuse a model file of another version, with what to do."""
     if type(document.get("version")) is not int or document["version"] != version:
         writer = document.get("treewright")
         raise ModelFileError(
@@ -225,7 +225,9 @@ def _restore(estimator: Any, document: dict[str, Any]) -> None:
     _restore_mixed(estimator, document)
     if not isinstance(document["fit"], dict):
         raise ModelFileError("fit must be an object")
-    vars(estimator).update(course_of(record_from_dict(document["record"], estimator._bounded, estimator._local)))
+    vars(estimator).update(
+        course_attributes(record_from_dict(document["record"], estimator._bounded, estimator._local))
+    )
     estimator._restore_state(document["fit"])
     if document.get("table") is not None:
         table_notes(document["table"], n_features)

@@ -24,7 +24,7 @@ _BITSET = (8,)
 
 
 def fitted_parts(model: Any) -> Iterator[Any]:
-    """All that a fitted estimator is made of, each part once: estimators, records, trees, arrays.
+    """All that a fitted estimator in a model file is made of, each part once: estimators, records, trees, arrays.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def fitted_parts(model: Any) -> Iterator[Any]:
 
 
 def check_trees(model: Any) -> None:
-    """Raise ModelFileError unless all trees of scikit-learn in a fitted model are trees over its features."""
+    """Raise ModelFileError unless all trees of scikit-learn in a model file are trees over its features."""
     n_features, inner = model.n_features_in_, getattr(model, "estimator_", None)
     if type(n_features) is not int or not 0 < n_features <= _MOST_FEATURES:
         raise ModelFileError(f"the model says that it has {n_features!r} features")
@@ -65,7 +65,7 @@ def check_trees(model: Any) -> None:
 
 
 def is_tree(left: ArrayLike, right: ArrayLike, leaf: ArrayLike) -> bool:
-    """Whether nodes are a tree with its root in front: children come after their parent, and each node has one.
+    """Whether nodes of a model file are a tree of scikit-learn, root in front: children after their only parent.
 
     Parameters
     ----------

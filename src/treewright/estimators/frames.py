@@ -34,7 +34,7 @@ __all__ = [
 
 
 def needs_encoding(X: Any) -> bool:
-    """Whether rows are a frame that has something else than numbers, or gaps.
+    """Whether rows given to an estimator are a frame that has something else than numbers, or gaps.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def blank_rows(model: Any, n_rows: int) -> Any:
 
 
 def hands_through(estimator: Any, X: Any) -> bool:
-    """Whether rows go to the wrapped estimator as they are: frames, sparse matrices, and what only it can read."""
+    """Whether rows go to a wrapped estimator as they are: frames, sparse matrices, and what only it can read."""
     if estimator is None or isinstance(estimator, str):
         return False
     if is_frame(X):

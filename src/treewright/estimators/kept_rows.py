@@ -39,6 +39,6 @@ def kept_rows(model: Any) -> dict[str, int]:
 
 
 def kept_rows_words(model: Any) -> str:
-    """The same in words, "none" where there are none."""
+    """How many rows of the fit a model keeps, in words, "none" where there are none."""
     told = [f"{counted(n, 'row')} ({kind})" for kind, n in kept_rows(model).items() if n]
     return f"{', '.join(told)}: whoever has the model can read them" if told else "none"

@@ -23,26 +23,26 @@ from treewright.estimators.model import Given, rows_of_fit
 from treewright.estimators.numbers import tell_numbers
 from treewright.estimators.parameters import parameter, parameters
 from treewright.estimators.problems import supervised_problem
-from treewright.estimators.tables import of_own_columns
+from treewright.estimators.tables import model_of_own_columns
 from treewright.estimators.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
 
-__all__ = ["MixedModel", "levels_of", "mixed_problem"]
+__all__ = ["MixedModel", "levels_of_features", "mixed_problem"]
 
 _ROWS_A_LEVEL = 5
 """Rows for each level of a category below which a split by it is mistrusted."""
 
 
-def levels_of(noted: dict[str, Any]) -> IntArray | None:
-    """Number of levels of each feature, 0 for a numerical one, from what was noted of the rows of a fit."""
+def levels_of_features(noted: dict[str, Any]) -> IntArray | None:
+    """Levels of each feature of an estimator, 0 for a numerical one, from what was noted of the rows of a fit."""
     known = noted.get("categories_")
     return None if known is None else Features(tuple(known), tuple(range(len(known)))).n_levels
 
 
 def mixed_problem(given: Given) -> Problem:
     """The checked rows of a fit with a label each, with codes of categories and gaps."""
-    n_levels = levels_of(given.noted)
+    n_levels = levels_of_features(given.noted)
     if n_levels is None:  # gaps are allowed, too, where all features are numbers
         n_levels = np.zeros(given.X.shape[1], dtype=np.int64)
     return supervised_problem(given, n_levels)
@@ -119,7 +119,7 @@ class MixedModel(_Noted, TreeModel):
 
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        own = of_own_columns(self, X)
+        own = model_of_own_columns(self, X)
         if own is not None:
             return own[0]._check_rows(own[1])
         refuse_dates(X, "X")
@@ -170,7 +170,7 @@ class MixedModel(_Noted, TreeModel):
 
     def _remark(self, given: Given, fitted: dict[str, Any]) -> str:
         """A word on splits by categories that have nearly as many levels as rows."""
-        levels = levels_of(given.noted)
+        levels = levels_of_features(given.noted)
         if levels is None or "tree_" not in fitted:
             return ""
         split = np.unique(fitted["tree_"].category)

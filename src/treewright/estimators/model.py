@@ -26,7 +26,7 @@ from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.loops import have_compiled
 from treewright.estimators.numbers import note_numbers, tell_numbers
 from treewright.estimators.parameters import parameter, parameters
-from treewright.estimators.tables import of_own_columns
+from treewright.estimators.tables import model_of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.optimize.record import FitRecord, FitStatus
 from treewright.optimize.settings import SearchSettings
@@ -46,7 +46,7 @@ __all__ = [
     "PredictsOutputs",
     "SolvedModel",
     "TimedModel",
-    "course_of",
+    "course_attributes",
     "derived_seed",
     "drawn_seed",
     "new_rows",
@@ -132,7 +132,7 @@ def rows_of_fit(
 def new_rows(estimator: Any, X: ArrayLike) -> Any:
     """Validate rows that a fitted estimator is to say something of."""
     check_is_fitted(estimator)
-    own = of_own_columns(estimator, X)
+    own = model_of_own_columns(estimator, X)
     rows = _checked(estimator, with_flags(X), reset=False) if own is None else _checked(*own, reset=False)
     tell_numbers(estimator, rows)
     return rows
@@ -147,7 +147,7 @@ def _checked(estimator: Any, X: ArrayLike, **how: Any) -> Any:
 
 
 def partly_known_targets(estimator: Any, given: Given, unlabeled: float | None) -> tuple[FloatArray, BoolArray, bool]:
-    """Targets with a column for each output, which of them are missing, and whether y has one dimension."""
+    """Targets given to an estimator, a column for each output, which are missing, and whether y has one dimension."""
     y, n_rows = given.y, given.X.shape[0]
     if sparse.issparse(y):
         raise TypeError("y is sparse; sparse targets are not supported, use an array")
@@ -194,8 +194,8 @@ def settings_of(estimator: Any, kind: type[S]) -> S:
     return kind(**{name: getattr(estimator, name) for name in names if hasattr(estimator, name)})
 
 
-def course_of(record: FitRecord) -> dict[str, Any]:
-    """Fitted attributes that a record stands for; objective, bound and gap only where there are any."""
+def course_attributes(record: FitRecord) -> dict[str, Any]:
+    """Fitted attributes of an estimator that a record stands for; objective, bound and gap where there are any."""
     course: dict[str, Any] = {
         "record_": record,
         "status_": record.status,
@@ -213,7 +213,7 @@ def course_of(record: FitRecord) -> dict[str, Any]:
 
 
 def drawn_seed(random_state: Any) -> int:
-    """The number that ``random_state`` is or, where it is none, one drawn from it: given instead, it does the same.
+    """The number that ``random_state`` of an estimator is or, if none, one drawn from it, which does the same.
 
     Examples
     --------
@@ -226,12 +226,12 @@ def drawn_seed(random_state: Any) -> int:
 
 
 def derived_seed(random_state: Any) -> int:
-    """A number that follows from ``random_state``."""
+    """A number that follows from ``random_state`` of an estimator."""
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` stands for: None for one, -1 for all cores, -2 for all but one."""
+    """Threads that ``n_jobs`` of an estimator stands for: None for one, -1 for all cores, -2 for all but one."""
     if n_jobs == 0:
         raise InvalidInputError("n_jobs must not be 0; use None for one thread, -1 for all cores")
     if n_jobs is None:
@@ -338,7 +338,7 @@ class Model:
         thread_count(self.n_jobs)
         seed = drawn_seed(self.random_state) if given.seed is None else given.seed
         seeded = self._seeded(seed)
-        with progress.of_fit(progress.printer() if self.verbose else None, budget):
+        with progress.fit_reported(progress.printer() if self.verbose else None, budget):
             prepared = seeded._prepared(given.sample_weight is not None)
             with progress.stage("rows are checked"):
                 given = seeded._checked_rows(given)
@@ -381,7 +381,7 @@ class Model:
         """
         old = (*NOTED, *_COURSE, *_UNTOLD, *self._sometimes)
         kept = {name: value for name, value in vars(self).items() if name not in old}
-        self.__dict__ = kept | course_of(record) | fitted
+        self.__dict__ = kept | course_attributes(record) | fitted
         if record.note:
             warn_user(record.note, UserWarning)
         if not record.as_planned:

@@ -27,7 +27,7 @@ def note_numbers(X: Any, noted: dict[str, Any]) -> dict[str, Any]:
 
 
 def tell_numbers(model: Any, X: Any, names: list[str] | None = None) -> None:
-    """Warn of numbers of new rows that those of the fit were not like."""
+    """Warn of numbers of new rows for an estimator that those of its fit were not like."""
     kept, rows = vars(model).get(_KEPT), _numbers(X)
     if kept is None or rows is None:
         return
@@ -39,7 +39,7 @@ def tell_numbers(model: Any, X: Any, names: list[str] | None = None) -> None:
 
 
 def told_numbers(said: list[str]) -> None:
-    """Warn of what is unlike the fit, in words."""
+    """Warn of what is unlike the fit of an estimator, in words."""
     for words in said:
         warn_user(f"numbers unlike those of the fit in column {words}", OtherNumbersWarning)
 
@@ -54,7 +54,7 @@ def without_numbers(model: Any) -> Any:
 
 @contextlib.contextmanager
 def with_numbers(model: Any, kept: Any) -> Iterator[None]:
-    """Give them back for a while, as for writing a file."""
+    """Give a model back what it kept of the numbers of its fit for a while, as for writing a file."""
     if kept is not None:
         vars(model)[_KEPT] = kept
     try:

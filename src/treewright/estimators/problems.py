@@ -25,7 +25,7 @@ _USED_BY_OTHERS = (
 def supervised_problem(
     given: Given, n_levels: IntArray | None = None, *, unlabeled: Any = -1, remedy: str = _USED_BY_OTHERS
 ) -> Problem:
-    """Make the problem of a fit to labels alone, with a warning of labels that look like marks, or like one another.
+    """Make the problem of an estimator's fit to labels alone; warn of labels that look like marks or one another.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def supervised_problem(
 
 
 def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
-    """Make the problem of a fit to rows with and without a label."""
+    """Make the problem of an estimator's fit to rows with and without a label."""
     rows = given.without_features().X if given.handed else given.X
     y, weight, totals, groups = given.y, given.sample_weight, given.totals, given.groups
     try:

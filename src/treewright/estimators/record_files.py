@@ -17,19 +17,19 @@ _CLOCK = (FitStatus.INTERRUPTED, FitStatus.TIME_LIMIT)
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a finite number of Python; True and False are none."""
+    """Whether a value of a model file is a finite number of Python; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def whole_number(state: dict[str, Any], key: str) -> int:
-    """A number of the fitted state of a file that counts something."""
+    """A number of the fitted state of a model file that counts something."""
     if type(state[key]) is not int or state[key] < 0:
         raise ModelFileError(f"fit.{key} is {state[key]!r}, expected a whole number from 0 on")
     return int(state[key])
 
 
 def record_to_dict(record: FitRecord) -> dict[str, Any]:
-    """Return a record as plain data, its trace with the names of the columns."""
+    """Return the record of a fit for a model file, as plain data, its trace with the names of the columns."""
     return {
         "status": record.status,
         "reason": record.reason,
@@ -47,7 +47,7 @@ def record_to_dict(record: FitRecord) -> dict[str, Any]:
 
 
 def record_from_dict(data: Any, bounded: bool, local: bool = False) -> FitRecord:
-    """Make a record from what :func:`record_to_dict` gave; refuse what it cannot have given.
+    """Make a record from what :func:`record_to_dict` put into a model file; refuse what it cannot have given.
 
     Parameters
     ----------

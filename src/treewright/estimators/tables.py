@@ -23,7 +23,7 @@ __all__ = [
     "frame_cells",
     "frame_columns",
     "frame_table",
-    "of_own_columns",
+    "model_of_own_columns",
     "read_frame",
     "rule_cases",
     "rule_digits",
@@ -67,7 +67,7 @@ def table_notes(table: object, n_features: int, where: str = "table") -> TableNo
 
 
 def rule_digits(entries: Any, model: Any, where: str) -> dict[int, int]:
-    """Digits of splits as a file has them, trusting nothing."""
+    """Digits of splits as a model file has them, trusting nothing."""
     n_nodes = model.tree_.n_nodes if hasattr(model, "tree_") else 0
     found: dict[int, int] = {}
     for entry in entries if isinstance(entries, list) else [entries]:
@@ -79,7 +79,7 @@ def rule_digits(entries: Any, model: Any, where: str) -> dict[int, int]:
 
 
 def rule_cases(entries: Any, model: Any, where: str) -> dict[int, list[int]]:
-    """Cases that are sure at splits as a file has them, trusting nothing."""
+    """Cases that are sure at splits as a model file has them, trusting nothing."""
     n_nodes = model.tree_.n_nodes if hasattr(model, "tree_") else 0
     found: dict[int, list[int]] = {}
     for entry in entries if isinstance(entries, list) else [entries]:
@@ -90,8 +90,8 @@ def rule_cases(entries: Any, model: Any, where: str) -> dict[int, list[int]]:
     return found
 
 
-def of_own_columns(model: Any, X: Any) -> tuple[Any, Any] | None:
-    """The model without names of features, and the features of a frame with the columns of its table.
+def model_of_own_columns(model: Any, X: Any) -> tuple[Any, Any] | None:
+    """The estimator without names of features, and the features of a frame with the columns of its table.
 
     None where X is no frame, or has the features already, and for models that the command line did not fit.
     """
@@ -117,7 +117,7 @@ def _feature_names(model: Any) -> list[str]:
 
 
 def frame_columns(X: Any) -> dict[str, Any]:
-    """Columns of a frame by their names; several of one name are refused."""
+    """Columns of a frame that an estimator is given, by their names; several of one name are refused."""
     refuse_repeated_names(X)
     by_place = X.iloc if hasattr(X, "iloc") else X
     columns = {str(name): by_place[:, j] for j, name in enumerate(X.columns)}
@@ -127,12 +127,12 @@ def frame_columns(X: Any) -> dict[str, Any]:
 
 
 def frame_table(columns: dict[str, Any]) -> Table:
-    """Columns of a frame as a table."""
+    """Columns of a frame that an estimator is given, as a table."""
     return Table({name: frame_cells(column) for name, column in columns.items()})
 
 
 def read_frame(columns: dict[str, Any], na: Collection[str], text: Collection[str]) -> Table:
-    """Columns of a frame as a table, whose cells are read as those of a file."""
+    """Columns of a frame that an estimator is given as a table, whose cells are read as those of a file."""
     found = {}
     for part in frame_table(columns).frame.get_columns():
         known = part.dtype == pl.String
@@ -141,7 +141,7 @@ def read_frame(columns: dict[str, Any], na: Collection[str], text: Collection[st
 
 
 def frame_cells(column: Any) -> Any:
-    """A column of polars as it is; of pandas as numbers, dates, or text with None for what is missing."""
+    """A column of a frame for an estimator: polars as it is, pandas as numbers, dates, or text with None if missing."""
     if isinstance(column, pl.Series):
         return column
     cells = np.asarray(column)

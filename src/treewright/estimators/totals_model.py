@@ -15,10 +15,10 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import ClassTotals, Problem, TotalsRules
 from treewright.data.columns_checked import as_column, listing, meant, numbered_groups, plain, show
-from treewright.data.margins import chosen_rows, group_columns, split_margins
+from treewright.data.margins import group_columns, groups_of_rows, split_margins
 from treewright.data.problem import hidden_totals, unlabelled_mask
 from treewright.data.rows import row_numbers
-from treewright.data.spelling import standing_for
+from treewright.data.spelling import known_names
 from treewright.estimators.model import Given, Model, derived_seed, new_rows
 from treewright.estimators.problems import semi_supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
@@ -27,7 +27,7 @@ from treewright.optimize.record import FitRecord
 if TYPE_CHECKING:
     from treewright.teachers.cut import Divided
 
-__all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced"]
+__all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced_attributes"]
 
 
 class TotalsModel(Model):
@@ -160,7 +160,7 @@ class TotalsModel(Model):
         margins = [] if totals is None else split_margins(totals, groups)
         scores = scores[hidden]
         own = groups if totals is None or len(margins) == self._n_margins == 1 else None
-        prices, shift = self._own_prices(chosen_rows(own, hidden), len(scores))
+        prices, shift = self._own_prices(groups_of_rows(own, hidden), len(scores))
         asked = tuple(hidden_totals(part, of, self.classes_, code, rules) for part, of in margins)
         labels = self._own_numbers(X, hidden, scores + prices)
         if asked and hidden.any():
@@ -225,7 +225,7 @@ class TotalsModel(Model):
         new = [] if len(margins) != 1 or not known else [name for name in margins[0].groups if name not in known]
         if new and new != [None]:
             noun, them = ("group", "its") if len(new) == 1 else ("groups", "their")
-            like = standing_for(map(str, new), [name for name in known if isinstance(name, str)])
+            like = known_names(map(str, new), [name for name in known if isinstance(name, str)])
             hint = "".join(f"; {name!r} is written like {other!r} of the fit" for name, other in like.items())
             warn_user(
                 f"{noun} {listing(new)} had no rows without a label in the fit: {them} rows are labelled by what the "
@@ -247,7 +247,7 @@ class TotalsModel(Model):
 
 
 def log_shares(shares: ArrayLike) -> FloatArray:
-    """Shares as scores; none is impossible, as a leaf without a class may have rows of it all the same.
+    """Shares as scores of an estimator; none is impossible, as a leaf without a class may have rows of it all the same.
 
     Examples
     --------
@@ -428,8 +428,8 @@ def _reached(margins: tuple[ClassTotals, ...], labels: IntArray, classes: np.nda
     return [{"margin": j, **row} for j, margin in enumerate(margins) for row in margin.table(labels, classes)]
 
 
-def transduced(problem: Problem, numbers: IntArray) -> dict[str, Any]:
-    """Fitted attributes of a model that labels all training rows: classes, labels, and the totals they reach."""
+def transduced_attributes(problem: Problem, numbers: IntArray) -> dict[str, Any]:
+    """Fitted attributes of an estimator that labels all training rows: classes, labels, totals they reach."""
     hidden, classes = numbers[problem.unlabelled], problem.classes
     margins = problem.margins or (() if problem.totals is None else (problem.totals,))
     table = _reached(margins, hidden, classes)

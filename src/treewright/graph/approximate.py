@@ -20,7 +20,7 @@ from sklearn.utils.extmath import randomized_svd
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.exceptions import PackageNotInstalledError
-from treewright.graph.exact import closest
+from treewright.graph.exact import closest_found
 
 __all__ = ["INSTALL", "RECALL", "SAFE", "SAMPLE", "ApproximateSearch", "search_seconds", "setup_seconds"]
 
@@ -151,7 +151,7 @@ class ApproximateSearch:
     def _find(self, rows: IntArray, cells: int, candidates: int) -> tuple[IntArray, FloatArray]:
         settings = self.faiss.SearchParametersIVF(nprobe=cells)
         found = self._index.search(self._points[rows], candidates, params=settings)[1]
-        index, distance = closest(self.X, rows, found, self.k)
+        index, distance = closest_found(self.X, rows, found, self.k)
         short = np.flatnonzero(index[:, -1] < 0)  # few points in these cells: look into more
         if len(short) and cells < self.n_cells:
             index[short], distance[short] = self._find(rows[short], min(4 * cells, self.n_cells), candidates)
@@ -200,7 +200,7 @@ class ApproximateSearch:
                 points = self._projected(width)
                 found = self.faiss.knn(points[self._sample], points, min(len(points), 12 * self.k + 80))[1]
                 # What all points in this space do not tell, codes of them do not either.
-                if self._share(closest(self.X, self._sample, found, self.k)[1]) >= RECALL:
+                if self._share(closest_found(self.X, self._sample, found, self.k)[1]) >= RECALL:
                     yield points, f"PQ{width}x4fs"
                     yield points, "Flat"
         if p <= max(_WIDTHS) or not sparse.issparse(self.X):
@@ -254,14 +254,14 @@ class ApproximateSearch:
 
 
 def setup_seconds(n: int, p: int) -> float:
-    """Rough seconds of one thread for the index of n points with p features."""
+    """Rough seconds of one thread for the index of approximate neighbours of n points with p features."""
     cells, width = _cells(n), min(p, _WIDTHS[0])
     products = _TURNS * _PER_CELL * cells**2 + n * cells + (n * p if p > width else 0)
     return width * (5e-11 * products + 1.2e-7 * n)
 
 
 def search_seconds(n: int, p: int, cells: int = _USUAL, candidates: int = 50, size: int = _WIDTHS[0]) -> float:
-    """Rough seconds of one thread for n points with p features: nearest cells, codes of `size` in them, candidates."""
+    """Rough seconds of one thread for approximate neighbours of n points with p features and codes of `size`."""
     codes = (1.5e-9 + 5e-11 * size) * n * min(1.0, cells / _cells(n))
     return n * (1e-10 * _cells(n) * min(p, size) + codes + candidates * (1e-8 + 7e-10 * p))
 

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from treewright.core.arrays import FloatArray, IntArray
 
-__all__ = ["ExactSearch", "closest"]
+__all__ = ["ExactSearch", "closest_found"]
 
 _SPARE = 4
 """Points found beyond those asked for: which of them are nearest is decided by exact distances."""
@@ -63,7 +63,7 @@ class ExactSearch:
     def find(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
         """Rows and distances of the nearest other points of `rows`, as in :class:`Neighbors`."""
         self.prepare()
-        return closest(self.X, rows, self._find(rows), self.k)
+        return closest_found(self.X, rows, self._find(rows), self.k)
 
     def seconds_for(self, n: int) -> float:
         """Rough seconds for n such points among themselves."""
@@ -110,8 +110,8 @@ def _seconds(X: Any) -> dict[str, float]:
     return (times if n * p <= _DENSE_CELLS else {}) | {"features": 1.6e-9 * (n * n + shared)}
 
 
-def closest(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray, FloatArray]:
-    """Nearest k of the points found for each row, by exact distances.
+def closest_found(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray, FloatArray]:
+    """Nearest k neighbours among the points found for each row, by exact distances.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def _symmetric(W: Any) -> Any:
 
 
 def degrees(W: Any) -> FloatArray:
-    """Sum of the weights at each point."""
+    """Sum of the weights of a graph at each point."""
     return np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
 
 
@@ -99,7 +99,7 @@ def laplacian(W: Any) -> Any:
 
 
 def components(W: Any) -> IntArray:
-    """Number of the connected component of each point, from 0 on.
+    """Number of the connected component of a graph that each point is in, from 0 on.
 
     Examples
     --------

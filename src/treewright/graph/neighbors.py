@@ -123,7 +123,7 @@ def nearest_neighbors(
 
 
 def affordable_points(X: Any, n_neighbors: int, method: str, n_jobs: int, seconds: float) -> int:
-    """How many points of X a search has time for, here and now, if it is to be as thorough as usual.
+    """How many points of X a search for neighbours has time for, here and now, if as thorough as usual.
 
     Parameters
     ----------

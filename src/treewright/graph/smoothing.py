@@ -230,7 +230,7 @@ def _weights(weight: FloatArray, n: int, name: str) -> FloatArray:
 def nearest_mean(
     points: Any, values: FloatArray, rows: Any, n_neighbors: int = 10, perplexity: float = 5.0, n_jobs: int = 1
 ) -> FloatArray:
-    """Mean of the values of the nearest points, weighted by affinity.
+    """Labels carried over to new points: the mean of the values of the nearest points, weighted by affinity.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ TRUSTED = frozenset(
         "sklearn.tree._tree.Tree",
         "treewright.models.c2rf.estimator.C2RFClassifier",
         "treewright.models.totals.estimator.TotalsClassifier",
-        "treewright.data.teacher_record.TeacherMember",
-        "treewright.data.teacher_record.TeacherRecord",
+        "treewright.teachers.record.TeacherMember",
+        "treewright.teachers.record.TeacherRecord",
         "treewright.teachers.classifier.TaughtScores",
         "treewright.teachers.classifier.TeacherClassifier",
         "treewright.teachers.kernel_machine.KernelMachine",
@@ -85,7 +85,7 @@ _PLAIN = ("builtins.", "numpy.")
 
 
 def is_labeller_file(path: str | Path) -> bool:
-    """Whether a file begins as a zip does, as those of this module do and JSON does not.
+    """Whether a model file begins as a zip does: those of TotalsClassifier and C2RF do, JSON does not.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def is_labeller_file(path: str | Path) -> bool:
 
 
 def write_labeller(path: str | Path, labeller: PricedModel, document: dict[str, Any]) -> None:
-    """Write a fitted classifier, without its training rows, and plain data beside it; entirely or not at all."""
+    """Write a fitted TotalsClassifier or C2RF, without training rows, and plain data beside it; all or nothing."""
     import skops.io  # half a second, for those who need it
 
     content = skops.io.dumps(labeller._without_rows(), compression=zipfile.ZIP_DEFLATED)

@@ -10,7 +10,7 @@ __all__ = ["warm_up"]
 
 
 def warm_up() -> str:
-    """Compile everything that fits and predictions may need, and keep it.
+    """Compile everything that fits and predictions of all models may need, and keep it.
 
     The first fit of a model on a machine compiles for up to 40 seconds. After this none does: in an image of a
     container, or for users who may not write where treewright is installed. What is kept is for processors like this

@@ -18,7 +18,7 @@ from treewright.optimize.conduct import Conduct
 from treewright.optimize.formulation import Formulation
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import LOST_IN_ROUNDING, PROVEN, FitRecord, FitStatus, cut_short, named_trace
-from treewright.solvers import Progress, Status, require
+from treewright.solvers import Progress, Status, require_capabilities
 from treewright.tree import Tree, leaf_counts, predict_labels
 
 __all__ = ["Outcome", "Relaxation", "optimize", "SolvedTree", "solved_tree"]
@@ -110,7 +110,7 @@ def optimize(
     exact_search : bool
         Whether the search proves what it finds: it has all the time, and no branch and bound follows.
     """
-    require(conduct.prover.name, conduct.prover.capabilities, model.needs)
+    require_capabilities(conduct.prover.name, conduct.prover.capabilities, model.needs)
     trace = _Trace(budget, conduct.told)
     best = Incumbent(model, on_better=trace.improved, on_bound=trace.bounded)
     if exact_search:

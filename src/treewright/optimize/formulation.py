@@ -218,7 +218,7 @@ class RelativeErrors(LabelledPoints):
 
 
 def with_min_leaf(points: LabelledPoints, tree: Tree, least: float) -> Tree:
-    """Drop splits above leaves of fewer than `least` rows, lowest first."""
+    """Drop splits of a formulation's tree above leaves of fewer than `least` rows, lowest first."""
     while tree.n_nodes > 1:
         size = leaf_counts(tree, points.X, np.zeros(len(points.X), np.int64), points.sizes, 1)[:, 0]
         small = np.flatnonzero(tree.is_leaf & (size < least - 1e-9))
@@ -232,7 +232,7 @@ def with_min_leaf(points: LabelledPoints, tree: Tree, least: float) -> Tree:
 
 
 def least_rows(min_samples_leaf: float, n_rows: int) -> float:
-    """Fewest rows of a leaf, of so many: a number, or a share of them.
+    """Fewest rows of a leaf in a formulation, of so many: a number, or a share of them.
 
     Examples
     --------

@@ -169,7 +169,7 @@ class FitRecord:
 
 
 def named_trace(rows: Iterable[Sequence[float]], *columns: str) -> np.ndarray[Any, Any]:
-    """A table of numbers with names for its columns.
+    """The trace of a fit's record: a table of numbers with names for its columns.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def named_trace(rows: Iterable[Sequence[float]], *columns: str) -> np.ndarray[An
 
 
 def cut_short(budget: Budget, after: str = "") -> tuple[FitStatus, str]:
-    """Status and reason of a fit that its budget ended.
+    """Status and reason in the record of a fit that its budget ended.
 
     Parameters
     ----------

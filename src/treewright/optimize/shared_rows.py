@@ -29,7 +29,7 @@ __all__ = [
     "add_used_leaves",
     "class_totals_blocks",
     "label_count_blocks",
-    "sides_of",
+    "sides_of_branches",
     "split_value",
 ]
 
@@ -37,12 +37,12 @@ __all__ = [
 
 
 def split_value(X: FloatArray, normal: IntArray, offset: ArrayLike, sign: float = 1.0) -> list[Term]:
-    """Terms of ``sign * f(x)`` for each point, given the columns of a normal and an offset."""
+    """Program rows: terms of ``sign * f(x)`` for each point, given the columns of a normal and an offset."""
     return [(np.broadcast_to(normal, X.shape), sign * X), (np.broadcast_to(offset, len(X)), -sign)]
 
 
-def sides_of(tree: CompleteTree) -> Iterator[tuple[int, str, float, BoolArray]]:
-    """Branches and sides in turn: number, name, the sign of f that the side does not want, and the leaves there."""
+def sides_of_branches(tree: CompleteTree) -> Iterator[tuple[int, str, float, BoolArray]]:
+    """Program rows: branches and sides in turn: number, name, the sign of f that the side does not want, leaves."""
     for b in range(tree.n_branches):
         yield b, f"left[{b + 1}]", 1.0, tree.left_of[b]
         yield b, f"right[{b + 1}]", -1.0, tree.right_of[b]
@@ -58,7 +58,7 @@ def add_routing_rows(
     margins: tuple[float, float],
     big_m: FloatArray,
 ) -> None:
-    r"""Add the rows that make a point's place in a leaf obey the splits on its path.
+    r"""Add the program rows that make a point's place in a leaf obey the splits on its path.
 
     With :math:`z_{it}` the place of point i, for every branch b
 
@@ -87,7 +87,7 @@ def add_routing_rows(
     big_m : ndarray of shape (n_points,)
         What the left-hand side can reach at most.
     """
-    for b, name, sign, leaves in sides_of(tree):
+    for b, name, sign, leaves in sides_of_branches(tree):
         terms = [*split_value(X, normals[b], offsets[b], sign), (places[:, leaves], big_m[:, None])]
         builder.add_rows(name, terms, upper=big_m - margins[0 if sign > 0 else 1])
 
@@ -100,7 +100,7 @@ def add_hinge_rows(
     chosen: tuple[IntArray, BoolArray] | None = None,
     big_m: FloatArray | float = 0.0,
 ) -> None:
-    r"""Add :math:`h_i \ge 1 + f(x_i) - M_i (1 - \sum_t \alpha_{it})`, with f of either sign.
+    r"""Add the program rows :math:`h_i \ge 1 + f(x_i) - M_i (1 - \sum_t \alpha_{it})`, with f of either sign.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def add_leaf_labels(builder: ProgramBuilder, n_classes: int, n_leaves: int, used
 def add_used_leaves(
     builder: ProgramBuilder, z: IntArray, size: FloatArray, least: float, priority: int = 0
 ) -> IntArray:
-    """Declare l, whether a leaf is used, shape (n_leaves,): those with points are, by rows of at least `least`.
+    """Declare l in a program, whether a leaf is used, shape (n_leaves,): by rows of at least `least` points.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def add_used_leaves(
 def add_group_errors(
     builder: ProgramBuilder, z: IntArray, c: IntArray, weight: FloatArray, unit: float
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Declare e, whether points of a class in a group are wrong: e >= z - c in every leaf.
+    """Declare e in a program, whether points of a class in a group are wrong: e >= z - c in every leaf.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def add_group_errors(
 
 
 def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int, where: IntArray | None = None) -> None:
-    """Let labels rise by at least `step` from left to right at the lowest splits, which excludes mirror images.
+    """Let labels of a program rise by at least `step` at the lowest splits, which excludes mirror images.
 
     By one more where a binary of the split is 1, if `where` names the columns of these.
     """
@@ -206,7 +206,7 @@ def add_rising_labels(builder: ProgramBuilder, c: IntArray, step: int, where: In
 def add_label_counts(
     builder: ProgramBuilder, count: IntArray, places: IntArray, c: IntArray, rows: sparse.csr_array, most: ArrayLike
 ) -> None:
-    r"""Add the rows that make counts those of the labels that points get, group by group.
+    r"""Add the program rows that make counts those of the labels that points get, group by group.
 
     .. math:: count_{gk} = \sum_t q_{gkt}, \quad q_{gkt} \le most_g\, c_{kt}, \quad
               \sum_k q_{gkt} = \sum_i rows_{gi}\, z_{it} .
@@ -237,7 +237,7 @@ def add_label_counts(
 
 
 def label_count_blocks(z: FloatArray, c: FloatArray, rows: sparse.csr_array) -> dict[str, FloatArray]:
-    """Values of the blocks of :func:`add_label_counts`, given those of places and labels."""
+    """Values of the program blocks of :func:`add_label_counts`, given those of places and labels."""
     in_leaf = np.asarray(rows @ z)
     return {"q": in_leaf[:, None, :] * c, "count": in_leaf @ c.T}
 
@@ -250,7 +250,7 @@ def add_total_rows(
     high: ArrayLike,
     names: tuple[str, str] = ("too_few", "too_many"),
 ) -> None:
-    """Add ``low - dev <= count <= high + dev`` for a count a group, given its terms."""
+    """Add the program rows ``low - dev <= count <= high + dev`` for a count a group, given its terms."""
     builder.add_rows(names[0], [*counts, (dev, 1.0)], lower=low)
     builder.add_rows(names[1], [*counts, (dev, -1.0)], upper=high)
 
@@ -258,7 +258,7 @@ def add_total_rows(
 def add_class_totals(
     builder: ProgramBuilder, places: IntArray, c: IntArray | None, totals: PointTotals, price: float
 ) -> None:
-    r"""Add the rows of each class in each group, and how many would have to change class, at a price each.
+    r"""Add the program rows of class totals in each group, and how many would change class, at a price each.
 
     .. math:: dev_g \ge \sum_k [n_{gk} - high_{gk}]^+, \quad dev_g \ge \sum_k [low_{gk} - n_{gk}]^+ .
 
@@ -295,7 +295,7 @@ def add_class_totals(
 
 
 def class_totals_blocks(z: FloatArray, c: FloatArray, totals: PointTotals) -> dict[str, FloatArray]:
-    """Values of the blocks of :func:`add_class_totals`, given those of places and labels."""
+    """Values of the program blocks of :func:`add_class_totals`, given those of places and labels."""
     blocks = label_count_blocks(z, c, totals.size.T)
     count = blocks["count"]
     beyond = {"over": totals.excess(count), "under": totals.lack(count), "dev": totals.deviations(count)}

@@ -51,7 +51,7 @@ class Advice(NamedTuple):
 
 
 def advice(facts: Facts) -> list[Advice]:
-    """Say what to do next, the most urgent first.
+    """Say in a report what to do next, the most urgent first.
 
     Parameters
     ----------

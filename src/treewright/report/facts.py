@@ -277,7 +277,7 @@ def fit_facts(
     leaves: ArrayLike | None = None,
     words: Mapping[int, FeatureWords] | None = None,
 ) -> Facts:
-    """Facts of a model that is a tree; the parameters are those of :func:`treewright.report.fit_report`."""
+    """Facts of the report of a model that is a tree; parameters as of :func:`treewright.report.fit_report`."""
     if not hasattr(estimator, "export_text") or not hasattr(estimator, "predict_proba"):
         raise InvalidInputError(
             f"{type(estimator).__name__} is no classifier that is one tree, and a report is about a tree; totals_table "
@@ -327,7 +327,7 @@ def labels_facts(
     no_estimate: str = "it was not asked for",
     explanation: Explanation | None = None,
 ) -> Facts:
-    """Facts of labels within totals; the parameters are those of :func:`treewright.report.labels_report`."""
+    """Facts of the report of labels within totals; parameters as of :func:`treewright.report.labels_report`."""
     rows, about = _Rows.read(labeller.classes_, y, labels, "labels"), about or About()
     facts = rows.facts(labeller, about, explains=True)
     wrapped = labeller.estimator if isinstance(labeller.estimator, str) else type(labeller.estimator).__name__
@@ -357,7 +357,7 @@ def labels_facts(
 
 
 def class_numbers(labels: AnyArray, classes: AnyArray, name: str) -> AnyArray:
-    """Class numbers of labels; one that is no class is refused."""
+    """Class numbers of labels in a report; one that is no class is refused."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     try:
         return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
@@ -422,7 +422,7 @@ def _coded(groups: Any) -> Coded | None:
 
 
 def office_totals(totals: list[dict[str, Any]], y: AnyArray, groups: Any) -> list[dict[str, Any]]:
-    """Totals that were given of all rows, each with the rows that have a label and were subtracted as ``labelled``.
+    """Totals in a report as given of all rows, each with the rows that had a label and were subtracted as ``labelled``.
 
     Of several margins, groups are a list of their columns.
 

@@ -52,7 +52,7 @@ _CLASSES = 16
 
 
 def facts_html(facts: Facts) -> str:
-    """Write facts as a page.
+    """Write the facts of a report as a page.
 
     Parameters
     ----------

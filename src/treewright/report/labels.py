@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.report.facts import About, labels_facts
-from treewright.report.text import rendered
+from treewright.report.text import rendered_facts
 from treewright.report.trees import Explanation
 
 __all__ = ["Explanation", "labels_report"]
@@ -84,4 +84,4 @@ def labels_report(
     facts = labels_facts(
         labeller, y, labels, about, estimate=estimate, no_estimate=no_estimate, explanation=explanation
     )
-    return rendered(facts, form)
+    return rendered_facts(facts, form)

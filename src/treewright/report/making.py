@@ -27,7 +27,7 @@ def made_today() -> list[tuple[str, str]]:
 def table_making(
     table: Table, encoder: TableEncoder | MixedEncoder, *, file: str = "", aside: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:
-    """Say what a table was and what became of its columns.
+    """Say in a report what a table was and what became of its columns.
 
     Parameters
     ----------

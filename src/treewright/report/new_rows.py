@@ -40,7 +40,7 @@ def new_rows_facts(
     model_file: str = "",
     making: Iterable[tuple[str, str]] = (),
 ) -> Facts:
-    """Facts of labels that a fitted model gave to new rows.
+    """Facts of the report of labels that a fitted model gave to new rows.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _leaves(
 
 
 def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: int) -> list[str]:
-    """Levels and gaps that the fit had not; without an encoder, of a model that takes both as they are.
+    """Levels and gaps of new rows in a report that the fit had not; without an encoder, of a model that takes both.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def surprise_notes(surprises: Surprises, encoder: TableEncoder | None, n_rows: i
 
 
 def number_notes(said: Sequence[str]) -> list[str]:
-    """Numbers that are unlike those of the fit, each in a sentence.
+    """Numbers of new rows in a report that are unlike those of the fit, each in a sentence.
 
     Examples
     --------

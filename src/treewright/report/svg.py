@@ -40,7 +40,7 @@ _FULL = 400
 
 
 def class_color(k: int) -> str:
-    """Colour of a class; beyond those there are, grey."""
+    """Colour of a class in a report; beyond those there are, grey."""
     return _COLORS[k] if k < len(_COLORS) else _OTHER
 
 
@@ -48,7 +48,7 @@ def class_color(k: int) -> str:
 
 
 def text_width(text: str, size: float = _SIZE) -> float:
-    """Width of a text in pixels, rather too much than too little: that of a wide sans-serif font.
+    """Width of a text in a picture of a report in pixels, rather too much than too little: of a wide sans-serif.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class _Layout:
 
 
 def tree_svg(facts: TreeFacts, ident: str, n_rows: int | None) -> str:
-    """Draw a tree.
+    """Draw a tree for a report.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def _mark(at: float) -> str:
 
 
 def total_bar(reached: int, low: int, high: int, size: int) -> str:
-    """A total as a bar: what was reached, a mark where it was asked, a frame for an interval.
+    """A total in a report as a bar: what was reached, a mark where it was asked, a frame for an interval.
 
     Examples
     --------
@@ -392,13 +392,13 @@ def total_bar(reached: int, low: int, high: int, size: int) -> str:
 
 
 def share_bar(share: float, color: str = _COLORS[0]) -> str:
-    """A share as a bar."""
+    """A share in a report as a bar."""
     track = '<rect width="100" height="10" fill="#e6ebf0"/>'
     return _bar(f'{track}<rect y="1" width="{100 * share:.2f}" height="8" fill="{color}"/>')
 
 
 def interval_svg(value: float, low: float, high: float) -> str:
-    """A share between 0 and 100 % with its interval."""
+    """A share between 0 and 100 % with its interval, drawn for a report."""
     track = '<rect y="3" width="100" height="4" fill="#e6ebf0"/>'
     band = f'<rect x="{100 * low:.2f}" y="1" width="{100 * (high - low):.2f}" height="8" fill="#9cc3e6"/>'
     return _bar(track + band + _mark(100 * value))

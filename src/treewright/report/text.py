@@ -35,7 +35,7 @@ from treewright.report.words import (
 )
 from treewright.tree.words import FeatureWords
 
-__all__ = ["facts_text", "fit_report", "rendered", "text_table", "totals_table"]
+__all__ = ["facts_text", "fit_report", "rendered_facts", "text_table", "totals_table"]
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
 _WIDTH = 118
@@ -131,18 +131,18 @@ def fit_report(
     """
     about = About(title, target, groups, group_name, model_file, making, totals_of)
     facts = fit_facts(estimator, y, predicted, about, totals=totals, leaves=leaves, words=words)
-    return rendered(facts, form)
+    return rendered_facts(facts, form)
 
 
-def rendered(facts: Facts, form: str) -> str:
-    """Write facts as "text" or as "html"."""
+def rendered_facts(facts: Facts, form: str) -> str:
+    """Write the facts of a report as "text" or as "html"."""
     if form not in ("text", "html"):
         raise ValueError(f"form is {form!r}; expected 'text' or 'html'")
     return facts_html(facts) if form == "html" else facts_text(facts)
 
 
 def facts_text(facts: Facts) -> str:
-    """Write facts as plain text, ending in a line end."""
+    """Write the facts of a report as plain text, ending in a line end."""
     heading = printable(facts.title)
     made = _new_sections if facts.changes is not None else _label_sections if facts.explains else _fit_sections
     sections = [[heading, "=" * len(heading)], *made(facts)]
@@ -332,7 +332,7 @@ def _wrapped(line: str, text: str) -> list[str]:
 
 
 def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str]:
-    r"""Lay out rows of cells in columns: text to the left, numbers to the right.
+    r"""Lay out rows of cells in columns for a report: text to the left, numbers to the right.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def text_table(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str
 
 
 def totals_table(reached: Sequence[Mapping[str, Any]], indent: str = "  ") -> list[str]:
-    r"""Lay out the totals that were asked for and what was reached.
+    r"""Lay out in a report the totals that were asked for and what was reached.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from treewright.report.words import WEIGHED, count_words
 from treewright.tree import Tree, export_text
 from treewright.tree.cases import cased_split
 from treewright.tree.conditions import unlike_words
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.structure import LEAF
 from treewright.tree.text import read_nodes, split_pieces
 from treewright.tree.words import DateWords, FeatureWords, FlagWords, date_text
@@ -109,7 +109,7 @@ _LIKELY = "how likely the classes are"
 def leaf_texts(
     leaves: Mapping[int, LeafFacts], classes: Sequence[object], found: bool, own: bool = False
 ) -> dict[int, str]:
-    """What is written for leaves, by their numbers: in reports, on the terminal and of model files.
+    """What reports, the terminal and model files write for leaves, by their numbers.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def leaf_texts(
 
 
 def reading_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[str]:
-    """How to read flags and dates in sums, and what stands for missing values, if there are any.
+    """How to read flags and dates of a report's tree in sums, and what stands for missing values, if there are any.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def reading_notes(tree: Tree, words: Mapping[int, FeatureWords] | None) -> list[
     >>> reading_notes(Tree.stump([1.0, 0.0], 829.5, np.eye(2)), words)
     ['Where "rent" is missing, 570 stands for it.']
     """
-    written = folded(tree, words)
+    written = folded_tree(tree, words)
     tree, words = written.tree, written.words
     flag, date = unlike_words(tree, words)
     notes = written.notes(read_nodes(tree, words)) if written.groups else []
@@ -187,7 +187,7 @@ def _fill_notes(tree: Tree, words: Mapping[int, FeatureWords]) -> list[str]:
 
 
 def absent_notes(facts: TreeFacts, totals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which classes the totals ask for and no leaf that is written gives.
+    """Which classes the totals ask for and no leaf that a report writes gives.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def counted_tree(
     gaps: BoolArray | None = None,
     own: bool = False,
 ) -> TreeFacts:
-    """A tree to read, with the labels in each leaf.
+    """A tree as a report shows it, with the labels in each leaf.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def fitted_trees(
     known: AnyArray,
     words: Mapping[int, FeatureWords] | None = None,
 ) -> list[TreeFacts]:
-    """Trees of a fitted model to read.
+    """Trees of a fitted model as a report shows them.
 
     Parameters
     ----------

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treewright.core.names import counted, printable
-from treewright.data.teacher_record import TeacherRecord
 from treewright.estimation.accuracy import AccuracyEstimate
 from treewright.estimators.files import plain_parameters
 from treewright.estimators.graph import GraphModel
-from treewright.estimators.teachers import TaughtModel
+from treewright.estimators.taught_model import TaughtModel
 from treewright.optimize.record import FitRecord, FitStatus
+from treewright.teachers.record import TeacherRecord
 from treewright.tree.text import format_number
 
 __all__ = [
@@ -56,7 +56,7 @@ SEEN = "The fit has seen these labels: of other rows fewer are likely to be righ
 
 
 def largest_words(classes: Sequence[str], given: Sequence[int]) -> str:
-    """How many labels are right if all rows are said to be of the largest class: what an accuracy is to be above.
+    """Report: how many labels are right if all rows are of the largest class: what an accuracy is to be above.
 
     Examples
     --------
@@ -136,7 +136,7 @@ _SHORT = 6
 
 
 def count_words(n: int) -> str:
-    """Number of rows.
+    """Number of rows in the words of a report.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def count_words(n: int) -> str:
 
 
 def row_words(n_rows: int, n_labelled: int) -> str:
-    """How many rows have a label.
+    """How many rows have a label, in the words of a report.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def row_words(n_rows: int, n_labelled: int) -> str:
 
 
 def new_accuracy_words(estimated: bool) -> str:
-    """What is known of the accuracy of labels of new rows.
+    """What a report says of the accuracy of labels of new rows.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def new_accuracy_words(estimated: bool) -> str:
 
 
 def left_out_words(estimate: AccuracyEstimate, digits: Callable[[int], str] = str) -> str:
-    """How many labels were left out, and of how many if that is not all.
+    """Report: how many labels were left out, and of how many if that is not all.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def left_out_words(estimate: AccuracyEstimate, digits: Callable[[int], str] = st
 
 
 def assumed_words(estimate: AccuracyEstimate) -> list[str]:
-    """How classes count in an estimate of accuracy, and what it assumes of those who did not answer.
+    """Report: how classes count in an estimate of accuracy, and what it assumes of those who did not answer.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def assumed_words(estimate: AccuracyEstimate) -> list[str]:
 
 
 def unless_words(estimate: AccuracyEstimate) -> str:
-    """The condition of an estimate in a few words, to stand where its number does; nothing where totals meet it.
+    """Report: the condition of an estimate in few words, where its number stands; nothing where totals meet it.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def unless_words(estimate: AccuracyEstimate) -> str:
 
 
 def accuracy_words(estimate: AccuracyEstimate | None, why: str = "", option: str = "--time-limit") -> str:
-    """What labels left out say of the accuracy, in a sentence; or why they say nothing.
+    """What labels left out say of the accuracy, in a sentence of a report; or why they say nothing.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def accuracy_words(estimate: AccuracyEstimate | None, why: str = "", option: str
 
 
 def group_sizes(reached: Sequence[Mapping[str, Any]]) -> dict[Any, int]:
-    """Rows of each group of each margin, from a table of totals: every row has a class.
+    """Rows of each group of each margin, from a report's table of totals: every row has a class.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def group_sizes(reached: Sequence[Mapping[str, Any]]) -> dict[Any, int]:
 
 
 def margin_words(row: Mapping[str, Any]) -> str:
-    """By what a total of several margins is: the column of its groups, or the number of the margin where that is all.
+    """By what a report's total of several margins is: the column of its groups, or the margin's number if all is.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def margin_words(row: Mapping[str, Any]) -> str:
 
 
 def spaced(n: int) -> str:
-    """A number, its digits in threes.
+    """A number in a report, its digits in threes.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def spaced(n: int) -> str:
 
 
 def page_text(value: object) -> str:
-    r"""A text as part of a page; no-break spaces stay, as those between thousands.
+    r"""A text as part of a report's page; no-break spaces stay, as those between thousands.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def page_text(value: object) -> str:
 
 
 def asked_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] = str) -> str:
-    """What was asked of a class in a group of some rows: a number, an interval, or nothing.
+    """Report: what was asked of a class in a group of some rows: a number, an interval, or nothing.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def asked_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] 
 
 
 def office_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str] = str) -> str:
-    """What was asked of all rows of a class in a group, those with a label included.
+    """Report: what was asked of all rows of a class in a group, those with a label included.
 
     Examples
     --------
@@ -320,21 +320,21 @@ def office_words(row: Mapping[str, Any], size: int, digits: Callable[[int], str]
 
 
 def difference_words(row: Mapping[str, Any]) -> str:
-    """By how much a total is missed, with its sign; 0 if it is met."""
+    """By how much a total is missed, with its sign, in the words of a report; 0 if it is met."""
     count = row["reached"]
     difference = count - min(max(count, row["low"]), row["high"])
     return f"{difference:+d}" if difference else "0"
 
 
 def asked_totals(reached: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The totals that ask for something: not those of groups and classes that may have any number of rows."""
+    """The totals of a report that ask for something: not those of groups and classes with any number of rows."""
     sizes = group_sizes(reached)
     own = [sizes[row.get("margin", 0), row["group"]] for row in reached]
     return [row for row, size in zip(reached, own, strict=True) if row["low"] > 0 or row["high"] < size] or reached
 
 
 def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
-    """How many totals were met; those that allow whatever is there are none.
+    """Report: how many totals were met; those that allow whatever is there are none.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def totals_words(reached: Sequence[Mapping[str, Any]]) -> str:
 
 
 def parameter_pairs(estimator: Any) -> list[tuple[str, str]]:
-    """Parameters of a fitted estimator and their values as text, with what was chosen for each that is "auto".
+    """Parameters of an estimator and their values in a report, with what was chosen for each that is "auto".
 
     Examples
     --------
@@ -381,7 +381,7 @@ def parameter_pairs(estimator: Any) -> list[tuple[str, str]]:
 
 
 def parameter_words(estimator: Any) -> str:
-    """Parameters of a fitted estimator in a line.
+    """Parameters of a fitted estimator in a line of a report.
 
     Examples
     --------
@@ -395,7 +395,7 @@ def parameter_words(estimator: Any) -> str:
 
 
 def teacher_words(estimator: Any, n_hidden: int) -> str:
-    """Who labelled the rows without a label for a fit that learned from a teacher without totals; else nothing.
+    """Report: who labelled the rows without a label for a fit with a teacher and without totals; else nothing.
 
     Examples
     --------
@@ -413,7 +413,7 @@ def teacher_words(estimator: Any, n_hidden: int) -> str:
 
 
 def seconds_words(record: FitRecord) -> str:
-    """How long a fit took, and how much of that was compiling, which does not count to its time limit.
+    """Report: how long a fit took, and how much of that was compiling, which does not count to its time limit.
 
     Examples
     --------
@@ -429,7 +429,7 @@ def seconds_words(record: FitRecord) -> str:
 
 
 def seed_words(record: FitRecord, option: str = "--random-state", short: bool = False) -> str:
-    """The seed of a fit, and what can be done with it; nothing for a fit that kept none.
+    """Report: the seed of a fit, and what can be done with it; nothing for a fit that kept none.
 
     `short` says whether time ended the estimate of accuracy beside it.
 
@@ -453,7 +453,7 @@ def seed_words(record: FitRecord, option: str = "--random-state", short: bool = 
 
 
 def proof_words(record: FitRecord) -> list[tuple[str, str]]:
-    """Objective of a fit, and its bound and gap where the model has them, as names and texts."""
+    """Objective of a fit, and its bound and gap where the model has them, as names and texts of a report."""
     words = []
     if record.objective is not None:
         words.append(("objective", format_number(record.objective, 6)))

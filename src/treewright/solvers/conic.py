@@ -18,10 +18,10 @@ from treewright.core.arrays import BoolArray, FloatArray
 from treewright.exceptions import PackageNotInstalledError
 from treewright.solvers.program import Program
 from treewright.solvers.program_check import check
-from treewright.solvers.session import FEASIBILITY, contradictory, tidied
+from treewright.solvers.session import FEASIBILITY, has_crossed_bounds, tidied_point
 from treewright.solvers.vocabulary import Status
 
-__all__ = ["Convex", "fixed_conic", "relaxed", "solve_convex"]
+__all__ = ["Convex", "fixed_conic", "relaxed_program", "solve_convex"]
 
 _LEAST_SECONDS = 0.01
 """A time limit of nothing is none for clarabel."""
@@ -39,7 +39,7 @@ class Convex:
     """Objective of `x`, ``inf`` without one."""
 
 
-def relaxed(program: Program) -> Program:
+def relaxed_program(program: Program) -> Program:
     """The program without integrality."""
     none = np.zeros(program.n_columns, dtype=bool)
     return replace(program, integer=none, priority=none.astype(np.int64))
@@ -72,7 +72,7 @@ def fixed_conic(program: Program, x: FloatArray, time_limit: float = math.inf) -
     """
     whole = np.round(np.asarray(x, dtype=np.float64))
     fixed = replace(
-        relaxed(program),
+        relaxed_program(program),
         lower=np.where(program.integer, whole, program.lower),
         upper=np.where(program.integer, whole, program.upper),
     )
@@ -82,7 +82,7 @@ def fixed_conic(program: Program, x: FloatArray, time_limit: float = math.inf) -
 
 def solve_convex(program: Program, time_limit: float = math.inf) -> Convex:
     """Minimize a program without integers."""
-    if contradictory(program):
+    if has_crossed_bounds(program):
         return Convex(Status.INFEASIBLE, None, math.inf)
     free = program.upper > program.lower
     base = np.where(free, 0.0, program.lower)
@@ -102,7 +102,7 @@ def solve_convex(program: Program, time_limit: float = math.inf) -> Convex:
         return Convex(Status.UNBOUNDED, None, math.inf)
     x = base.copy()
     x[free] = np.asarray(solution.x)
-    x = tidied(program, x)
+    x = tidied_point(program, x)
     if kind not in ("Solved", "AlmostSolved") or not np.all(np.isfinite(x)):
         late = kind == "MaxTime"
         return Convex(Status.TIME_LIMIT if late else Status.UNPROVEN, None, math.inf)

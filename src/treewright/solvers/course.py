@@ -20,18 +20,18 @@ from treewright.exceptions import SolverError
 from treewright.solvers.conic import fixed_conic
 from treewright.solvers.program import Program
 from treewright.solvers.program_check import check
-from treewright.solvers.registry import require
+from treewright.solvers.registry import require_capabilities
 from treewright.solvers.session import (
     FEASIBILITY,
     Outcome,
     Session,
-    cleaned,
-    contradictory,
+    cleaned_program,
+    has_crossed_bounds,
     refuse_bad_numbers,
     refuse_bad_options,
-    tidied,
+    tidied_point,
 )
-from treewright.solvers.vocabulary import Capability, ProgressCallback, Result, Status, StopFlag, needs_of
+from treewright.solvers.vocabulary import Capability, ProgressCallback, Result, Status, StopFlag, capabilities_needed
 
 __all__ = ["Solver"]
 
@@ -111,10 +111,10 @@ class Solver(ABC):
             An exception raised by `on_progress`, `stop` or `suggest` ends the solve and is raised from here.
         """
         began = time.perf_counter()
-        require(self.name, self.capabilities, needs_of(program))
+        require_capabilities(self.name, self.capabilities, capabilities_needed(program))
         refuse_bad_options(time_limit, gap, threads)
         refuse_bad_numbers(program)
-        ready = cleaned(program)
+        ready = cleaned_program(program)
         session = Session(ready, start, time_limit, gap, threads, seed, on_progress, stop, suggest, began=began)
         session.watch()
         result = _without_solver(session) or _with_solver(self, session)
@@ -125,7 +125,7 @@ class Solver(ABC):
 def _without_solver(session: Session) -> Result | None:
     """Return the Result where no search is needed or none is allowed, else None."""
     program = session.program
-    if contradictory(program):
+    if has_crossed_bounds(program):
         return session.finish(Outcome(None), Status.INFEASIBLE, None)
     if program.n_columns == 0:
         possible = np.all(program.row_lower <= 0) and np.all(program.row_upper >= 0)
@@ -196,8 +196,8 @@ def _settle_unbounded(solver: Solver, session: Session, x: FloatArray | None) ->
     if session.incumbent is not None:
         return Status.UNBOUNDED, session.incumbent
     program = session.program
-    if x is not None and check(program, tidied(program, x)).feasible(FEASIBILITY):
-        return Status.UNBOUNDED, tidied(program, x)
+    if x is not None and check(program, tidied_point(program, x)).feasible(FEASIBILITY):
+        return Status.UNBOUNDED, tidied_point(program, x)
     zero = replace(program, cost=np.zeros(program.n_columns), offset=0.0)
     found = _subsolve(solver, session, zero, session.remaining(), session.stop)
     if found.status is Status.OPTIMAL:
@@ -215,7 +215,7 @@ def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None
     a point would route points otherwise than the point says.
     """
     program = session.program
-    rounded = tidied(program, x)
+    rounded = tidied_point(program, x)
     left = 0.0 if session.stopping else session.remaining()
     broken = bool(program.cones) and check(program, rounded).violations["cones"] > CONE_TOLERANCE
     # A point that keeps its cones is only made better, for which there must be time.
@@ -239,7 +239,7 @@ def _exact(solver: Solver, session: Session, x: FloatArray) -> FloatArray | None
     found = _subsolve(solver, session, fixed, max(REPAIR_SECONDS, left))
     if found.status is Status.INFEASIBLE:
         return None
-    return rounded if found.x is None else tidied(program, found.x)
+    return rounded if found.x is None else tidied_point(program, found.x)
 
 
 def _subsolve(
@@ -276,7 +276,7 @@ def run_in_thread(
     cancel: Callable[[], None] | None = None,
     overdue: Callable[[], bool] | None = None,
 ) -> T:
-    """Run `work` in a thread of its own and wait for it in small steps.
+    """Run the `work` of a solver in a thread of its own and wait for it in small steps.
 
     A solver's native code keeps the calling thread from handling signals. Waiting here in steps lets Python
     run its signal handlers, so that Ctrl-C reaches the stop flag while the solver is deep in its own work.

@@ -60,7 +60,7 @@ class GurobiSolver(Solver):
 
 
 def licence_status() -> tuple[str, str, str]:
-    """Licence, problem and remedy, as texts; the last two are empty where all is well."""
+    """Licence of Gurobi, problem and remedy, as texts; the last two are empty where all is well."""
     gurobi = import_package("gurobi")
     try:
         with _environment(gurobi) as environment:

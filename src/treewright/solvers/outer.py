@@ -26,10 +26,10 @@ from scipy import sparse
 
 from treewright.core.arrays import FloatArray
 from treewright.core.progress import relative_gap
-from treewright.solvers.conic import fixed_conic, relaxed, solve_convex
+from treewright.solvers.conic import fixed_conic, relaxed_program, solve_convex
 from treewright.solvers.program import Program
 from treewright.solvers.program_check import check
-from treewright.solvers.session import ABSOLUTE_GAP, FEASIBILITY, Outcome, Session, objective_of, tidied
+from treewright.solvers.session import ABSOLUTE_GAP, FEASIBILITY, Outcome, Session, program_objective, tidied_point
 from treewright.solvers.vocabulary import Status
 
 __all__ = ["Tangents", "run_with_cones"]
@@ -276,7 +276,7 @@ class _Refinement:
         """A point of the program that the relaxation may not know yet."""
         self.session.suggestion()
         known = self.session.incumbent
-        if known is not None and objective_of(self.session.program, known) < self.objective:
+        if known is not None and program_objective(self.session.program, known) < self.objective:
             self._take(known)
         if self.best is None or self.objective >= self.handed:
             return None
@@ -299,12 +299,12 @@ class _Refinement:
 
     def _accept(self, x: FloatArray) -> None:
         """Take a point of the relaxation that is one of the program as it is."""
-        x = tidied(self.session.program, x)
+        x = tidied_point(self.session.program, x)
         if check(self.session.program, x).feasible(FEASIBILITY):
             self._take(x)
 
     def _take(self, x: FloatArray) -> None:
-        objective = objective_of(self.session.program, x)
+        objective = program_objective(self.session.program, x)
         if objective < self.objective:
             self.best, self.objective = x, objective
             self.session.report(objective, found=x)
@@ -313,7 +313,7 @@ class _Refinement:
         """Tangents at the best point known and at the optimum without integrality."""
         if self.best is not None:
             self.tangents.add(self.best)
-        root = solve_convex(relaxed(self.session.program), 0.1 * min(self.session.remaining(), 100.0))
+        root = solve_convex(relaxed_program(self.session.program), 0.1 * min(self.session.remaining(), 100.0))
         if root.x is not None:
             self.tangents.add(root.x)
 

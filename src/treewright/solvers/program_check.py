@@ -38,7 +38,7 @@ class Check:
 
 
 def check(program: Program, x: FloatArray) -> Check:
-    """Measure how far `x` is from feasible, and what it costs.
+    """Measure how far a point `x` is from feasible for a program, and what it costs, without any solver.
 
     Parameters
     ----------

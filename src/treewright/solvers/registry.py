@@ -25,7 +25,7 @@ __all__ = [
     "describe",
     "get_solver",
     "import_package",
-    "require",
+    "require_capabilities",
     "solvers_with",
 ]
 
@@ -87,7 +87,7 @@ def solvers_with(capability: Capability) -> list[str]:
     return [name for name, has in CAPABILITIES.items() if capability in has]
 
 
-def require(name: str, capabilities: Capability, needs: Capability) -> None:
+def require_capabilities(name: str, capabilities: Capability, needs: Capability) -> None:
     """Refuse what a solver cannot do, naming those that can.
 
     Parameters

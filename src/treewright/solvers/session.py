@@ -28,11 +28,11 @@ __all__ = [
     "FEASIBILITY",
     "Outcome",
     "Session",
-    "cleaned",
-    "contradictory",
+    "cleaned_program",
+    "has_crossed_bounds",
     "refuse_bad_numbers",
     "refuse_bad_options",
-    "tidied",
+    "tidied_point",
 ]
 
 ABSOLUTE_GAP = 1e-9
@@ -202,7 +202,7 @@ class Session:
         x = None if raw is None else self._tidy(raw)
         if x is None:
             return None
-        objective = objective_of(self.program, x)
+        objective = program_objective(self.program, x)
         if objective >= min(self._suggested, self.objective):
             return None
         self._suggested = objective
@@ -214,7 +214,7 @@ class Session:
         """Whether `bound` proves `x` optimal, with some slack for the solver's tolerances."""
         if x is None or not self.program.n_integers:
             return x is not None
-        objective, bound = objective_of(self.program, x), finite(bound)
+        objective, bound = program_objective(self.program, x), finite(bound)
         return objective - bound <= (2 * self.gap + 1e-5) * max(1.0, abs(objective), abs(bound))
 
     def correct(self, x: FloatArray | None) -> None:
@@ -222,7 +222,7 @@ class Session:
         if x is not None and check(self.program, x).feasible(10 * FEASIBILITY):
             self._keep(x)
         self.start = self.incumbent
-        self.objective = math.inf if self.incumbent is None else objective_of(self.program, self.incumbent)
+        self.objective = math.inf if self.incumbent is None else program_objective(self.program, self.incumbent)
         self.trace = [replace(event, objective=max(event.objective, self.objective)) for event in self.trace]
 
     def finish(self, outcome: Outcome, status: Status, x: FloatArray | None) -> Result:
@@ -234,11 +234,11 @@ class Session:
             return self._result(status, None, math.inf, math.inf, outcome)
         if status is Status.UNBOUNDED:
             x = x if x is not None else self.incumbent
-            value = math.inf if x is None else objective_of(self.program, x)
+            value = math.inf if x is None else program_objective(self.program, x)
             return self._result(status, x, value, -math.inf, outcome)
-        objective = math.inf if x is None else objective_of(self.program, x)
+        objective = math.inf if x is None else program_objective(self.program, x)
         if self.incumbent is not None:
-            known = objective_of(self.program, self.incumbent)
+            known = program_objective(self.program, self.incumbent)
             if known < objective:
                 x, objective = self.incumbent, known
         bound = min(max(self.floor, self.bound, finite(outcome.bound)), objective)
@@ -273,8 +273,8 @@ class Session:
 
     def _keep(self, x: FloatArray) -> None:
         """Remember a feasible point, so that no solver can return something worse."""
-        objective = objective_of(self.program, x)
-        if self.incumbent is None or objective < objective_of(self.program, self.incumbent):
+        objective = program_objective(self.program, x)
+        if self.incumbent is None or objective < program_objective(self.program, self.incumbent):
             self.incumbent = x
             self.objective = min(self.objective, objective)
 
@@ -287,19 +287,19 @@ class Session:
             )
         if not np.all(np.isfinite(x)):
             return None
-        x = tidied(self.program, x)
+        x = tidied_point(self.program, x)
         return x if check(self.program, x).feasible(FEASIBILITY) else None
 
 
-def tidied(program: Program, x: FloatArray) -> FloatArray:
-    """`x` with integers rounded and moved into its bounds (by at most the solver's tolerance)."""
+def tidied_point(program: Program, x: FloatArray) -> FloatArray:
+    """A solver's `x` with integers rounded and moved into its bounds (by at most the solver's tolerance)."""
     x = np.where(program.integer, np.round(x), x)
     # + 0.0 turns -0.0 into 0.0, which would otherwise show in reports
     return np.clip(x, program.lower, program.upper) + 0.0
 
 
-def objective_of(program: Program, x: FloatArray) -> float:
-    """Objective of `x`, offset included."""
+def program_objective(program: Program, x: FloatArray) -> float:
+    """Objective of a program at `x`, offset included."""
     return float(program.cost @ x) + program.offset
 
 
@@ -311,20 +311,20 @@ def finite(value: float, unknown: float = -math.inf) -> float:
 
 
 def trivial_bound(program: Program) -> float:
-    r"""Return the bound :math:`c_0 + \sum_j \min(c_j l_j, c_j u_j)`, valid whatever the rows say."""
+    r"""Return the bound of a program :math:`c_0 + \sum_j \min(c_j l_j, c_j u_j)`, valid whatever the rows say."""
     cost = program.cost
     used = cost != 0
     ends = np.where(cost > 0, program.lower, program.upper)[used]
     return float(cost[used] @ ends) + program.offset if used.any() else program.offset
 
 
-def contradictory(program: Program) -> bool:
-    """Whether some lower bound exceeds its upper bound by more than rounding."""
+def has_crossed_bounds(program: Program) -> bool:
+    """Whether some lower bound of a program exceeds its upper bound by more than rounding."""
     pairs = ((program.lower, program.upper), (program.row_lower, program.row_upper))
     return any(bool(np.any(low > high + FEASIBILITY * (1 + np.abs(high)))) for low, high in pairs)
 
 
-def cleaned(program: Program) -> Program:
+def cleaned_program(program: Program) -> Program:
     """Return the program in the form solvers insist on: no entry twice, no bounds crossed by rounding."""
     matrix = program.matrix
     if not matrix.has_canonical_format:
@@ -332,7 +332,7 @@ def cleaned(program: Program) -> Program:
         matrix.sum_duplicates()
     elif np.all(program.lower <= program.upper) and np.all(program.row_lower <= program.row_upper):
         return program
-    if contradictory(program):
+    if has_crossed_bounds(program):
         return program
     return replace(
         program,
@@ -343,7 +343,7 @@ def cleaned(program: Program) -> Program:
 
 
 def refuse_bad_numbers(program: Program) -> None:
-    """Refuse NaN anywhere and infinity where no solver can take it."""
+    """Refuse NaN anywhere in a program, and infinity where no solver can take it."""
     finite_parts = {"matrix": program.matrix.data, "cost": program.cost, "offset": np.asarray(program.offset)}
     bounds = {name: getattr(program, name) for name in ("lower", "upper", "row_lower", "row_upper")}
     for name, values in finite_parts.items():
@@ -365,7 +365,7 @@ def _count(mask: np.ndarray) -> str:
 
 
 def refuse_bad_options(time_limit: float | None, gap: float, threads: int) -> None:
-    """Refuse options that mean nothing."""
+    """Refuse options of a solver that mean nothing."""
     if time_limit is not None and not time_limit >= 0:
         raise InvalidInputError(f"time_limit={time_limit!r}; it must be at least 0 seconds, or None for no limit")
     if not gap >= 0:

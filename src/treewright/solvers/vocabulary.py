@@ -10,7 +10,7 @@ from treewright.core.arrays import FloatArray
 from treewright.core.progress import relative_gap
 from treewright.solvers.program import Program
 
-__all__ = ["Capability", "Progress", "ProgressCallback", "Result", "Status", "StopFlag", "needs_of"]
+__all__ = ["Capability", "Progress", "ProgressCallback", "Result", "Status", "StopFlag", "capabilities_needed"]
 
 
 class Capability(Flag):
@@ -34,8 +34,8 @@ StopFlag = Callable[[], bool]
 """Asked often while a solver runs; True ends the solve with the best solution so far."""
 
 
-def needs_of(program: Program) -> Capability:
-    """Capabilities without which `program` cannot be solved."""
+def capabilities_needed(program: Program) -> Capability:
+    """Capabilities of a solver without which `program` cannot be solved."""
     needs = Capability.LP
     if program.n_integers:
         needs |= Capability.MIP

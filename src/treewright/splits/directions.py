@@ -14,7 +14,7 @@ from treewright.solvers.linear import LinearProgram
 from treewright.solvers.vocabulary import Status
 from treewright.splits.thresholds import best_threshold
 
-__all__ = ["Separation", "hinge_directions", "logistic_direction", "separate", "widest_gap"]
+__all__ = ["Separation", "hinge_directions", "logistic_direction", "separating_plane", "widest_gap"]
 _SLACK = 1e-5
 """Margins are asked for a little wider than 1, so that a solver's tolerance never brings them below."""
 _TOLERANCE = 1e-10
@@ -67,7 +67,7 @@ def hinge_directions(
     rounds: int = 4,
     budget: Budget | None = None,
 ) -> list[FloatArray]:
-    r"""Directions of few violations under :math:`\lVert a \rVert_1 \le 1`, by linear programs.
+    r"""Directions of a split with few violations under :math:`\lVert a \rVert_1 \le 1`, by linear programs.
 
     .. math:: \min \sum_i w_i \xi_i \quad\text{s.t.}\quad \sigma_i (a^\top x_i - o) \ge g/2 - \xi_i
 
@@ -122,7 +122,7 @@ def hinge_directions(
 
 
 def widest_gap(X: FloatArray, goes_left: BoolArray, budget: Budget | None = None) -> FloatArray | None:
-    """Direction of 1-norm 1 that parts two given sides as widely as possible, None if no direction parts them.
+    """Direction of a split, of 1-norm 1, that parts two given sides as widely as possible; None if none parts them.
 
     Also None if the budget ends before the answer is known.
 
@@ -275,7 +275,7 @@ class Separation:
         self.program.add_rows(table, *_half_line(side, margin * self.unit))
 
 
-def separate(
+def separating_plane(
     hard: FloatArray,
     hard_side: FloatArray,
     soft: FloatArray,
@@ -284,7 +284,7 @@ def separate(
     bound: float,
     seconds: float = _SECONDS,
 ) -> tuple[FloatArray, float] | None:
-    """Hyperplane of one program that is not kept, see :class:`Separation`.
+    """Hyperplane of one program at a node that is not kept, see :class:`Separation`.
 
     Parameters
     ----------
@@ -307,7 +307,8 @@ def separate(
     Examples
     --------
     >>> none = np.zeros((0, 1))
-    >>> omega, gamma = separate(np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), none, none[:, 0], none[:, 0], 10.0)
+    >>> X, side = np.array([[0.0], [1.0]]), np.array([-1.0, 1.0])
+    >>> omega, gamma = separating_plane(X, side, none, none[:, 0], none[:, 0], 10.0)
     >>> bool(omega[0] - gamma >= 1.0 and -gamma <= -1.0)
     True
     """

@@ -38,7 +38,7 @@ _STILL = 1e-3
 def few_features(
     X: Any, goes_right: BoolArray, weight: FloatArray, alpha: float, most: int, direction: Direction
 ) -> list[FloatArray]:
-    """Weights on at most so many features that send points right, of several choices of features.
+    """Weights of a split on at most so many features that send points right, of several choices of features.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def restricted_to(most: int | None, n_features: int) -> int | None:
 
 
 def steepest_features(X: Any, goes_right: BoolArray, weight: FloatArray, count: int) -> IntArray:
-    """Find so many features along which alone, for their spread, the logistic loss falls fastest; sorted.
+    """Features, so many, along which alone a split's logistic loss falls fastest for their spread; sorted.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def steepest_features(X: Any, goes_right: BoolArray, weight: FloatArray, count: 
 
 
 def keep_largest(weights: FloatArray, most: int) -> FloatArray:
-    """Weights with all but the largest in size set to zero; the first of equal ones stay.
+    """Weights of a split with all but the largest in size set to zero; the first of equal ones stay.
 
     Examples
     --------

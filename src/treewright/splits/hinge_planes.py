@@ -8,7 +8,7 @@ A plane is :math:`f(x) = g - h^\top x`; a point goes left where :math:`f \ge 0`.
 where the values of all points, also of those elsewhere in the tree, stay within [-1, 1], entries of h within a bound,
 and no point of the node is nearer than a least margin. Points that lack a value go to the side that is cheaper for all
 of them, and pay for no margin. Along a line of planes the cost is minimized exactly
-(:mod:`~treewright.splits.hinge_loops`); with the sides given it is a linear program (:func:`polished`).
+(:mod:`~treewright.splits.hinge_loops`); with the sides given it is a linear program (:func:`polished_plane`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from treewright.solvers import Status
 from treewright.solvers.linear import LinearProgram
 from treewright.splits.joining import solve_joining
 
-__all__ = ["MarginNode", "MarginPoints", "Plane", "polished"]
+__all__ = ["MarginNode", "MarginPoints", "Plane", "polished_plane"]
 
 _BLOCK = 2_000_000
 """Values that are moved between two looks at the clock."""
@@ -189,8 +189,8 @@ class MarginNode:
         return plane
 
 
-def polished(node: MarginNode, plane: Plane, budget: Budget) -> Plane:
-    """The best plane with the same points on either side, by a linear program; the plane itself if that is no better.
+def polished_plane(node: MarginNode, plane: Plane, budget: Budget) -> Plane:
+    """The best plane of a node with the same points on either side, by a linear program; itself if no better.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def polished(node: MarginNode, plane: Plane, budget: Budget) -> Plane:
     >>> points = MarginPoints(X, np.ones(2, dtype=bool), np.full(4, 10.0), 0.3, 1e-4, 0.5, 10.0)
     >>> node = MarginNode(points, np.arange(4), np.array([-1.0, -1.0, 1.0, 1.0]))
     >>> skew = np.array([1.0, 0.1])
-    >>> found = polished(node, Plane(skew, 0.5, node.cost(skew, 0.5)), Budget())
+    >>> found = polished_plane(node, Plane(skew, 0.5, node.cost(skew, 0.5)), Budget())
     >>> found.normal.round(6).tolist(), round(found.offset, 6)  # the shortest normal with a margin of 0.3 everywhere
     ([0.692308, -0.230769], 0.230769)
     """

@@ -35,7 +35,7 @@ def solve_joining(
     rounds: int,
     budget: Budget,
 ) -> Joined[S]:
-    """Solve a program, let the points that its solution misses join, and solve it again, until it misses none.
+    """Solve the program of a node, let points that its solution misses join, and again, until it misses none.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def l1_logistic(
     max_steps: int = 5,
     tol: float = 1e-3,
 ) -> L1Logistic:
-    r"""Weighted logistic regression with an l1 penalty and a free intercept, warm-started.
+    r"""Direction of a split: weighted logistic regression with an l1 penalty, a free intercept, and a warm start.
 
     .. math:: \min_{w, b} \sum_i c_i \log(1 + \exp(-s_i (w^\top x_i + b))) + \alpha \lVert w \rVert_1
 

@@ -200,7 +200,7 @@ def best_threshold(
     min_size: float = 0,
     size: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """Exact best threshold along a direction.
+    """Exact best threshold of a split along a direction.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def best_labels_threshold(
 
 
 def halving_threshold(level: FloatArray, weight: FloatArray) -> float:
-    """Middle of the gap that halves points best, the first of several: on a point itself, rounding would decide.
+    """Threshold in the middle of the gap that halves points best, the first of several: not on a point itself.
 
     Points at one place cannot be parted; the threshold is beyond them.
 
@@ -284,7 +284,7 @@ def best_feature(
     size: FloatArray | None = None,
     budget: Budget | None = None,
 ) -> tuple[int, float, float]:
-    """Feature whose best threshold costs least, the first of several.
+    """Feature of a split whose best threshold costs least, the first of several.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def _middle(low: Any, high: Any) -> Any:
 
 
 def best_scale(distance: FloatArray, weight: FloatArray, pull: float, default: float) -> float:
-    r"""Smallest minimizer of :math:`\sum_i w_i [1 - \kappa d_i]^+ + \kappa\, pull` among the :math:`1 / d_i`.
+    r"""Scale of a split: smallest minimizer of :math:`\sum_i w_i [1 - \kappa d_i]^+ + \kappa\, pull` in :math:`1/d_i`.
 
     The slope grows from :math:`pull - \sum_i w_i d_i` by :math:`w_i d_i` at each :math:`\kappa = 1 / d_i`.
 

@@ -26,19 +26,11 @@ from sklearn import config_context
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.data.teacher_record import TeacherMember, TeacherRecord
 from treewright.optimize.settings import TeacherSettings
-from treewright.teachers.left_out import Asked, LeftOut, left_out
-from treewright.teachers.members import (
-    COST,
-    MEMBERS,
-    Fitted,
-    Task,
-    kernel_fits,
-    out_of_bag,
-    principal_axes,
-)
+from treewright.teachers.left_out import Asked, LeftOut, left_out_scores
+from treewright.teachers.members import COST, MEMBERS, Fitted, Task, kernel_fits, out_of_bag_votes, principal_axes
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherMember, TeacherRecord
 from treewright.teachers.teacher import Teacher, UnseenLabels, Voter
 from treewright.totals.scores import Novelty
 
@@ -112,7 +104,7 @@ def _made(work: _Work, asked: Asked, budget: Budget, chosen: Sequence[str] | Non
     if len(points.present) < 2 or (points.totals is not None and not len(points.hidden)):
         return _blind(work)
     names = list(chosen or work.names())
-    told = left_out(points, names, asked, budget.share(work.settings.asking_share))
+    told = left_out_scores(points, names, asked, budget.share(work.settings.asking_share))
     best = names if chosen else told.needed(COST, work.many, work.settings.telling_labels)
     if work.for_tree and told.finds_more(_PLAIN, best):
         best = [_PLAIN]
@@ -272,7 +264,7 @@ class _Work:
     def _forest_again(self, scores: FloatArray, budget: Budget) -> _Voice | None:
         found, n_known = None, len(self.points.X)
         for round_ in range(self.settings.refined_rounds):
-            made = out_of_bag(self._both(scores, 1.0, self.settings.refined_trees, self.seed + round_), budget)
+            made = out_of_bag_votes(self._both(scores, 1.0, self.settings.refined_trees, self.seed + round_), budget)
             if made is None:
                 break
             found = self._voice("extra trees", made[0], made[1][n_known:])

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import of_unit_spread
-from treewright.data.teacher_record import TeacherRecord
 from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherRecord
 from treewright.totals.scores import ClassScores
 
 __all__ = ["TaughtScores", "TeacherClassifier"]

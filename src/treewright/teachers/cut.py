@@ -13,8 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.data import ClassTotals, Merge, Problem, Sample, reduced
-from treewright.data.margins import cells, telling_margins
+from treewright.data import ClassTotals, Merge, Problem, Sample, reduced_sample
+from treewright.data.margins import crossed_groups, telling_margins
 from treewright.data.rows import errors_told, fitting_rows, row_numbers, taken_rows, unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
@@ -24,7 +24,7 @@ from treewright.teachers.points import TeacherPoints
 from treewright.teachers.pool import sharpness
 from treewright.teachers.taught_points import label_folds
 from treewright.totals.cells import cell_counts
-from treewright.totals.scores import ClassScores, Novelty, response_of, weight_argument
+from treewright.totals.scores import ClassScores, Novelty, response_method, weight_argument
 from treewright.totals.shift import Margin, rake, shifted
 from treewright.totals.transport import divide, divide_groups
 
@@ -99,13 +99,13 @@ class Fitting:
 def train_totals(
     problem: Problem, classifier: Any, how: Fitting, rng: np.random.Generator, budget: Budget
 ) -> TotalsFit:
-    """Fit a classifier, in place, on the labelled rows and divide the others among the classes.
+    """Fit the classifier of a teacher, in place, on the labelled rows and divide the others among the classes.
 
     What is drawn is the order of the labelled rows, and of rows with tied scores. The budget only tells the time.
     """
     if problem.table is None:
         # Distinct rows in the order of their content: what follows does not know the order of the file.
-        hidden = reduced(Sample.of(problem.X_unlabelled), Merge(labels=False))
+        hidden = reduced_sample(Sample.of(problem.X_unlabelled), Merge(labels=False))
         rows, place = hidden.points.X, hidden.place
         if isinstance(classifier, TeacherClassifier):
             scores = _taught_scores(problem, classifier, rows, place, rng, budget, how.teacher)
@@ -135,7 +135,7 @@ def train_totals(
 
 
 def row_shares(problem: Problem, table: FloatArray, shift: FloatArray) -> FloatArray:
-    """Probabilities of all rows: 1 for a given label, of others by scores and shifts; shape (n_rows, n_classes)."""
+    """Probabilities of all rows by a teacher cut at totals: 1 for a given label, else by scores and shifts."""
     shares = np.zeros((len(problem.y), problem.n_classes))
     shares[problem.labelled, problem.y_labelled] = 1.0
     shares[problem.unlabelled] = shifted(table, shift)
@@ -184,7 +184,7 @@ def _fitted_scores(
         extra = {str(weight_argument(unfitted)): some.weight} if how.weighted else {}
         with errors_told(unfitted, some.X):
             unfitted.fit(some.X, problem.classes[some.y], **extra)
-        if response_of(unfitted) is None:  # some have it by their settings only, and tell when they are fitted
+        if response_method(unfitted) is None:  # some have it by their settings only, and tell when they are fitted
             raise InvalidInputError(NO_SCORES.format(type(unfitted).__name__))
         return ClassScores(unfitted, np.searchsorted(problem.classes, unfitted.classes_), problem.n_classes, novelty)
 
@@ -213,7 +213,7 @@ def divide_rows(
     columns: IntArray,
     rng: np.random.Generator,
 ) -> Divided:
-    """Divide rows among the classes by their scores, within the totals.
+    """Divide rows among the classes by a teacher's scores, within the totals.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def _of_all_margins(found: Divided, margins: tuple[ClassTotals, ...], telling: t
     """What was found by the margins that say something, for whoever names groups of all of them."""
     prices = {
         name: found.prices[name[telling[0]] if len(telling) == 1 else tuple(name[j] for j in telling)]
-        for name in cells(margins)[0]
+        for name in crossed_groups(margins)[0]
     }
     pooled = found.shifts[0][None]
     shifts: list[dict[Any, FloatArray]] = [
@@ -285,7 +285,7 @@ def _crossed(margins: tuple[ClassTotals, ...]) -> tuple[list[Any], IntArray]:
     """Groups, or the crossings of those of several margins, and the number of each row's."""
     if len(margins) == 1:
         return list(margins[0].groups), margins[0].group_of
-    return cells(margins)
+    return crossed_groups(margins)
 
 
 def _contradiction(missed: int) -> str:
@@ -300,7 +300,7 @@ def _contradiction(missed: int) -> str:
 def class_shifts(
     table: FloatArray, totals: ClassTotals, budget: Budget | None = None
 ) -> tuple[list[dict[Any, FloatArray]], FloatArray]:
-    """Shifts of the prior by group, by which sums of probabilities are within the totals, and those of the rows.
+    """Shifts of the prior of a teacher's classifier by group, by which probabilities sum to totals, and of rows.
 
     A group of which nothing is asked has that of all others together. Once a budget is over, sums may miss the totals.
     """

@@ -51,7 +51,7 @@ def paper_forest(random_state: Any = None) -> BaggingClassifier:
 
 
 def seed_where_unset(estimator: Any, seed: int) -> None:
-    """Seed every ``random_state`` of a wrapped estimator that is None, those of the steps of a pipeline included."""
+    """Seed every ``random_state`` of a wrapped teacher or ensemble that is None, those of pipeline steps included."""
     given = estimator.get_params()
     names = [key for key in given if key == "random_state" or key.endswith("__random_state")]
     estimator.set_params(**{key: seed for key in names if given[key] is None})
@@ -126,7 +126,7 @@ def fit_ensemble(
     budget: Budget,
     settings: TeacherSettings = TeacherSettings(),
 ) -> FittedEnsemble:
-    """Fit an ensemble, or the classifiers of a list, on the labelled rows and take it apart.
+    """Fit an ensemble that votes as a teacher, or the classifiers of a list, on the labelled rows; take it apart.
 
     Parameters
     ----------

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
+from treewright.data import Problem
 from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.teachers.ensemble import seed_where_unset
-from treewright.totals.scores import ClassScores, Novelty, response_of
+from treewright.totals.scores import ClassScores, Novelty, response_method
 
-__all__ = ["EstimatorTeacher", "TableTeacher", "PartlyLabelled", "GivenTeacher"]
+__all__ = ["EstimatorTeacher", "TableTeacher", "PartlyLabelled", "GivenTeacher", "teacher_of_parameter"]
 
 
 class PartlyLabelled(Protocol):
@@ -102,7 +103,7 @@ class EstimatorTeacher:
             return self._regressed(model, problem, seen, weights)
         with errors_told(model, X):
             model.fit(X, problem.classes[y], **weights)
-        if response_of(model) is None:
+        if response_method(model) is None:
             raise InvalidInputError(f"teacher {self.name} has neither predict_proba nor decision_function")
         columns = np.searchsorted(problem.classes, model.classes_)
         novelty = Novelty(X, hidden) if len(seen) < n_classes else None
@@ -121,3 +122,52 @@ class EstimatorTeacher:
         unseen = np.setdiff1d(np.arange(n_classes), seen)
         table[:, unseen] = np.asarray(least + novelty).reshape(-1, 1) if len(unseen) else table[:, unseen]
         return table
+
+
+def teacher_of_parameter(teacher: Any, problem: Problem, seed: int) -> GivenTeacher | None:
+    """What a given teacher says, by the parameter ``teacher``; None for the one that is made of the points.
+
+    Parameters
+    ----------
+    teacher : "auto", classifier, regressor or array-like
+        An estimator is fitted on the labelled rows. An array has a label of each row, or a row of scores in the order
+        of the classes; those of labelled rows do not matter.
+    problem : Problem
+        The rows.
+    seed : int
+        Seed of an estimator that has none.
+    """
+    if isinstance(teacher, str) and teacher == "auto":
+        return None
+    if hasattr(teacher, "fit"):
+        if not is_regressor(teacher) and (not is_classifier(teacher) or response_method(type(teacher)) is None):
+            raise InvalidInputError(
+                f"teacher {type(teacher).__name__} must be a classifier with predict_proba or decision_function, "
+                "or a regressor"
+            )
+        return EstimatorTeacher(teacher, seed)
+    return _table_teacher(np.asarray(teacher), problem)
+
+
+def _table_teacher(told: np.ndarray, problem: Problem) -> TableTeacher:
+    n, n_classes = len(problem.X), problem.n_classes
+    if told.ndim == 2:
+        if told.shape != (n, n_classes):
+            raise InvalidInputError(
+                f"teacher has shape {told.shape}; {n} rows and {n_classes} classes need {(n, n_classes)}"
+            )
+        table = told.astype(np.float64)
+        if not np.all(np.isfinite(table[problem.unlabelled])):
+            raise InvalidInputError("teacher has scores that are not finite, of unlabelled rows")
+        return TableTeacher(table, "probabilities")
+    if told.shape != (n,):
+        raise InvalidInputError(f"teacher has shape {told.shape}; there are {n} rows")
+    hidden = told[problem.unlabelled]
+    known = {label: k for k, label in enumerate(problem.classes.tolist())}
+    numbers = np.array([known.get(label, -1) for label in hidden.tolist()], dtype=np.int64)
+    if np.any(numbers < 0):
+        strange = hidden[numbers < 0].tolist()[0]
+        raise InvalidInputError(f"teacher has the label {strange!r} for an unlabelled row, which is not a class")
+    table = np.zeros((n, n_classes))
+    table[np.flatnonzero(problem.unlabelled), numbers] = 1.0
+    return TableTeacher(table, "labels")

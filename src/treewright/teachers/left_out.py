@@ -15,9 +15,9 @@ from treewright.core.budget import Budget
 from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.members import Fitted, Task
 from treewright.teachers.points import TeacherPoints, ordered_pairs
-from treewright.teachers.pool import LEAST_WEIGHT, Pool, equal_pool, needed, pooled
+from treewright.teachers.pool import LEAST_WEIGHT, Pool, equal_pool, needed_classifiers, pooled_scores
 
-__all__ = ["Asked", "LeftOut", "left_out"]
+__all__ = ["Asked", "LeftOut", "left_out_scores"]
 
 _CHANCE = 1.0
 """By how much the logarithm of the probability of all labels may fall without a classifier, which is chance. A weight
@@ -127,14 +127,14 @@ class LeftOut:
         if n < telling_labels:
             return [name for name, w in zip(self.names, self.pool(self.names).weights, strict=True) if w > LEAST_WEIGHT]
         least = max(_CHANCE, _MANY_CHANCE * n) if many else _CHANCE
-        chosen = needed(self._stack, self.y, self.weight, [cost[name] for name in self.names], least)
+        chosen = needed_classifiers(self._stack, self.y, self.weight, [cost[name] for name in self.names], least)
         return [self.names[m] for m in chosen]
 
     def pool(self, names: list[str]) -> Pool:
         """How to weigh some classifiers; equally, where labels do not say."""
         if not self.knows(names):
             return equal_pool(len(names), self.points.n_classes)
-        return pooled(self._of(names), self.y, self.weight)
+        return pooled_scores(self._of(names), self.y, self.weight)
 
     def likely(self, names: list[str]) -> FloatArray | None:
         """Probabilities at all labelled points, none of whose labels had a say in them; None if labels are too few."""
@@ -166,13 +166,13 @@ class LeftOut:
         scores, pools = np.empty(tables.shape[1:]), []
         for f in range(int(self.fold.max()) + 1):
             own = self.fold == f
-            pools.append(pooled(tables[:, ~own], self.y[~own], self.weight[~own]))
+            pools.append(pooled_scores(tables[:, ~own], self.y[~own], self.weight[~own]))
             scores[own] = pools[-1].scores(tables[:, own])
         return scores, pools
 
 
-def left_out(points: TeacherPoints, names: list[str], asked: Asked, budget: Budget) -> LeftOut:
-    """Ask classifiers, as far as there is time, for labels that are left out in turn."""
+def left_out_scores(points: TeacherPoints, names: list[str], asked: Asked, budget: Budget) -> LeftOut:
+    """Ask classifiers of a teacher, as far as there is time, for labels that are left out in turn."""
     settings, some = asked.settings, np.arange(len(points.y))
     if len(some) > settings.fold_points:
         some = np.sort(np.random.default_rng(asked.seed).choice(some, settings.fold_points, replace=False))
@@ -207,19 +207,19 @@ def left_out(points: TeacherPoints, names: list[str], asked: Asked, budget: Budg
                 settings=settings,
             )
             fitted = asked.fit(name, task, budget) if len(np.unique(task.y)) > 1 else None
-            table[left] = said_of(fitted, X[left], points)
+            table[left] = log_scores_of(fitted, X[left], points)
             if asked.every and f == 0:  # no part has the others, so each would do
-                rest[:] = said_of(fitted, points.X[others], points)
+                rest[:] = log_scores_of(fitted, points.X[others], points)
             if asked.hidden:
-                hidden.append(said_of(fitted, points.hidden, points))
+                hidden.append(log_scores_of(fitted, points.hidden, points))
         found.tables.append(table)
         found.rest += [rest] if asked.every else []
         found.hidden += [hidden] if asked.hidden else []
     return found
 
 
-def said_of(fitted: Fitted | None, X: FloatArray, points: TeacherPoints) -> FloatArray:
-    """Log-scores of points in all classes; where there is no classifier they say nothing."""
+def log_scores_of(fitted: Fitted | None, X: FloatArray, points: TeacherPoints) -> FloatArray:
+    """Log-scores of a teacher's classifier for points in all classes; where there is none they say nothing."""
     if fitted is None or not len(X):
         return np.zeros((len(X), points.n_classes))
     return fitted.logs(X, points.n_classes, points.least)

@@ -26,7 +26,7 @@ from treewright.optimize.settings import TeacherSettings
 from treewright.teachers.gaussian import SharedGaussian
 from treewright.teachers.kernel_machine import KernelMachine
 
-__all__ = ["COST", "MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag", "principal_axes"]
+__all__ = ["COST", "MEMBERS", "Fitted", "Task", "kernel_fits", "out_of_bag_votes", "principal_axes"]
 
 _ITERATION_SECONDS = 1e-8
 """What an iteration of a logistic regression takes for each point times feature times class."""
@@ -101,8 +101,8 @@ class Fitted:
         return np.vstack([self.model.predict_proba(block) for block in blocks])
 
 
-def linear(task: Task, budget: Budget) -> Fitted:
-    """Logistic regression, on a sample where points are many, in fewer steps where time is short."""
+def linear_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: logistic regression, on a sample of many points, in fewer steps if time is short."""
     row = task.X.shape[1] * len(np.unique(task.y))
     X, y, weight = _sampled(task, max(100, task.settings.linear_cells // row))
     each, steps = _ITERATION_SECONDS * row * len(X), task.settings.linear_steps
@@ -115,44 +115,44 @@ def linear(task: Task, budget: Budget) -> Fitted:
     return Fitted(model)
 
 
-def discriminant(task: Task, budget: Budget) -> Fitted | None:
-    """Normal distributions with one covariance; None where there are too many features for it."""
+def discriminant_member(task: Task, budget: Budget) -> Fitted | None:
+    """Member of a teacher: normal distributions with one covariance; None with too many features."""
     if task.X.shape[1] > task.settings.gaussian_features:
         return None
     return Fitted(SharedGaussian(*_sampled(task, task.settings.gaussian_points)))
 
 
-def naive_bayes(task: Task, budget: Budget) -> Fitted:
-    """Normal distributions of independent features."""
+def naive_bayes_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: normal distributions of independent features."""
     return Fitted(GaussianNB(var_smoothing=_SMOOTHING).fit(*_sampled(task, task.settings.gaussian_points)))
 
 
-def kernel(task: Task, budget: Budget) -> Fitted | None:
-    """A support vector machine with a Gaussian kernel; None where there are too many points for it."""
+def kernel_member(task: Task, budget: Budget) -> Fitted | None:
+    """Member of a teacher: a support vector machine with a Gaussian kernel; None with too many points."""
     if not kernel_fits(len(task.X), task.n_asked, task.X.shape[1], len(np.unique(task.y)), task.settings):
         return None
     return Fitted(KernelMachine.fitted(task.X, task.y, task.weight, task.seed, task.n_asked))
 
 
-def extra_trees(task: Task, budget: Budget) -> Fitted:
-    """Extremely randomized trees: a few, and a few more as long as there is time."""
+def extra_trees_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: extremely randomized trees, a few, and a few more as long as there is time."""
     return _forest(ExtraTreesClassifier(0, random_state=task.seed, warm_start=True, n_jobs=task.n_jobs), task, budget)
 
 
-def random_forest(task: Task, budget: Budget) -> Fitted:
-    """A random forest, likewise."""
+def random_forest_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: a random forest, as far as there is time."""
     return _forest(RandomForestClassifier(0, random_state=task.seed, warm_start=True, n_jobs=task.n_jobs), task, budget)
 
 
-def turned_trees(task: Task, budget: Budget) -> Fitted:
-    """Extra trees that see, besides the features, where points lie along principal axes: splits may be oblique."""
+def turned_trees_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: extra trees that also see principal axes, so that splits may be oblique."""
     axes = principal_axes(task.X, task.X[:0], task.seed, task.settings) if task.axes is None else task.axes
     turned = replace(task, X=_turned(task.X, axes))
-    return Fitted(extra_trees(turned, budget).model, axes)
+    return Fitted(extra_trees_member(turned, budget).model, axes)
 
 
-def boosting(task: Task, budget: Budget) -> Fitted:
-    """Small trees one after the other, each on what those before have wrong."""
+def boosting_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: small trees one after the other, each on what those before have wrong."""
     settings = task.settings
     X, y, weight = _sampled(task, settings.boosted_points)
     few_rounds = task.n_asked > settings.many_asked
@@ -171,23 +171,23 @@ def boosting(task: Task, budget: Budget) -> Fitted:
         return Fitted(model.fit(X, y, sample_weight=weight))
 
 
-def single_tree(task: Task, budget: Budget) -> Fitted:
-    """One tree, as CART grows it."""
+def single_tree_member(task: Task, budget: Budget) -> Fitted:
+    """Member of a teacher: one tree, as CART grows it."""
     X, y, weight = _sampled(task, task.settings.forest_points)
     model = DecisionTreeClassifier(min_samples_leaf=int(np.clip(len(X) // 50, 1, 5)), random_state=task.seed)
     return Fitted(model.fit(X, y, sample_weight=weight))
 
 
 MEMBERS: dict[str, Callable[[Task, Budget], Fitted | None]] = {
-    "extra trees": extra_trees,
-    "random forest": random_forest,
-    "kernel machine": kernel,
-    "logistic regression": linear,
-    "extra trees with principal components": turned_trees,
-    "discriminant analysis": discriminant,
-    "naive Bayes": naive_bayes,
-    "boosting": boosting,
-    "tree": single_tree,
+    "extra trees": extra_trees_member,
+    "random forest": random_forest_member,
+    "kernel machine": kernel_member,
+    "logistic regression": linear_member,
+    "extra trees with principal components": turned_trees_member,
+    "discriminant analysis": discriminant_member,
+    "naive Bayes": naive_bayes_member,
+    "boosting": boosting_member,
+    "tree": single_tree_member,
 }
 """By name."""
 COST = {
@@ -205,14 +205,14 @@ COST = {
 
 
 def kernel_fits(n_points: int, n_asked: int, n_features: int, n_classes: int, settings: TeacherSettings) -> bool:
-    """Whether a kernel machine on so many points is soon fitted and asked."""
+    """Whether the kernel machine of a teacher is soon fitted to so many points and asked."""
     n_all = n_points + n_asked
     work = float(n_points) * n_all * n_features + float(n_all) * n_classes**2 * 100.0
     return n_points <= settings.kernel_points and work <= settings.kernel_work
 
 
 def principal_axes(X: FloatArray, others: FloatArray, seed: int, settings: TeacherSettings) -> FloatArray:
-    """Directions along which points, labelled or not, vary most, in columns.
+    """Directions for a teacher along which points, labelled or not, vary most, in columns.
 
     Examples
     --------
@@ -231,8 +231,8 @@ def _turned(X: FloatArray, axes: FloatArray) -> FloatArray:
     return np.hstack([X, X @ axes])
 
 
-def out_of_bag(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
-    """Bootstrapped extra trees with leaves of three points at least, and their votes for points they were not grown on.
+def out_of_bag_votes(task: Task, budget: Budget) -> tuple[Fitted, FloatArray] | None:
+    """Bootstrapped extra trees of a teacher, leaves of at least three points, and votes for points not grown on.
 
     None where time was over before each point had a tree that did not see it. Points are not sampled.
     """

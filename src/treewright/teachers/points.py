@@ -76,7 +76,7 @@ class TeacherPoints:
 
 
 def ordered_pairs(scores: FloatArray, y: IntArray, weight: FloatArray) -> float:
-    """Share of pairs of labelled points, one of a class and one of another, that the scores order rightly.
+    """Share of pairs of labelled points, one of a class and one of another, that a teacher's scores order rightly.
 
     It is the area under the ROC curve, each class against the others, averaged over the classes: how many labels each
     class has, and so how biased a sample is by class, does not matter to it. NaN where there is one class only.

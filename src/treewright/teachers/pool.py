@@ -23,7 +23,7 @@ from scipy.special import log_softmax, softmax
 
 from treewright.core.arrays import FloatArray, IntArray
 
-__all__ = ["LEAST_WEIGHT", "Pool", "equal_pool", "needed", "pooled", "sharpness"]
+__all__ = ["LEAST_WEIGHT", "Pool", "equal_pool", "needed_classifiers", "pooled_scores", "sharpness"]
 
 _HELD_WEIGHTS, _HELD_LEVELS = 12.0, 2.0
 """How many labels' worth weights are held near equal ones, and levels near 0, for a difference of 1. On 28 made
@@ -57,12 +57,12 @@ class Pool:
 
 
 def equal_pool(n_members: int, n_classes: int) -> Pool:
-    """The pool where no labels say how to weigh."""
+    """The pool of a teacher where no labels say how to weigh."""
     return Pool(np.full(n_members, 1.0 / n_members), np.zeros(n_classes))
 
 
-def pooled(tables: Sequence[FloatArray] | FloatArray, y: IntArray, weight: FloatArray) -> Pool:
-    """Weights and levels by labels left out; a class without any keeps the level 0.
+def pooled_scores(tables: Sequence[FloatArray] | FloatArray, y: IntArray, weight: FloatArray) -> Pool:
+    """Weights and levels of a teacher's classifiers by labels left out; a class without any keeps the level 0.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ def pooled(tables: Sequence[FloatArray] | FloatArray, y: IntArray, weight: Float
     >>> score = rng.normal(size=4000)
     >>> y = (rng.random(4000) < 1 / (1 + np.exp(-score))).astype(int)
     >>> too_sure, by_lot = (np.column_stack([np.zeros(4000), s]) for s in (5.0 * score, rng.normal(size=4000)))
-    >>> pooled([too_sure, by_lot], y, np.ones(4000)).weights.round(1).tolist()
+    >>> pooled_scores([too_sure, by_lot], y, np.ones(4000)).weights.round(1).tolist()
     [0.2, 0.0]
     """
     return _fitted(np.asarray(tables), y, weight)[0]
 
 
 def sharpness(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
-    """What scores by one classifier are to be multiplied by to be as often right as they say, by labels left out.
+    """Factor that makes scores of a teacher's classifier as often right as they say, by labels left out.
 
     Nothing holds it, as scores may have any unit: what keeps it finite is that a label counts as a little less
     than sure. Levels are fitted with it and left aside, so that the most likely classes stay what they are; totals make
@@ -97,7 +97,7 @@ def sharpness(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
     table : ndarray of shape (n_labels, n_classes)
         Scores by a classifier that did not see the label; NaN where there is none.
     y, weight
-        As for :func:`pooled`.
+        As for :func:`pooled_scores`.
     """
     told = np.isfinite(table).all(axis=1)
     if not told.any():
@@ -107,8 +107,10 @@ def sharpness(table: FloatArray, y: IntArray, weight: FloatArray) -> float:
     return max(_FAINT, float(_fitted(table[None] / unit, y[told], weight[told], held=0.0)[0].weights[0])) / unit
 
 
-def needed(tables: FloatArray, y: IntArray, weight: FloatArray, cost: Sequence[float], least: float) -> list[int]:
-    """Numbers of the classifiers that labels left out ask for, fewest first dropped that they can do best without.
+def needed_classifiers(
+    tables: FloatArray, y: IntArray, weight: FloatArray, cost: Sequence[float], least: float
+) -> list[int]:
+    """Numbers of a teacher's classifiers that labels left out ask for, fewest first dropped that can be spared.
 
     One is left out as long as the sum of the logarithms of the labels' probabilities falls by at most `least`; of
     several that are missed as little, within half of that, it is the one of the largest cost.

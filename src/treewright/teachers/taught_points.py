@@ -13,14 +13,14 @@ from sklearn.utils import get_tags
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Reduction, Sample, of_unit_spread
-from treewright.data.design import design_of
-from treewright.data.teacher_record import TeacherRecord
+from treewright.data.design import design_of_points
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import EstimatorTeacher, GivenTeacher, TableTeacher
 from treewright.teachers.points import TeacherPoints
-from treewright.teachers.pool import pooled
+from treewright.teachers.pool import pooled_scores
+from treewright.teachers.record import TeacherRecord
 
 __all__ = ["PointTeacher", "Taught", "imagined_points", "label_folds", "label_shares", "refuse_unteachable"]
 
@@ -174,7 +174,7 @@ class PointTeacher:
         def logs(table: FloatArray) -> FloatArray:
             return table if logarithmic else np.log(np.maximum(table, least))
 
-        found = pooled([logs(left_out[asked])], y[asked], self.mass[asked])
+        found = pooled_scores([logs(left_out[asked])], y[asked], self.mass[asked])
         likely = np.empty(self.shares.shape)
         likely[known] = np.average(np.eye(len(self.classes))[y[known]], axis=0, weights=self.mass[known])
         likely[asked] = found.shares([logs(left_out[asked])])
@@ -227,7 +227,7 @@ class PointTeacher:
 
 
 def label_folds(y: IntArray, seed: int) -> list[IntArray]:
-    """Folds of the labelled points, each class dealt out in turn; the only label of a class is never left out."""
+    """Folds of labelled points to score a teacher, classes dealt out in turn; no class loses its only label."""
     order = np.random.default_rng(seed).permutation(np.flatnonzero(y >= 0))
     order = order[np.argsort(y[order], kind="stable")]
     order = order[np.bincount(y[order])[y[order]] > 1]
@@ -238,7 +238,7 @@ def label_folds(y: IntArray, seed: int) -> list[IntArray]:
 def label_shares(
     reduction: Reduction, y: IntArray, weight: FloatArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Shares of the classes among the labels of each point, 0 without any, and the weight of these labels."""
+    """Shares of the classes among the labels of each point for a teacher, 0 without any, and these labels' weight."""
     rows, n_points = reduction.kept[y[reduction.kept] >= 0], len(reduction.points)
     place = reduction.place[rows] * n_classes + y[rows]
     table = np.bincount(place, weight[rows], n_points * n_classes).reshape(n_points, n_classes)
@@ -259,7 +259,7 @@ def imagined_points(
     more = int(times * min(settings.imagined_rows, settings.imagined_cells // max(1, X.shape[1]))) - n_points
     if more <= 0 or n_points < 2 or sparse.issparse(X) or isinstance(given_teacher, TableTeacher):
         return np.zeros((0, X.shape[1]))
-    design = design_of(points)
+    design = design_of_points(points)
     numbers = X if design is None else design.apply(X)
     spread = numbers.std(axis=0)
     numbers = numbers / np.where(spread > 0, spread, 1.0)
@@ -296,7 +296,7 @@ def _features(points: Sample, given_teacher: GivenTeacher | None) -> Any:
     if sparse.issparse(X):
         taken = isinstance(given_teacher, TableTeacher) or (tags is not None and tags.sparse)
         return X if taken else X.toarray()
-    design = None if tags is not None and tags.allow_nan and points.n_levels is None else design_of(points)
+    design = None if tags is not None and tags.allow_nan and points.n_levels is None else design_of_points(points)
     numbers = X if design is None else design.apply(X)
     return numbers.toarray() if sparse.issparse(numbers) and not (tags is not None and tags.sparse) else numbers
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import softmax
 
 from treewright.core.arrays import FloatArray, IntArray
-from treewright.data.teacher_record import TeacherRecord
 from treewright.teachers.members import Fitted
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherRecord
 from treewright.totals.shift import Margin, rake, shifted
 
 __all__ = ["UnseenLabels", "Likely", "Teacher", "Voter"]

@@ -49,7 +49,7 @@ class CellCounts:
 
 
 def cell_counts(scores: FloatArray, cell_of: IntArray, margins: list[Margin]) -> CellCounts:
-    """Choose the rows of each class in each cell.
+    """Choose the rows of each class in each crossing of groups within totals of several margins.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _SWEEPS = 12
 
 
 def divide_points(scores: FloatArray, totals: PointTotals) -> IntArray:
-    """Label points so that counts are within the totals and the scores of the rows add up to as much as possible.
+    """Label points within totals so that the scores of the rows that they stand for add up to as much as possible.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class RegisterDivision:
 def divide_register(
     table: FloatArray, content: np.ndarray, totals: ClassTotals, rng: np.random.Generator
 ) -> RegisterDivision:
-    """Divide rows among the classes by their scores, within totals by group or of all.
+    """Divide millions of rows among the classes by their scores, within totals by group or of all.
 
     It is what :func:`~treewright.teachers.cut.divide_rows` does, but for the prices of rows of unknown group, which
     are found by a sample where rows are many.

@@ -18,7 +18,7 @@ from treewright.data import mean_and_spread, of_unit_spread
 from treewright.data.rows import errors_told, taken_rows
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["ClassScores", "LearnedNovelty", "Novelty", "response_of", "weight_argument"]
+__all__ = ["ClassScores", "LearnedNovelty", "Novelty", "response_method", "weight_argument"]
 
 _BLOCK = 250_000
 """Rows that are scored at once: encoders make wide tables of them, which need not be there all at the same time."""
@@ -31,20 +31,20 @@ _AWAY = (0.1, 0.5, 1.0, 2.0)
 """How far imagined rows are from one of the fit, in spreads of the features."""
 
 
-def response_of(classifier: Any) -> str | None:
-    """The method that scores rows: "predict_proba" or, without it, "decision_function"; None with neither.
+def response_method(classifier: Any) -> str | None:
+    """Method whose scores are cut at totals: "predict_proba", else "decision_function"; None with neither.
 
     Examples
     --------
     >>> from sklearn.svm import SVC, LinearSVC
-    >>> response_of(SVC()), response_of(LinearSVC())
+    >>> response_method(SVC()), response_method(LinearSVC())
     ('decision_function', 'decision_function')
     """
     return next((name for name in ("predict_proba", "decision_function") if hasattr(classifier, name)), None)
 
 
 def weight_argument(classifier: Any) -> str | None:
-    """What ``fit`` calls weights of rows, in a pipeline those of its last step; None if it takes none.
+    """What ``fit`` of a classifier cut at totals calls weights, in a pipeline of its last step; None if it takes none.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class ClassScores:
     @property
     def probabilistic(self) -> bool:
         """Whether scores are logarithms of probabilities."""
-        return response_of(self.classifier) == "predict_proba"
+        return response_method(self.classifier) == "predict_proba"
 
     def raw(self, X: Any) -> FloatArray:
         """What the classifier says, one column for each class it knows."""
@@ -205,7 +205,7 @@ class ClassScores:
         return np.concatenate([self._said(taken_rows(X, part), len(part)) for part in parts])
 
     def _said(self, X: Any, n_rows: int) -> FloatArray:
-        name = str(response_of(self.classifier))
+        name = str(response_method(self.classifier))
         with errors_told(self.classifier, X):
             values = np.asarray(getattr(self.classifier, name)(X), dtype=np.float64)
         if values.ndim == 1:

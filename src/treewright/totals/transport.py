@@ -28,7 +28,7 @@ _PART = 5000
 
 
 def divide(scores: FloatArray, rank: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray]:
-    """Label rows so that the sum of scores is largest and the count of each class is within its total.
+    """Label rows within totals so that the sum of scores is largest.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def divide(scores: FloatArray, rank: IntArray, low: IntArray, high: IntArray) ->
 def divide_groups(
     scores: FloatArray, rank: IntArray, group_of: IntArray, low: IntArray, high: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Divide the rows of each group among the classes, see :func:`divide`.
+    """Divide the rows of each group among the classes within totals, see :func:`divide`.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class _Said(NamedTuple):
 
 
 def flag_logic(tree: Tree, node: int, words: Mapping[int, FeatureWords] | None) -> Logic | None:
-    """The words of a split that has nothing but flags; None of one with other features, or too many cases to say.
+    """The words of a tree's split that has nothing but flags; None with other features, or too many cases to say.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def _bracketed(told: list[str]) -> list[str]:
 
 
 def cased_split(tree: Tree, node: int, used: IntArray, words: Mapping[int, FeatureWords] | None) -> CasedSplit | None:
-    """A split of numbers and flags by cases; None of one without the two, and where numbers are next to nothing.
+    """Rule in words for a tree's split of numbers and flags, by cases; None without both, or with hardly any number.
 
     Examples
     --------

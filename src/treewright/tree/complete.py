@@ -22,7 +22,6 @@ __all__ = [
     "labels_on_either_side",
     "leaves_reached",
     "passes",
-    "planes_errors",
 ]
 
 FREE = -1
@@ -255,13 +254,13 @@ class Planes:
 
 
 def completed_leaves(tree: Tree, depth: int, go_left: bool = True) -> IntArray:
-    """Leaf (from 0) of the complete tree that each leaf of a tree leads on to, see :meth:`Planes.from_tree`."""
+    """Leaf (from 0) of the completed tree that each leaf of a tree leads on to, see :meth:`Planes.from_tree`."""
     heap, short = np.array(tree.heap_numbers)[tree.leaves], depth - tree.level[tree.leaves]
     return (heap << short if go_left else ((heap + 1) << short) - 1) - 2**depth
 
 
 def leaves_reached(values: FloatArray) -> IntArray:
-    """Leaf (from 0) that each row of node values reaches."""
+    """Leaf of a completed tree (from 0) that each row of node values reaches."""
     n, n_branches = values.shape
     node = np.zeros(n, dtype=np.int64)
     rows = np.arange(n)
@@ -271,24 +270,15 @@ def leaves_reached(values: FloatArray) -> IntArray:
 
 
 def passes(leaf: IntArray, node: int, shape: CompleteTree) -> tuple[BoolArray, BoolArray]:
-    """Whether the way to each leaf passes branch `node` (from 0), and whether it goes left there."""
+    """Whether the way to each leaf of a completed tree passes branch `node` (from 0), and goes left there."""
     left, right = shape.left_of[node][leaf], shape.right_of[node][leaf]
     return left | right, left
 
 
 def labels_on_either_side(planes: Planes, node: int, values: FloatArray) -> tuple[IntArray, IntArray]:
-    """Label that each row of node values would get on the left and on the right of `node`."""
+    """Label of a completed tree that each row of node values would get on the left and on the right of `node`."""
     forced = values.copy()
     forced[:, node] = -1.0
     if_left = planes.labels[leaves_reached(forced)]
     forced[:, node] = 1.0
     return if_left, planes.labels[leaves_reached(forced)]
-
-
-def planes_errors(planes: Planes, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
-    """Least leaf error of each labelled point among the leaves of its class, and that leaf."""
-    least, leaf = planes.own_errors(X, y)
-    # A class without a leaf: the point stays where it is, and cannot be right.
-    lost = ~np.isfinite(least)
-    leaf[lost] = leaves_reached(planes.values(X[lost]))
-    return np.where(lost, 0.0, least), leaf

@@ -12,7 +12,7 @@ import numpy as np
 from treewright.core.arrays import BoolArray, IntArray
 from treewright.core.names import printable, quoted
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.number_text import format_number, threshold_digits
 from treewright.tree.structure import BEYOND, LEAF, Tree
 from treewright.tree.sums import WrittenSplit, divide, written_split
@@ -37,7 +37,7 @@ class ConditionWriter:
     ) -> None:
         self._told_digits, self._sure = digits or {}, sure or {}
         self._features = names_in_lines(feature_names, "feature_names", tree.n_features, "features", "x{}")
-        found = folded(tree, words)
+        found = folded_tree(tree, words)
         tree, words = found.tree, found.words
         self._tree, self._words = tree, words
         self._features += [f"group {j}" for j in range(len(found.groups))]  # which have words
@@ -195,7 +195,7 @@ def _contrary(text: str) -> str:
 
 
 def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | None = None) -> bool | None:
-    """Whether a split sends every row left, or every row right (False); None if it parts them.
+    """Whether a written split of a tree sends every row left, or every row right (False); None if it parts them.
 
     It has no feature, or flags alone that make no difference.
 
@@ -213,9 +213,9 @@ def constant_side(tree: Tree, node: int, words: Mapping[int, FeatureWords] | Non
 
 
 def unlike_words(tree: Tree, words: Mapping[int, FeatureWords] | None) -> tuple[FlagWords | None, DateWords | None]:
-    """A flag and a date that stand in a sum as numbers, if there are any: a reader is told how."""
+    """A flag and a date that stand as numbers in a sum of a tree's rules, if any: a reader is told how."""
     flag, date = None, None
-    found = folded(tree, words)
+    found = folded_tree(tree, words)
     tree, words = found.tree, found.words
     for node in np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1).tolist() if words else []:
         used, cased = np.flatnonzero(tree.weights[node]), None
@@ -238,7 +238,7 @@ def names_in_lines(
     default: str,
     text: Callable[[object], str] = printable,
 ) -> list[str]:
-    """One line of text for each feature or class, no two alike."""
+    """One line of text for each feature or class that rules of a tree name, no two alike."""
     if given is None:
         return [default.format(j) for j in range(n)]
     if isinstance(given, str) or len(given) != n:

@@ -19,7 +19,7 @@ MAX_BYTES = 2**28
 
 
 def parse_json(text: str | bytes, where: str = "") -> Any:
-    """Parse JSON strictly.
+    """Parse the JSON of a model file strictly.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _finite_float(text: str) -> float:
 
 
 def shown(value: object) -> str:
-    """Short text for a value that may be hostile: huge, deep or without end."""
+    """Short text for a value of a model file that may be hostile: huge, deep or without end."""
     if value is None:
         return "null"
     if isinstance(value, bool):

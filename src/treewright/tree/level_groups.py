@@ -16,7 +16,7 @@ from treewright.core.names import printable
 from treewright.tree.structure import Tree
 from treewright.tree.words import FeatureWords, FlagWords
 
-__all__ = ["Folded", "folded"]
+__all__ = ["Folded", "folded_tree"]
 
 _LISTED = 3
 """So many levels are listed where they stand; more are a group."""
@@ -59,14 +59,14 @@ class Folded:
         return said
 
 
-def folded(tree: Tree, words: Mapping[int, FeatureWords] | None) -> Folded:
-    """Fold levels of a column that have the same weight in a split, where they are many.
+def folded_tree(tree: Tree, words: Mapping[int, FeatureWords] | None) -> Folded:
+    """Fold levels of a column that have the same weight in a split of a tree, where they are many.
 
     Examples
     --------
     >>> names = "abcde"
     >>> words = {j: FlagWords(f"town is {a}", f"town is not {a}", "town", many=True) for j, a in enumerate(names)}
-    >>> found = folded(Tree.stump([1.0, 1.0, 1.0, 1.0, 0.0], 0.5, np.eye(2)), words)
+    >>> found = folded_tree(Tree.stump([1.0, 1.0, 1.0, 1.0, 0.0], 0.5, np.eye(2)), words)
     >>> found.tree.weights[0].tolist(), found.words[5].no
     ([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], 'town is not in group 1')
     >>> found.notes([0])

@@ -17,7 +17,7 @@ NOISE = 1e-9
 
 
 def format_number(value: float, precision: int = 4, keep_fraction: bool = False) -> str:
-    """Write a number with some significant digits, all those before the decimal point and no trailing zeros.
+    """Write a number of a rule with some significant digits, all before the decimal point, no trailing zeros.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _scientific(value: float, precision: int) -> str:
 
 
 def threshold_digits(tree: Tree, precision: int) -> dict[int, int]:
-    """Digits for each feature that tell its thresholds from one another, at least `precision`."""
+    """Digits for each feature that tell thresholds of a tree from one another, at least `precision`."""
     rows = np.flatnonzero(np.count_nonzero(tree.weights, axis=1) == 1)
     columns = np.argmax(tree.weights[rows] != 0.0, axis=1)
     with np.errstate(all="ignore"):

@@ -105,7 +105,7 @@ def _significant(values: FloatArray, digits: int, least: FloatArray) -> FloatArr
 
 
 def shortest_between(low: float, high: float) -> float:
-    """The number with the fewest digits well between two others; as near to their middle as so few digits allow.
+    """The number for a tree's split with the fewest digits well between two others, as near to their middle as can be.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "n_split_weights",
     "nodes_below",
     "passing",
+    "points_at_splits",
     "predict_labels",
     "predict_values",
     "relabelled",
@@ -42,7 +44,7 @@ _SPARSE_BLOCK = 2**16
 
 
 def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
-    """Node number of the leaf each point reaches.
+    """Node number of the leaf of a tree that each point reaches.
 
     Parameters
     ----------
@@ -84,14 +86,14 @@ def route(tree: Tree, points: ArrayLike, start: int = 0) -> IntArray:
 
 
 def side(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
-    """Whether each point would go left at branch `node`, reached or not."""
+    """Whether each point would go left at branch `node` of a tree, reached or not."""
     X = _as_points(tree, points)
     at = np.full(X.shape[0], node)
     return _sparse_goes_left(tree, X, at) if sparse.issparse(X) else _goes_left(tree, _as_rows(X), at)
 
 
 def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
-    """Nodes that each point visits, as a sparse 0/1 matrix (n_points, n_nodes)."""
+    """Nodes of a tree that each point visits, as a sparse 0/1 matrix (n_points, n_nodes)."""
     at = route(tree, points)
     n_points, parent, point = len(at), tree.parent, np.arange(len(at))
     points_on, nodes_on = [point], [at]
@@ -106,7 +108,7 @@ def decision_path(tree: Tree, points: ArrayLike) -> sparse.csr_array:
 
 
 def passing(tree: Tree, points: ArrayLike, node: int) -> BoolArray:
-    """Whether each point passes `node` on its way from the root.
+    """Whether each point passes `node` of a tree on its way from the root.
 
     Examples
     --------
@@ -128,7 +130,7 @@ def nodes_below(tree: Tree, node: int) -> BoolArray:
 
 
 def visited(tree: Tree, points: ArrayLike) -> BoolArray:
-    """Whether at least one point passes each node."""
+    """Whether at least one point passes each node of a tree."""
     leaf = route(tree, points)
     counts = np.bincount(leaf, minlength=tree.n_nodes)
     for node in tree.branches[::-1]:  # children are numbered after their parent
@@ -137,7 +139,7 @@ def visited(tree: Tree, points: ArrayLike) -> BoolArray:
 
 
 def predict_labels(tree: Tree, points: ArrayLike) -> IntArray:
-    """Class number of each point."""
+    """Class number that a tree gives to each point."""
     if tree.labels is None:
         raise ValueError("a regression tree has no labels")
     return np.asarray(tree.labels[route(tree, points)])
@@ -155,7 +157,7 @@ def n_split_weights(tree: Tree) -> int:
 
 
 def predict_values(tree: Tree, points: ArrayLike) -> FloatArray:
-    """Leaf values of each point: class weights, or regression outputs.
+    """Leaf values of a tree at each point: class weights, or regression outputs.
 
     With linear leaves it is ``values + slopes @ x`` of the leaf: NaN where a feature that the leaf has a slope for is
     missing. Features without a slope do not count, whatever their value.
@@ -192,7 +194,7 @@ def predict_values(tree: Tree, points: ArrayLike) -> FloatArray:
 
 
 def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Weight of each class that passes each node, shape (n_nodes, n_classes).
+    """Weight of each class that passes each node of a tree, shape (n_nodes, n_classes).
 
     The sum runs over the points with ``y >= 0``; a branch node has the sum of its children.
     """
@@ -208,7 +210,7 @@ def leaf_counts(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, 
 
 
 def heaviest(counts: FloatArray) -> IntArray:
-    """The class of the largest weight in each row, the first of those that differ by no more than rounding.
+    """The class of the largest weight at each node of a tree, the first of those that differ by rounding alone.
 
     Sums of weights depend on the order of the points in their last digits, and classes that are weighed alike are often
     tied.
@@ -222,7 +224,7 @@ def heaviest(counts: FloatArray) -> IntArray:
 
 
 def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int | None = None) -> Tree:
-    """Return the same splits with class weights counted and the largest class as label.
+    """Return a tree of the same splits with class weights counted and the largest class as label.
 
     Parameters
     ----------
@@ -251,7 +253,7 @@ def relabelled(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n
 
 
 def counted(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray) -> Tree:
-    """Return the same splits with class weights counted; leaves keep their labels, branch nodes get the largest class.
+    """Return a tree of the same splits with class weights counted; leaves keep their labels, branches get the largest.
 
     Parameters are those of :func:`relabelled`.
     """
@@ -264,7 +266,7 @@ def counted(tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray) -> T
 def without_idle_splits(
     tree: Tree, points: ArrayLike, y: IntArray, weight: FloatArray, n_classes: int | None = None
 ) -> Tree:
-    """Give leaves their best labels and drop splits below which every leaf has the same one.
+    """Give leaves of a tree their best labels and drop splits below which every leaf has the same one.
 
     Parameters are those of :func:`relabelled`.
 
@@ -278,7 +280,7 @@ def without_idle_splits(
 
 
 def without_equal_leaves(tree: Tree) -> Tree:
-    """Drop splits below which every leaf has the same label: what the tree predicts stays.
+    """Drop splits of a tree below which every leaf has the same label: what it predicts stays.
 
     Examples
     --------
@@ -299,7 +301,7 @@ def without_equal_leaves(tree: Tree) -> Tree:
 
 
 def averaged(tree: Tree, points: ArrayLike, Y: FloatArray, weight: FloatArray) -> Tree:
-    """Return the same splits with the weighted mean of `Y` over the points of each node as its value, no slopes.
+    """Return a tree of the same splits with the weighted mean of `Y` at each node as its value, no slopes.
 
     Parameters
     ----------
@@ -395,3 +397,13 @@ def _goes_left_by_category(tree: Tree, block: FloatArray, at: IntArray) -> BoolA
     listed = np.zeros(len(block), dtype=bool)
     listed[known] = tree.left_categories[at[known], code[known].astype(np.int64)]
     return np.where(missing, tree.missing_left[at], listed)
+
+
+def points_at_splits(tree: Tree, X: FloatArray) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    """Branch nodes of a tree in turn, with the points that reach them and whether these go left."""
+    inside = {0: np.arange(len(X))}
+    for node in tree.branches.tolist():  # children are numbered after their parent
+        here = inside.pop(node)
+        goes_left = side(tree, X[here], node)
+        inside[int(tree.left[node])], inside[int(tree.right[node])] = here[goes_left], here[~goes_left]
+        yield node, here, goes_left

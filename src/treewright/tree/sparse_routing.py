@@ -13,7 +13,7 @@ __all__ = ["sparse_sides"]
 
 
 def sparse_sides(tree: Tree, X: Any, at: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Whether each point of a CSR array goes left at its own node, and whether that is sure.
+    """Whether points of a CSR array go left at their own nodes of a tree, and whether that is sure.
 
     A point is routed as its dense copy is, whose sum of products has other roundings. Two sums of the same n products
     p differ by no more than 2 n eps sum |p|; where the distance from the threshold is larger, the side is the same. A

@@ -65,7 +65,7 @@ class WrittenSplit:
 def written_split(
     tree: Tree, node: int, used: IntArray, words: Mapping[int, FeatureWords] | None = None, alone: bool = True
 ) -> WrittenSplit:
-    """The numbers of the rule of a hyperplane, or of those features of it that are `used`.
+    """The numbers of the rule of a tree's hyperplane, or of those features of it that are `used`.
 
     One feature is divided by its weight, and told by its own value unless it is not to stand `alone`. A sum is divided
     by its largest weight, of numbers if there are flags and dates beside them; where all terms would be subtracted, it
@@ -95,6 +95,6 @@ def written_split(
 
 
 def divide(numerator: float, denominator: float) -> float:
-    """Quotient that is infinite where Python would raise."""
+    """Quotient for the sums of a tree's rule that is infinite where Python would raise."""
     with np.errstate(all="ignore"):
         return float(np.float64(numerator) / np.float64(denominator))

@@ -8,7 +8,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree.cases import CasedSplit, cased_split, flag_logic
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.number_text import MAX_PRECISION, threshold_digits
 from treewright.tree.structure import LEAF, Tree
 from treewright.tree.sums import WrittenSplit, written_split
@@ -24,7 +24,7 @@ def telling_digits(
     words: Mapping[int, FeatureWords] | None = None,
     precision: int = 4,
 ) -> dict[int, int]:
-    """Digits of splits with which the written rules send rows where the tree sends them, where `precision` does not.
+    """Digits with which a tree's written rules send rows where the tree does, where `precision` does not.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def telling_digits(
     >>> telling_digits(tree, np.array([[1234.5677], [1234.58]]), np.array([1, 2]))
     {0: 6}
     """
-    written = folded(tree, words)
+    written = folded_tree(tree, words)
     tree, words, X = written.tree, written.words, written.rows(X)
     plain, found = threshold_digits(tree, precision), dict[int, int]()
     first, last = _leaf_places(tree)
@@ -75,7 +75,7 @@ def telling_digits(
 
 
 def sure_cases(tree: Tree, X: FloatArray, words: Mapping[int, FeatureWords] | None = None) -> dict[int, list[int]]:
-    """Splits by cases of flags where in some cases no row can fail the condition, or none can meet it.
+    """Splits of a tree by cases of flags where in some cases no row can fail the condition, or none can meet it.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def sure_cases(tree: Tree, X: FloatArray, words: Mapping[int, FeatureWords] | No
     >>> sure_cases(tree, np.array([[3.0, 0.0], [90.0, 1.0]]), {1: FlagWords("sector is A", "sector is not A")})
     {0: [1, 0]}
     """
-    written, found = folded(tree, words), {}
+    written, found = folded_tree(tree, words), {}
     tree, words, X = written.tree, written.words, written.rows(X)
     for node in np.flatnonzero(np.count_nonzero(tree.weights, axis=1) > 1).tolist() if words else []:
         cased = cased_split(tree, node, np.flatnonzero(tree.weights[node]), words)

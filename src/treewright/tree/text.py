@@ -10,7 +10,7 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray
 from treewright.core.names import printable, quoted
 from treewright.tree.conditions import ConditionWriter, constant_side, names_in_lines
-from treewright.tree.level_groups import folded
+from treewright.tree.level_groups import folded_tree
 from treewright.tree.number_text import MAX_PRECISION, NOISE, format_number
 from treewright.tree.structure import LEAF, Tree
 from treewright.tree.words import FeatureWords
@@ -147,7 +147,7 @@ def split_pieces(
     digits: Mapping[int, int] | None = None,
     sure: Mapping[int, Sequence[int]] | None = None,
 ) -> list[list[str]]:
-    """Write the condition of each node, under which points go left, as the pieces between which lines may be broken.
+    """Write the condition of each node of a tree, under which points go left, in pieces with line breaks between.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def read_children(tree: Tree, words: Mapping[int, FeatureWords] | None = None) -
     >>> read_children(tree)[0]
     1
     """
-    found = folded(tree, words)
+    found = folded_tree(tree, words)
     tree, words = found.tree, found.words
     left, right = tree.left.tolist(), tree.right.tolist()
     reached = list(range(tree.n_nodes))
@@ -221,7 +221,7 @@ def path_texts(
     precision: int = 4,
     words: Mapping[int, FeatureWords] | None = None,
 ) -> list[str]:
-    """Write the way to each node as conditions joined by "and", in the units of the tree; empty for the root.
+    """Write the way to each node of a tree as conditions joined by "and", in its units; empty for the root.
 
     Parameters
     ----------

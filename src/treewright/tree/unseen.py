@@ -16,7 +16,7 @@ __all__ = ["settled"]
 
 
 def settled(tree: Tree, points: Any, weight: FloatArray) -> Tree:
-    """Send what no training point decides to the side of more training weight; all training points go as before.
+    """Send what no training point decides at splits of a tree to the side of more training weight.
 
     * A level of a category that no point at the node has, or that was unknown at fit altogether, goes right. So that
       this is the heavier side, a categorical split whose left side is heavier is mirrored: its set becomes that of the

@@ -17,7 +17,7 @@ _2000 = 10957
 
 
 def date_text(days: float, times: bool) -> str | None:
-    """A date from days since 1970-01-01, with the time of the day or without; None where there is no such date.
+    """A date in a rule of a tree from days since 1970-01-01, with the time of the day or without; None for no date.
 
     Examples
     --------

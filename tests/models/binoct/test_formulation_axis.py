@@ -9,11 +9,11 @@ from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
-from treewright.models.binoct.axis import straightened
-from treewright.models.binoct.nodes import alternate_axis
+from treewright.models.binoct.axis import single_feature_tree
+from treewright.models.binoct.nodes import improved_binoct_tree
 from treewright.models.binoct.objective import BinOCT
-from treewright.models.binoct.search import search_axis
-from treewright.models.fair.labels import best_labels
+from treewright.models.binoct.search import search_binoct
+from treewright.models.fair.labels import fair_leaf_labels
 from treewright.models.fair.objective import FairOCT
 from treewright.optimize.formulation import TreeFormulation
 from treewright.optimize.incumbent import Incumbent
@@ -45,7 +45,7 @@ def test_straight_trees_have_one_feature_and_thresholds_midway(seed):
     X = rng.integers(0, 6, (30, 3)).astype(float)
     splits = rng.normal(size=(7, 3)) * (rng.random((7, 3)) < 0.6)
     tree = Tree.from_heap(np.ones(7), splits, rng.normal(size=7), np.ones((15, 2)), rng.integers(0, 2, 15))
-    straight = straightened(tree, X, 2)
+    straight = single_feature_tree(tree, X, 2)
     assert straight.depth <= 2
     visits = {0: np.ones(30, dtype=bool)}
     for node in straight.branches.tolist():
@@ -61,7 +61,7 @@ def test_a_split_of_one_feature_keeps_its_sides_whatever_its_sign_and_scale():
     X = np.array([[0.1], [0.2], [0.3], [1e9]])
     for weight, threshold, left in [(1e-8, 2.5e-9, [0, 1]), (-3.0, -0.75, [2, 3])]:
         tree = Tree.stump([weight], threshold, [[1.0, 0.0], [0.0, 1.0]])
-        straight = straightened(tree, X, 1)
+        straight = single_feature_tree(tree, X, 1)
         same = straight.labels[route(straight, X)] == tree.labels[route(tree, X)]
         assert same.all() and np.flatnonzero(route(tree, X) == 1).tolist() == left
 
@@ -170,7 +170,7 @@ def test_labels_of_leaves_are_the_best_ones(seed, cells, monkeypatch):
         return error[np.arange(4), labels].sum() + 0.4 * np.abs(share - part @ share).sum()
 
     every = {labels: cost(list(labels)) for labels in product(range(3), repeat=4)}
-    found = cost(best_labels(error, reach, part, 0.4).tolist())
+    found = cost(fair_leaf_labels(error, reach, part, 0.4).tolist())
     if cells:
         assert found == pytest.approx(min(every.values()))
     else:  # changes of single labels end where none of them helps, and no label for all is better
@@ -181,7 +181,7 @@ def test_labels_of_leaves_are_the_best_ones(seed, cells, monkeypatch):
 def test_a_dear_split_is_not_made_and_that_is_proven_without_a_solve():
     model = fair([[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1], complexity=0.3)
     best = Incumbent(model)
-    search_axis(best, model, [], Budget(10.0), price=0.3 * 4)
+    search_binoct(best, model, [], Budget(10.0), price=0.3 * 4)
     assert best.solution.n_leaves == 1 and best.objective == 0.25 and best.proven
 
 
@@ -214,8 +214,8 @@ def test_alternation_never_makes_a_tree_worse(price):
         wild = np.random.default_rng(seed)
         splits = np.eye(3)[wild.integers(0, 3, 7)]
         start = Tree.from_heap(np.ones(7), splits, wild.random(7), np.ones((15, 3)), wild.integers(0, 3, 15))
-        tree = alternate_axis(straightened(start, X, 3), X, y, by_class, Budget(), price)
-        assert cost(tree) < cost(straightened(start, X, 3))
+        tree = improved_binoct_tree(single_feature_tree(start, X, 3), X, y, by_class, Budget(), price)
+        assert cost(tree) < cost(single_feature_tree(start, X, 3))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -223,7 +223,7 @@ def test_the_search_finds_most_optima_of_small_tables(seed):
     rng = np.random.default_rng(seed)
     model = binoct(rng.integers(0, 5, (14, 2)), rng.integers(0, 2, 14))
     best = Incumbent(model)
-    search_axis(best, model, [], Budget(20.0))
+    search_binoct(best, model, [], Budget(20.0))
     assert best_binoct(model) <= best.objective <= best_binoct(model) + 1
 
 
@@ -234,5 +234,5 @@ def test_the_search_finds_trees_whose_splits_are_no_good_alone():
     X[:, :2] = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (16, 1))
     model = binoct(X, (X[:, 0] != X[:, 1]).astype(int))
     best = Incumbent(model)
-    search_axis(best, model, [], Budget(60.0))
+    search_binoct(best, model, [], Budget(60.0))
     assert best.objective == 0.0

@@ -9,13 +9,13 @@ from tests.examples import looped
 from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.c2rf.objective import C2RF, merged_votes
-from treewright.models.c2rf.search import mimicking_weights, near_optimum, nearest_weights, search_c2rf
+from treewright.models.c2rf.search import mimicking_weights, nearest_weights, optimum_near_wish, search_c2rf
 from treewright.models.c2rf.votes import (
     VoteTable,
+    c2rf_vote_shares,
     cut_votes,
     search_vote_weights,
     vote_prices,
-    vote_shares,
     wished_weights,
 )
 from treewright.optimize.incumbent import Incumbent
@@ -95,7 +95,7 @@ def test_an_optimum_near_the_wished_weights_is_no_worse_and_no_farther(seed):
     best = Incumbent(model)
     search_c2rf(best, model, [], Budget(60), seed=0)
     wished = rng.uniform(0.5, 1.5, 9)
-    near = near_optimum(model, best.solution, wished, Budget(60))
+    near = optimum_near_wish(model, best.solution, wished, Budget(60))
     assert model.objective(near) <= best.objective
     assert np.abs(model.votes @ near).min() >= 1
     assert near.min() >= model.least and near.max() <= model.most
@@ -113,7 +113,7 @@ def test_wished_weights_that_are_optimal_are_kept_nearly():
     start = model.repair(np.array([100.0] + [1.0] * 8))
     far = Incumbent(model)
     search_c2rf(far, model, [start], Budget(60), seed=3)
-    near = near_optimum(model, far.solution, wished, Budget(60))
+    near = optimum_near_wish(model, far.solution, wished, Budget(60))
     assert model.objective(near) == 0
     # Whole numbers up to 100 are within 2 % of any ratio, and a few steps of 2 may follow.
     assert np.abs(near / near.mean() - wished / wished.mean()).max() < 0.15
@@ -140,7 +140,7 @@ def test_weights_mimic_labels_that_some_weights_have():
 
 def test_shares_are_counted_votes():
     votes = np.array([[0, 1, 1, 2], [2, 2, 2, 2]])
-    shares = vote_shares(votes, np.array([1.0, 2.0, 3.0, 2.0]), 3)
+    shares = c2rf_vote_shares(votes, np.array([1.0, 2.0, 3.0, 2.0]), 3)
     # Weights sum to 8; times 4 / 8 they sum to 4 votes, plus half a vote for each of three classes.
     assert shares == pytest.approx(np.array([[1.0, 3.0, 1.5], [0.5, 0.5, 4.5]]) / 5.5)
 
@@ -172,7 +172,7 @@ def test_a_cut_meets_the_totals_near_the_wished_weights(n_classes, n_groups, see
     size = np.eye(n_groups)[rng.integers(0, n_groups, n)]
     total = np.stack([np.bincount(truth[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
     found = cut_votes(votes, exactly(size, total), np.ones(t), 0.0, Budget(60), seed)
-    scores = np.log(vote_shares(votes, found.weights, n_classes))
+    scores = np.log(c2rf_vote_shares(votes, found.weights, n_classes))
     label = (scores + found.prices[size.argmax(axis=1)]).argmax(axis=1)
     counts = np.stack([np.bincount(label[size[:, g] > 0], minlength=n_classes) for g in range(n_groups)])
     missed = np.maximum(counts - total, 0).sum()
@@ -196,7 +196,7 @@ def test_a_cut_is_no_worse_than_the_plain_vote():
         size = np.bincount(number.ravel()).astype(float)[:, None]
         total = np.bincount(truth, minlength=3)[None]
         found = cut_votes(patterns, exactly(size, total), np.ones(2), 0.0, Budget(60), seed)
-        plain = np.bincount(vote_shares(votes, np.ones(2), 3).argmax(axis=1), minlength=3)
+        plain = np.bincount(c2rf_vote_shares(votes, np.ones(2), 3).argmax(axis=1), minlength=3)
         assert found.deviation <= np.maximum(plain - total[0], 0).sum()
 
 

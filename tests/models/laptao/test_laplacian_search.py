@@ -11,7 +11,14 @@ from tests.examples import looped
 from treewright.core.budget import Budget
 from treewright.graph import neighbor_graph, smoothing
 from treewright.models.laptao import rounds as module
-from treewright.models.laptao.rounds import Fitted, GraphTask, Schedule, leaf_values, smooth_and_fit, trust_labels
+from treewright.models.laptao.rounds import (
+    FittedStep,
+    GraphTask,
+    Schedule,
+    clearest_labels,
+    graph_leaf_values,
+    smooth_and_fit,
+)
 from treewright.models.laptao.tree_steps import CartStep
 from treewright.tree import route
 
@@ -59,7 +66,7 @@ def test_leaf_values_solve_equation_ten(seed, table_of_edges, monkeypatch):
     # Leaves 0 to 3 have points of the first part, 4 to 6 of the second, where no label is.
     rng = np.random.default_rng(seed + 10)
     leaf = np.where(np.arange(40) < 20, rng.integers(0, 4, 40), rng.integers(4, 7, 40))
-    values, loss, smoothness = leaf_values(task, leaf, 7)
+    values, loss, smoothness = graph_leaf_values(task, leaf, 7)
     B, J = np.eye(7)[leaf], np.diag(task.label_weight)
     A = B.T @ J @ B + task.gamma * B.T @ dense_laplacian(W) @ B
     oracle = np.linalg.lstsq(A, B.T @ J @ task.Y, rcond=1e-10)[0]  # of all solutions the shortest: 0 without labels
@@ -77,7 +84,7 @@ def test_a_label_across_an_edge_reaches_a_leaf_without_one():
     task = GraphTask(
         np.zeros((3, 1)), sparse.csr_array(W), np.array([[2.0], [0.0], [0.0]]), np.eye(3)[0], np.ones(3), 1
     )
-    values, loss, smoothness = leaf_values(task, np.array([0, 1, 2]), 3)
+    values, loss, smoothness = graph_leaf_values(task, np.array([0, 1, 2]), 3)
     assert values.ravel().tolist() == pytest.approx([2.0, 2.0, 0.0]) and loss + smoothness == pytest.approx(0.0)
 
 
@@ -94,7 +101,7 @@ class Groups:
         self.asked.append(targets.copy())
         B = np.eye(self.group.max() + 1)[self.group]
         mean = (B * self.weight[:, None]).T @ targets / (B.T @ self.weight)[:, None]
-        return Fitted(mean[self.group], 0.25, self.group, len(self.asked) - 1)
+        return FittedStep(mean[self.group], 0.25, self.group, len(self.asked) - 1)
 
     def finish(self, model, budget):
         return None
@@ -185,14 +192,14 @@ def test_a_finished_model_is_kept_though_its_objective_is_higher():
     class Finisher(Groups):
         def finish(self, model, budget):
             self.given = model
-            return Fitted(np.zeros((40, 2)), 50.0, coarse, "finished")
+            return FittedStep(np.zeros((40, 2)), 50.0, coarse, "finished")
 
     step, heard = Finisher(np.arange(40) % 3, task.weight), []
     result = smooth_and_fit(task, step, Schedule(2, tol=0.0), Budget(), heard.append)
     assert result.finished and result.model == "finished" and result.n_rounds == 2 and len(result.rounds) == 4
     assert step.given == result.best < 3 and heard == result.rounds
     # Its leaves have their best values, whatever it came with.
-    table, *_ = leaf_values(task, coarse, 2)
+    table, *_ = graph_leaf_values(task, coarse, 2)
     assert result.values == pytest.approx(table[coarse])
     assert result.objective == pytest.approx(sum(plain_objective(task, W, result.values)) + 50.0)
     assert result.objective > min(now.objective for now in result.rounds)
@@ -279,7 +286,7 @@ def test_trusted_labels_are_those_of_a_plain_loop(share, classes):
     smooth[30:] = 0.0  # no label reaches these
     smooth[[1, 3, 5, 7]] = smooth[9]  # ties go to the first points
     before = replace(task, Y=task.Y.copy(), label_weight=task.label_weight.copy())
-    found = trust_labels(task, smooth, mean, share, 0.3)
+    found = clearest_labels(task, smooth, mean, share, 0.3)
     Y, J = plain_trust(task, smooth, mean, share, 0.3)
     assert np.array_equal(found.Y, Y) and np.array_equal(found.label_weight, J)
     assert np.array_equal(task.Y, before.Y) and np.array_equal(task.label_weight, before.label_weight)
@@ -298,11 +305,11 @@ def test_rounds_work_on_the_sharpened_task_and_the_transduction_does_not():
 
     def sharpen(old, smooth):
         seen.append(smooth.copy())
-        return trust_labels(old, smooth, np.full(2, 0.5), 0.9, 0.3)
+        return clearest_labels(old, smooth, np.full(2, 0.5), 0.9, 0.3)
 
     result = smooth_and_fit(task, CartStep(task.X, task.weight, 4, 0), Schedule(), Budget(), sharpen=sharpen)
     assert len(seen) == 1 and np.array_equal(result.smooth, seen[0])
-    sharp = trust_labels(task, seen[0], np.full(2, 0.5), 0.9, 0.3)
+    sharp = clearest_labels(task, seen[0], np.full(2, 0.5), 0.9, 0.3)
     loss, edges = plain_objective(sharp, task.W.toarray(), result.values)
     assert loss + edges == pytest.approx(result.rounds[result.best].objective)
     assert np.mean(result.values.argmax(axis=1) == y) > 0.9

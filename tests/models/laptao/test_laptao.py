@@ -308,7 +308,7 @@ def test_a_given_graph_is_used_dense_or_sparse(kind):
 def test_graphs_that_cannot_be_used_are_refused_before_the_work(kind, monkeypatch):
     X, y = partly_known(kind)
     monkeypatch.setattr(module, "smooth_and_fit", None)
-    monkeypatch.setattr(module, "reduced", None)
+    monkeypatch.setattr(module, "reduced_sample", None)
     upper = np.triu(np.ones((240, 240)))
     for graph, message in (
         (np.ones((3, 3)), r"shape \(3, 3\), X has 240 rows"),

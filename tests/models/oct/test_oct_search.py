@@ -12,7 +12,7 @@ from tests.examples import looped
 from treewright.core.budget import Budget
 from treewright.models.oct.branch import Branching, _Cuts
 from treewright.models.oct.objective import OCT
-from treewright.models.oct.search import block_of, rules_of, search_oct
+from treewright.models.oct.search import oct_block, oct_rules, search_oct
 from treewright.optimize.incumbent import Incumbent
 from treewright.tree import leaf_counts
 
@@ -92,13 +92,13 @@ def test_a_first_look_at_all_columns_loses_no_tree_and_no_bound(monkeypatch, sha
     for n_classes in (2, 3):
         X, y = rng.integers(0, 9, (60, 3)).astype(float), rng.integers(0, n_classes, 60)
         model = OCT(X, y, np.ones(60), n_classes, depth=4, complexity=0.01)
-        whole = Branching(rules_of(model), Budget(None)).solve(block_of(model), 4, np.inf)
+        whole = Branching(oct_rules(model), Budget(None)).solve(oct_block(model), 4, np.inf)
         monkeypatch.setattr("treewright.models.oct.branch._SKETCH_AFTER", 0.0)
         monkeypatch.setattr("treewright.models.oct.branch._SKETCH_SHARE", share)
         looked = []
         sketch = _Cuts._sketch
         monkeypatch.setattr(_Cuts, "_sketch", lambda self, run=sketch, seen=looked: (seen.append(1), run(self)))
-        answer = Branching(rules_of(model), Budget(600.0)).solve(block_of(model), 4, np.inf, first=True)
+        answer = Branching(oct_rules(model), Budget(600.0)).solve(oct_block(model), 4, np.inf, first=True)
         assert looked
         assert answer.cost == pytest.approx(whole.cost, abs=1e-9) == answer.floor
         monkeypatch.undo()
@@ -108,9 +108,9 @@ def test_compiled_work_that_ends_early_goes_on_where_it_was(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 4)), rng.integers(0, 3, 60)
     model = OCT(X, y, np.ones(60), 3, depth=2)
-    whole = Branching(rules_of(model), Budget(None)).solve(block_of(model), 2, np.inf)
+    whole = Branching(oct_rules(model), Budget(None)).solve(oct_block(model), 2, np.inf)
     monkeypatch.setattr("treewright.models.oct.branch._LIMIT", 1.0)
-    steps = Branching(rules_of(model), Budget(None)).solve(block_of(model), 2, np.inf)
+    steps = Branching(oct_rules(model), Budget(None)).solve(oct_block(model), 2, np.inf)
     assert steps.plan == whole.plan and steps.cost == whole.cost
     assert np.array_equal(steps.bounds, whole.bounds)
 
@@ -119,7 +119,7 @@ def test_bounds_by_column_are_below_what_trees_with_it_at_the_root_cost():
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 6, (12, 3)).astype(float), rng.integers(0, 2, 12)
     model = OCT(X, y, np.ones(12), 2, depth=2)
-    answer = Branching(rules_of(model), Budget(None)).solve(block_of(model), 2, np.inf)
+    answer = Branching(oct_rules(model), Budget(None)).solve(oct_block(model), 2, np.inf)
     for j in range(3):
         parts = [best_of_parts(model, X[:, j] <= value) for value in np.unique(X[:, j])[:-1]]
         assert answer.bounds[j] <= min(parts) + 1e-9

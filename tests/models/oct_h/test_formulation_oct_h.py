@@ -8,8 +8,7 @@ from tests.contracts.brute_force import best_oct_h
 from tests.examples import looped
 
 from treewright.core.budget import Budget
-from treewright.engine.gap_nodes import alternate
-from treewright.engine.oblique import GapPoints
+from treewright.engine.gap_trees import improved_gap_tree
 from treewright.exceptions import InvalidInputError
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h
@@ -17,6 +16,7 @@ from treewright.optimize.formulation import TreeFormulation
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers import get_solver
 from treewright.solvers.program_check import check
+from treewright.splits.gap_splits import GapPoints
 from treewright.tree import Tree, route
 
 
@@ -110,7 +110,7 @@ def test_repair_and_search_refuse_categorical_splits():
     with pytest.raises(InvalidInputError, match="categorical"):
         search_oct_h(Incumbent(model(X, y)), model(X, y), [coded], Budget(1.0))
     with pytest.raises(InvalidInputError, match="categorical"):
-        alternate(coded, GapPoints(X, y, np.ones(2), 2, gap=0.01), Budget())
+        improved_gap_tree(coded, GapPoints(X, y, np.ones(2), 2, gap=0.01), Budget())
 
 
 def test_the_objective_is_its_definition():

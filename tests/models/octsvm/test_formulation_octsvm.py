@@ -14,11 +14,11 @@ from tests.examples import looped
 
 from treewright.engine.cart import tree_from_sklearn
 from treewright.exceptions import InvalidInputError, UnsoundModelWarning
-from treewright.models.octsvm.loss import flip_below, flips, node_loss
+from treewright.models.octsvm.loss import octsvm_split_loss, relabelled_points, relabelling_margin
 from treewright.models.octsvm.objective import OCTSVM, RESVM
-from treewright.models.octsvm.program import farthest
-from treewright.models.octsvm.repair import pruned, scaled
-from treewright.models.octsvm.scale import Price, ScaleCost, best_scales
+from treewright.models.octsvm.program import farthest_distances
+from treewright.models.octsvm.repair import best_scaled_tree, pruned_octsvm_tree
+from treewright.models.octsvm.scale import ScaleCost, ScalePrice, best_scales
 from treewright.solvers import Capability, Status, get_solver
 from treewright.solvers.program_check import check
 from treewright.tree import Tree, predict_labels, route
@@ -60,10 +60,10 @@ class TestLoss:
     def test_relabelled_where_it_is_cheaper(self, c2: float) -> None:
         m = np.linspace(-6, 3, 901)
         kept, flipped = 1.5 * np.maximum(0, 1 - m), c2 + 1.5 * np.maximum(0, 1 + m)
-        np.testing.assert_allclose(node_loss(m, 1.5, c2), np.minimum(kept, flipped))
+        np.testing.assert_allclose(octsvm_split_loss(m, 1.5, c2), np.minimum(kept, flipped))
         clear = np.abs(kept - flipped) > 1e-9
-        np.testing.assert_array_equal(flips(m, 1.5, c2)[clear], (flipped < kept)[clear])
-        assert flip_below(1.5, c2) <= 0
+        np.testing.assert_array_equal(relabelled_points(m, 1.5, c2)[clear], (flipped < kept)[clear])
+        assert relabelling_margin(1.5, c2) <= 0
 
     @pytest.mark.parametrize("c2", [0.0, 0.5, 2.0, 3.5, np.inf])
     def test_scales_against_a_grid(self, c2: float) -> None:
@@ -71,10 +71,10 @@ class TestLoss:
         distance, weight = rng.normal(size=(2, 9)), rng.random((2, 9))
         costs = [ScaleCost.of(d, w, 1.3, c2) for d, w in zip(distance, weight, strict=True)]
         grid = np.linspace(0, 6, 601)
-        by_hand = [[w @ node_loss(k * d, 1.3, c2) for k in grid] for d, w in zip(distance, weight, strict=True)]
+        by_hand = [[w @ octsvm_split_loss(k * d, 1.3, c2) for k in grid] for d, w in zip(distance, weight, strict=True)]
         for cost, values in zip(costs, by_hand, strict=True):
             np.testing.assert_allclose(cost(grid), values, atol=1e-9)
-        for price in (Price(0.4), Price(0.0, 0.3)):
+        for price in (ScalePrice(0.4), ScalePrice(0.0, 0.3)):
             found = best_scales(costs, np.array([0.05, 0.0]), 6.0, price)
             reached = sum(float(c(np.array([k]))[0]) for c, k in zip(costs, found, strict=True))
             total = reached + float(price(np.array(found.max())))
@@ -152,7 +152,7 @@ class TestRepair:
                 assert distance.min() >= model.tolerance * (1 - 0.01)
             else:
                 assert tree.labels[[tree.left[t], tree.right[t]]].tolist() == [0, 1]
-        assert model.objective(scaled(model, tree)) <= model.objective(tree) + 1e-9
+        assert model.objective(best_scaled_tree(model, tree)) <= model.objective(tree) + 1e-9
 
     @staticmethod
     def way(tree: Tree, node: int) -> set[int]:
@@ -167,7 +167,7 @@ class TestRepair:
         cart = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
         given = tree_from_sklearn(cart)
         model = OCTSVM(X, y, np.ones(60), depth=1, c2=1.0, max_norm=20.0, margin_price=0.0)
-        tree = scaled(model, given)
+        tree = best_scaled_tree(model, given)
         sides = [t.weights[0] @ X.T <= t.threshold[0] for t in (given, tree)]
         assert np.array_equal(*sides) or np.array_equal(sides[0], ~sides[1])
         assert model.objective(tree) < min(model.leaf_objective, model.objective(given))
@@ -184,7 +184,7 @@ class TestRepair:
         model = OCTSVM(X, y, np.ones(3), depth=1, c1=1.0, c2=1.0, c3=0.1, max_norm=9.0, margin_price=0.0)
         labels = np.array([0, 0, 1, 0, 0, 0, 1])
         tree = Tree.from_heap([1, 0, 1], [[9.0], [0.0], [9.0]], [6.0, 0.0, 8.0], np.eye(2)[labels], labels)
-        smaller = pruned(model, tree)
+        smaller = pruned_octsvm_tree(model, tree)
         assert (tree.n_nodes, smaller.n_nodes) == (5, 3)
         assert model.objective(smaller) == pytest.approx(0.1) == pytest.approx(model.objective(tree) - 0.1)
 
@@ -353,9 +353,9 @@ class TestAgainstOthers:
         X = np.random.default_rng(0).random((30, 4))
         order = {"l2": 2, "l1": np.inf, "linf": 1}[norm]
         by_hand = [max(np.linalg.norm(a - b, order) for b in X) for a in X]
-        np.testing.assert_allclose(farthest(X, norm), by_hand)
+        np.testing.assert_allclose(farthest_distances(X, norm), by_hand)
         many = np.vstack([X] * 101)
-        assert np.all(farthest(many, norm)[:30] >= np.array(by_hand) - 1e-12)
+        assert np.all(farthest_distances(many, norm)[:30] >= np.array(by_hand) - 1e-12)
 
     def test_near_points_of_different_classes_pay(self) -> None:
         """Two points 0.1 apart with norms of 4 at most: their margins sum up to 0.4, so one of them pays."""

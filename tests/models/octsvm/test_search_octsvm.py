@@ -11,7 +11,13 @@ from treewright.engine.draws import draws_of
 from treewright.models.octsvm.machine_loops import NORMS, least_along, length, machine, node_cost, range_within
 from treewright.models.octsvm.machines import Machines, Prices, improve_node, kicked, last_values, total_cost
 from treewright.models.octsvm.objective import OCTSVM, RESVM
-from treewright.models.octsvm.search import grown, leaf_machines, machines_of, search_octsvm, tree_of
+from treewright.models.octsvm.search import (
+    grown_octsvm,
+    leaf_machines,
+    machines_of_tree,
+    search_octsvm,
+    tree_of_machines,
+)
 from treewright.optimize.incumbent import Incumbent
 from treewright.tree import Tree, predict_labels
 
@@ -93,11 +99,11 @@ def test_costs_of_arrays_are_the_objective_of_their_tree(depth, c2):
     machines = leaf_machines(depth, 3, model.sign, model.weight)
     for everywhere in (True, False, False):
         kicked(model.X, model.sign, machines, prices, everywhere, draws_of(rng))
-        tree = tree_of(machines)
+        tree = tree_of_machines(machines)
         cost = total_cost(model.X, model.sign, model.weight, machines, prices)
         assert cost == pytest.approx(model.objective(tree), rel=1e-9)
         assert np.array_equal(last_values(model.X, machines) >= 0, predict_labels(tree, model.X) == 1)
-        again = machines_of(tree, depth)
+        again = machines_of_tree(tree, depth)
         assert total_cost(model.X, model.sign, model.weight, again, prices) == pytest.approx(cost, rel=1e-12)
 
 
@@ -173,6 +179,6 @@ def test_restarts_do_not_harm():
     sign, prices = 2.0 * y - 1.0, Prices(1, 1.0, 0.5, 6.0, NORMS["l2"])
     costs = []
     for restarts in (0, 4):
-        machines = grown(X, sign, weight, prices, np.random.default_rng(0), Budget(), restarts)
+        machines = grown_octsvm(X, sign, weight, prices, np.random.default_rng(0), Budget(), restarts)
         costs.append(total_cost(X, sign, weight, machines, prices))
     assert costs[1] <= costs[0] + 1e-9

@@ -7,7 +7,7 @@ from treewright import S2OCTClassifier
 from treewright.data import PointTotals
 from treewright.models.s2oct.fit import _chosen, _Search
 from treewright.models.s2oct.objective import S2OCT
-from treewright.models.s2oct.search.choice import LEEWAY, Pool
+from treewright.models.s2oct.search.choice import LEEWAY, TreePool
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import Outcome
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
@@ -30,7 +30,7 @@ def ended(status: FitStatus, starts: list[Tree], prefer: str = "taught"):
     better, worse = (model.repair(stump(threshold)) for threshold in (5.0, 8.25))
     least, most = model.objective(better), model.objective(worse)
     assert 0 < least < most <= (1 + LEEWAY) * least
-    pool = Pool(taught=predict_labels(worse, X[4:]))
+    pool = TreePool(taught=predict_labels(worse, X[4:]))
     for tree in (better, worse):
         pool.add(model, tree, model.objective(tree))
     search = _Search(model, starts, 1, None, Conduct(solver=get_solver("highs")), pool)

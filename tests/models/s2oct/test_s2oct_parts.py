@@ -10,16 +10,22 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.s2oct.objective import S2OCT
 from treewright.models.s2oct.search.attempts import _Offers, _Run
-from treewright.models.s2oct.search.choice import Pool, choose, committee, members, vote_shares
-from treewright.models.s2oct.search.data import Survey
-from treewright.models.s2oct.search.margins import settled
-from treewright.models.s2oct.search.moves import Moves, shrunk
-from treewright.models.s2oct.search.structure import linear
+from treewright.models.s2oct.search.choice import (
+    TreePool,
+    committee_labels,
+    committee_shares,
+    committee_trees,
+    preferred_tree,
+)
+from treewright.models.s2oct.search.data import Survey, planes_errors
+from treewright.models.s2oct.search.margins import planes_with_room
+from treewright.models.s2oct.search.moves import Moves, shrunk_planes
+from treewright.models.s2oct.search.structure import logistic_planes
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers.linear import LinearProgram
 from treewright.teachers.auto import auto_teacher
 from treewright.tree import Tree, route
-from treewright.tree.complete import Planes, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, leaves_reached, passes
 
 
 def planes_of(seed, depth=2, p=3, n_classes=2):
@@ -38,6 +44,18 @@ def model_of(X, y, count, **settings):
 
 
 # ---------------------------------------------------------------------- totals
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_points_of_a_class_without_a_leaf_have_no_error_and_stay_where_they_are(seed):
+    planes, rng = planes_of(seed)
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 3
+    lost = y == 2  # no leaf has that class
+    error, leaf = planes_errors(planes, X, y)
+    own, own_leaf = planes.own_errors(X, y)
+    assert np.isinf(own[lost]).all() and not error[lost].any()
+    assert error[~lost].tolist() == own[~lost].tolist() and leaf[~lost].tolist() == own_leaf[~lost].tolist()
+    assert leaf[lost].tolist() == leaves_reached(planes.values(X))[lost].tolist()
 
 
 @pytest.mark.parametrize("count", [3, 10, 17])
@@ -127,22 +145,22 @@ def test_each_preference_has_its_own_tree():
         pytest.approx([0.95, 0.1, 0.5])
     )
     labels = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])]
-    pool = Pool(0.0, [near, plain, oblique, across], labels)
-    assert choose(pool, model, "first") == 0
-    assert choose(pool, model, "typical") == 0
-    assert choose(pool, model, "sparse") == 0
+    pool = TreePool(0.0, [near, plain, oblique, across], labels)
+    assert preferred_tree(pool, model, "first") == 0
+    assert preferred_tree(pool, model, "typical") == 0
+    assert preferred_tree(pool, model, "sparse") == 0
     # Points left of 0 are 1 from the root and do not meet the third split, which is 0.05 from them; those on the right
     # are 1 from the root and 1.95 from the third split.
-    assert choose(pool, model, "margin") == 3
-    pool = Pool(0.0, [across, oblique, plain, near], [labels[1], labels[0], labels[2], labels[0]])
-    assert choose(pool, model, "typical") == 1
-    assert choose(pool, model, "margin") == 0
+    assert preferred_tree(pool, model, "margin") == 3
+    pool = TreePool(0.0, [across, oblique, plain, near], [labels[1], labels[0], labels[2], labels[0]])
+    assert preferred_tree(pool, model, "typical") == 1
+    assert preferred_tree(pool, model, "margin") == 0
     # What no point reaches does not count: without its third split the tree across has one term, as the plain one has.
-    assert choose(pool, model, "sparse") == 0
-    assert choose(Pool(0.0, [oblique, plain, across], labels[:3]), model, "sparse") == 1
+    assert preferred_tree(pool, model, "sparse") == 0
+    assert preferred_tree(TreePool(0.0, [oblique, plain, across], labels[:3]), model, "sparse") == 1
     # Agreement counts first, then terms: the oblique tree and the plain one label alike.
-    taught = Pool(0.0, [across, oblique, plain], [labels[1], labels[0], labels[2]], taught=labels[0])
-    assert choose(taught, model, "taught") == 2
+    taught = TreePool(0.0, [across, oblique, plain], [labels[1], labels[0], labels[2]], taught=labels[0])
+    assert preferred_tree(taught, model, "taught") == 2
 
 
 def test_a_committee_votes_within_the_totals_and_one_tree_labels_as_it_does():
@@ -150,16 +168,16 @@ def test_a_committee_votes_within_the_totals_and_one_tree_labels_as_it_does():
     model = model_of(X, [0, 1, -1, -1, -1, -1], 2, depth=1)
     labels = [np.array(v) for v in ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1])]
     trees = [Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])] * 4
-    pool = Pool(0.0, trees, labels, taught=np.array([1, 1, 0, 0]))
+    pool = TreePool(0.0, trees, labels, taught=np.array([1, 1, 0, 0]))
     # The trees agree with the teacher on 0, 2, 0 and 1 of the four points.
-    assert members(pool, model, "first", 3) == [0, 1, 3]
-    assert members(pool, model, "taught", 4) == [1, 3, 0, 2]
+    assert committee_trees(pool, model, "first", 3) == [0, 1, 3]
+    assert committee_trees(pool, model, "taught", 4) == [1, 3, 0, 2]
     # Votes for class 1, the teacher's half among them: .5, 2.5, 3, 4 of 4.5; the last tree has all of them.
-    assert members(pool, model, "typical", 3) == [3, 1, 0]
-    assert members(pool, model, "first", 1) == [0]
-    assert committee(pool, model, [0, 1, 2]).tolist() == [0, 0, 1, 1]
-    assert committee(pool, model, [3]).tolist() == [0, 1, 1, 1]  # three of class 1, as the tree says
-    assert np.allclose(vote_shares(labels, 2, None).sum(axis=1), 1.0)
+    assert committee_trees(pool, model, "typical", 3) == [3, 1, 0]
+    assert committee_trees(pool, model, "first", 1) == [0]
+    assert committee_labels(pool, model, [0, 1, 2]).tolist() == [0, 0, 1, 1]
+    assert committee_labels(pool, model, [3]).tolist() == [0, 1, 1, 1]  # three of class 1, as the tree says
+    assert np.allclose(committee_shares(labels, 2, None).sum(axis=1), 1.0)
 
 
 def test_a_pool_keeps_the_best_alone():
@@ -167,7 +185,7 @@ def test_a_pool_keeps_the_best_alone():
     model = model_of(X, [0, 1, -1, -1], 1, depth=1)
     good = model.repair(Tree.stump([1.0], 5.0, [[1.0, 0.0], [0.0, 1.0]]))
     bad = model.repair(Tree.leaf([1.0, 0.0], 1))
-    pool = Pool()
+    pool = TreePool()
     for tree in (bad, good, bad, good):
         pool.add(model, tree, model.objective(tree))
     assert len(pool.trees) == 2
@@ -182,14 +200,14 @@ def test_a_pool_knows_slightly_worse_trees_that_agree_more_with_the_teacher():
     def stump(threshold):
         return Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])
 
-    pool = Pool(taught=np.array([0, 0, 0, 0]))  # so thresholds of 3, 5, 7, 9 agree on 1, 2, 3, 4 of the points
+    pool = TreePool(taught=np.array([0, 0, 0, 0]))  # so thresholds of 3, 5, 7, 9 agree on 1, 2, 3, 4 of the points
     for threshold, objective in ((9, 20.0), (7, 11.0), (3, 10.4), (3, 10.0), (5, 10.9), (1, 10.2), (9, 11.6)):
         pool.add(model, stump(threshold), objective)
     assert pool.objective == 10.0 and [t.threshold[0] for t in pool.trees] == [3]
     assert [(objective, tree.threshold[0]) for objective, tree, _ in pool.near] == [(10.9, 5), (11.0, 7)]
     assert [t.threshold[0] for t in pool.up_to(10.0).trees] == [3]
     assert [t.threshold[0] for t in pool.up_to(10.9).trees] == [3, 5]
-    assert choose(pool.up_to(11.5), model, "taught") == 2
+    assert preferred_tree(pool.up_to(11.5), model, "taught") == 2
     # Far better ones leave nothing near them, and of optimal ones nothing is near.
     pool.add(model, stump(3), 9.5)
     assert [objective for objective, _, _ in pool.near] == [10.9]
@@ -211,7 +229,7 @@ def test_logistic_regressions_part_classes_that_can_be_parted(n_classes):
     model = S2OCT(
         X, y, np.ones(len(y)), PointTotals(np.ones((30 * n_classes, 1)), total, total), depth=3, max_coefficient=10.0
     )
-    planes, nodes = linear(Survey(model), Budget())
+    planes, nodes = logistic_planes(Survey(model), Budget())
     assert len(nodes) == n_classes - 1
     label = planes.labels[leaves_reached(planes.values(X))]
     assert np.array_equal(label, truth)
@@ -222,7 +240,7 @@ def test_without_time_directions_are_differences_of_means():
     model = model_of(X, [0, 0, 1, 1, -1, -1], 1, depth=2, max_coefficient=10.0)
     budget = Budget(None)
     budget.stop()
-    planes, nodes = linear(Survey(model), budget)
+    planes, nodes = logistic_planes(Survey(model), budget)
     assert nodes == [1]  # the first of the lowest nodes; the root sends everything there
     assert planes.labels[leaves_reached(planes.values(X))].tolist() == [0, 0, 1, 1, 0, 1]
 
@@ -237,7 +255,7 @@ def test_scales_are_the_best_of_those_tried(seed, margin):
     model = model_of(X, y, 10, depth=2, max_coefficient=100.0, margin_rule=margin)
     survey = Survey(model)
     planes = survey.stretched(planes)
-    found = shrunk(survey, planes, Budget())
+    found = shrunk_planes(survey, planes, Budget())
     hidden, required = survey.hidden, 1.0 if margin == "paper" else model.tolerance
     expected = planes
     for node in range(3):
@@ -263,7 +281,7 @@ def test_the_number_of_an_attempt_says_what_it_does_and_the_seed_does_not():
     teacher = auto_teacher(survey.teacher_points, 0, Budget())
 
     def run(seed):
-        offers = _Offers(Incumbent(model), model, Pool(teacher=teacher, taught=teacher.labels()))
+        offers = _Offers(Incumbent(model), model, TreePool(teacher=teacher, taught=teacher.labels()))
         return _Run(offers, survey, teacher, Budget(), seed, samples=1, n_jobs=1)
 
     runs = [run(seed) for seed in (0, 1, 2, 3, 1234)]
@@ -296,7 +314,7 @@ def test_hyperplanes_find_room_and_keep_totals_and_labels(seed, margin):
     askew = Planes(np.array([[4.0, 0.4]]), np.array([12.0]), np.array([0, 1]))
     hidden = grid[y < 0]
     assert np.abs(askew.values(hidden)).min() < 1.0
-    planes = settled(moves, askew)
+    planes = planes_with_room(moves, askew)
     assert np.abs(planes.values(hidden)).min() >= 1.0 - 1e-6
     assert np.abs(planes.omega).max() <= 4.0 + 1e-9
     assert int((planes.values(hidden) > 0).sum()) == right
@@ -310,7 +328,7 @@ def test_without_room_the_time_ends_the_attempt_and_labels_stay():
     model = model_of(X, y, 19, depth=1, max_coefficient=4.0, margin_rule="paper")
     moves = Moves(Survey(model), np.random.default_rng(0), Budget(5))
     start = Planes(np.array([[4.0]]), np.array([2.0]), np.array([0, 1]))
-    planes = settled(moves, start)
+    planes = planes_with_room(moves, start)
     # The 38 points are 1/39 apart, and a margin of 1 on both sides would need 2/4.
     assert np.abs(planes.values(X[y < 0])).min() < 1.0
     assert planes_errors(planes, X[y >= 0], y[y >= 0])[0].max() <= 1e-6

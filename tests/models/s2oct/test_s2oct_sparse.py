@@ -17,22 +17,22 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.models.s2oct.fit import _words
 from treewright.models.s2oct.objective import S2OCT
-from treewright.models.s2oct.search.data import Survey
-from treewright.models.s2oct.search.labelled_sides import mended, right_planes
+from treewright.models.s2oct.search.data import Survey, planes_errors
+from treewright.models.s2oct.search.labelled_sides import mended_planes, right_planes
 from treewright.models.s2oct.search.levelling import Levelling
 from treewright.models.s2oct.search.sparse import (
     SizedTree,
-    all_right,
+    all_right_tree,
     chosen_size,
-    measured,
-    pruned,
+    measured_s2oct_tree,
+    path_sizes,
+    pruned_s2oct_tree,
     sized_trees,
-    sizes_of,
 )
 from treewright.models.s2oct.search.taught import TaughtSettings, TaughtTrees, taught_planes
 from treewright.optimize.settings import S2OCTSearch
 from treewright.tree import Tree, n_split_weights, predict_labels
-from treewright.tree.complete import Planes, leaves_reached, planes_errors
+from treewright.tree.complete import Planes, leaves_reached
 
 
 def survey_of(X, y, counts, depth=2, n_groups=1, **more):
@@ -236,7 +236,7 @@ def test_the_features_of_a_node_are_obeyed(seed):
     planes = Planes(planes.omega * support, planes.gamma, planes.labels)
     for found in (
         right_planes(survey, planes, truth[y < 0], rng, Budget(), support),
-        mended(survey, planes, truth[y < 0], Budget(), support),
+        mended_planes(survey, planes, truth[y < 0], Budget(), support),
     ):
         assert not np.any(found.omega[~support])
         assert np.abs(found.omega).max() <= 20.0 * (1 + 1e-9)
@@ -251,7 +251,7 @@ def test_mending_never_makes_labels_worse_by_much(seed):
     y[:2] = 0, 1
     survey = survey_of(X, y, [10, 10])
     planes = survey.stretched(random_planes(rng, X, 2, 2))
-    found = mended(survey, planes, rng.integers(0, 2, 20), Budget())
+    found = mended_planes(survey, planes, rng.integers(0, 2, 20), Budget())
     assert survey.error(found) <= survey.error(planes) * (1 + 1e-9)
 
 
@@ -261,7 +261,7 @@ def test_without_time_planes_stay():
     budget = Budget(None)
     budget.stop()
     planes = random_planes(np.random.default_rng(0), X, 2, 2)
-    found = mended(survey, planes, truth[y < 0], budget)
+    found = mended_planes(survey, planes, truth[y < 0], budget)
     assert np.array_equal(found.omega, planes.omega) and np.array_equal(found.gamma, planes.gamma)
 
 
@@ -342,13 +342,13 @@ def test_all_right_has_objective_zero_or_leaves_the_tree(seed):
     taught = truth[y < 0]
     survey = survey_of(X, y, np.bincount(taught, minlength=2))
     planes = taught_planes(survey, taught, TaughtSettings(2, 3.0, 1.0), 0, Budget())
-    before = measured(survey, planes.to_tree(2), taught, 2)
-    found = all_right(survey, before, taught, 0, Budget())
+    before = measured_s2oct_tree(survey, planes.to_tree(2), taught, 2)
+    found = all_right_tree(survey, before, taught, 0, Budget())
     if found is not before:
         assert survey.model.objective(found.tree) <= 1e-9
         assert found.wrong == found.missed == 0 and found.terms <= before.terms
         assert found.learned >= before.learned - 0.01 - 1e-12
-    assert all_right(survey, found, taught, 0, Budget()).terms <= found.terms
+    assert all_right_tree(survey, found, taught, 0, Budget()).terms <= found.terms
 
 
 # ---------------------------------------------------------------------- pruning
@@ -367,7 +367,7 @@ def test_splits_that_nobody_needs_go():
     y = np.array([0, *[-1] * 10, 1])
     model = survey_of(X, y, [5, 5]).model
     tree = deep(X, [5.5, -3.0, 8.5], [0, 0, 1, 1])
-    found = pruned(model, tree)
+    found = pruned_s2oct_tree(model, tree)
     assert found.n_leaves == 2 and np.array_equal(predict_labels(found, X), predict_labels(tree, X))
 
 
@@ -379,13 +379,13 @@ def test_a_leaf_of_few_rows_goes_where_totals_allow_it():
     labels = predict_labels(tree, X)
     assert labels[100] == 1 and labels[99] == 0 and labels[101:].all()
     needed = survey_of(X, y, [99, 101]).model
-    assert np.array_equal(predict_labels(pruned(needed, tree), X), labels)
+    assert np.array_equal(predict_labels(pruned_s2oct_tree(needed, tree), X), labels)
     free = S2OCT(
         X, y, np.ones(202), PointTotals(np.ones((200, 1)), [[95, 95]], [[105, 105]]), 2, margin_rule="tolerance"
     )
-    found = pruned(free, tree)
+    found = pruned_s2oct_tree(free, tree)
     assert found.n_leaves == 2 and predict_labels(found, X)[100] == 0
-    kept = pruned(free, tree, labels[y < 0])
+    kept = pruned_s2oct_tree(free, tree, labels[y < 0])
     assert np.array_equal(predict_labels(kept, X), labels)
 
 
@@ -395,7 +395,7 @@ def test_a_leaf_of_a_labelled_point_stays():
     y[100] = 1
     free = S2OCT(X, y, np.ones(202), PointTotals(np.ones((199, 1)), [[0, 0]], [[199, 199]]), 2, margin_rule="tolerance")
     tree = deep(X, [100.5, 99.5, 150.5], [0, 1, 0, 1])
-    assert predict_labels(pruned(free, tree), X)[100] == 1
+    assert predict_labels(pruned_s2oct_tree(free, tree), X)[100] == 1
 
 
 @looped("seed", range(8))
@@ -410,7 +410,7 @@ def test_pruning_keeps_totals_labels_and_a_leaf_for_every_labelled_class(seed):
     model = survey.model
     tree = model.repair(random_planes(rng, X, 2, n_classes).to_tree(n_classes))
     for taught in (None, truth):
-        found = pruned(model, tree, taught)
+        found = pruned_s2oct_tree(model, tree, taught)
         before, after = predict_labels(tree, X), predict_labels(found, X)
         assert np.array_equal(before[y >= 0], after[y >= 0])
         assert model.totals.missed(after[y < 0]) <= model.totals.missed(before[y < 0])
@@ -429,7 +429,7 @@ def test_a_leaf_that_is_the_only_one_of_a_labelled_class_stays():
     model = survey_of(X, y, [10, 0]).model
     tree = deep(X, [11.5, -3.0, 12.5], [0, 0, 1, 1])
     assert predict_labels(tree, X).sum() == 0
-    assert np.isfinite(model.objective(tree)) and np.isfinite(model.objective(pruned(model, tree)))
+    assert np.isfinite(model.objective(tree)) and np.isfinite(model.objective(pruned_s2oct_tree(model, tree)))
 
 
 def test_every_sized_tree_has_a_finite_objective():
@@ -452,7 +452,7 @@ def test_sizes_are_those_that_the_features_allow(n_features, most):
     search = S2OCTSearch(path=((3, 1.0), (1, 3.0), (1, 1.0), (2, 3.0), (None, 0.2)))
     model = SimpleNamespace(X=np.zeros((4, n_features)), y=np.array([0, 0, 0, -1]), labelled=np.arange(3))
     survey = SimpleNamespace(model=model, search=search)
-    assert [few for few, _ in sizes_of(survey)] == most
+    assert [few for few, _ in path_sizes(survey)] == most
     best = SimpleNamespace(tree=Tree.leaf([3.0, 0.0], n_features), missed=1)
     words = _words(best, survey, np.ones(4), len(most))
     assert "time" not in words and "1 row misses the totals, all labels are right" in words

@@ -9,7 +9,13 @@ from scipy.spatial import ConvexHull
 
 from treewright.core.budget import Budget
 from treewright.models.svm1odt.selection.hull import convex_hull, in_unit_box
-from treewright.models.svm1odt.selection.programs import Corners, Expressed, absorbed, express, express_all
+from treewright.models.svm1odt.selection.programs import (
+    Corners,
+    ExpressedPoint,
+    absorbed_points,
+    expressed_point,
+    expressed_points,
+)
 
 
 def is_made_by(x, points, tolerance=1e-8):
@@ -51,7 +57,7 @@ KINDS = ["random", "grid", "flat", "collinear", "repeated"]
 @given(st.sampled_from(KINDS), st.integers(1, 6), st.integers(1, 22), st.integers(0, 10**6))
 def test_fast_hull_selects_the_points_of_the_programs(kind, d, n, seed):
     X = cluster(kind, d, n, seed)
-    by_programs = express_all(in_unit_box(X))
+    by_programs = expressed_points(in_unit_box(X))
     hull = convex_hull(X)
     assert hull.complete
     np.testing.assert_array_equal(hull.inside, by_programs.inside)
@@ -137,8 +143,8 @@ def test_without_time_no_point_is_wrongly_inside():
 def test_program_of_one_point_has_nonnegative_shares():
     # Beyond the end of a line: without the bounds that the paper leaves out it would be an affine combination.
     X = np.array([[0.0], [1.0], [2.0]])
-    assert express(X, 2)[0] == pytest.approx(0.0, abs=1e-7)
-    b, shares = express(X, 1)
+    assert expressed_point(X, 2)[0] == pytest.approx(0.0, abs=1e-7)
+    b, shares = expressed_point(X, 1)
     assert b == pytest.approx(1.0)
     np.testing.assert_allclose(shares, [0.5, 0.0, 0.5], atol=1e-9)
 
@@ -146,17 +152,17 @@ def test_program_of_one_point_has_nonnegative_shares():
 def test_program_with_room_is_fractional_where_the_room_is_short():
     # Coordinates within 0.1: b (1 - 0.8) <= 0.1, so b is a half and its floor is 0.
     X = np.array([[0.0], [0.8], [1.0]])
-    assert express(X, 2, epsilon=0.1)[0] == pytest.approx(0.5)
-    assert express(X, 2, epsilon=0.2)[0] == pytest.approx(1.0)
-    assert express_all(X, epsilon=0.1).inside.tolist() == [False, True, False]
+    assert expressed_point(X, 2, epsilon=0.1)[0] == pytest.approx(0.5)
+    assert expressed_point(X, 2, epsilon=0.2)[0] == pytest.approx(1.0)
+    assert expressed_points(X, epsilon=0.1).inside.tolist() == [False, True, False]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 4), st.integers(3, 15), st.integers(0, 10**6))
 def test_transformation_leaves_shares_to_corners_alone(d, n, seed):
     X = in_unit_box(cluster("random", d, n, seed))
-    solution = express_all(X)
-    made = absorbed(solution)
+    solution = expressed_points(X)
+    made = absorbed_points(solution)
     np.testing.assert_array_equal(made.inside, solution.inside)
     shares = made.shares.toarray()
     assert not np.any(shares[:, made.inside]) and not np.any(shares[~made.inside])
@@ -173,7 +179,7 @@ def test_transformation_is_the_papers_elimination():
         shares[j, np.arange(5) != j] = table[j]
     from scipy import sparse
 
-    made = absorbed(Expressed(inside, sparse.csr_array(shares))).shares.toarray()
+    made = absorbed_points(ExpressedPoint(inside, sparse.csr_array(shares))).shares.toarray()
     lam = shares.copy()  # as in the proof of Theorem 4, one share at a time
     for _ in range(400):
         pairs = [(j, i) for j in (1, 2, 3) for i in (1, 2, 3) if i != j and lam[j, i] > 1e-15]
@@ -189,9 +195,9 @@ def test_transformation_is_the_papers_elimination():
 def test_points_that_only_make_one_another_keep_one():
     # Two points nearer than the room: the program says both are inside, and nothing is left to write them by.
     X = np.array([[0.0], [0.05], [1.0], [0.97]])
-    solution = express_all(X, epsilon=0.1)
+    solution = expressed_points(X, epsilon=0.1)
     assert solution.inside.all()
-    made = absorbed(solution)
+    made = absorbed_points(solution)
     assert not made.inside.all()
     np.testing.assert_allclose(made.shares.toarray()[made.inside].sum(axis=1), 1.0)
 

@@ -7,7 +7,7 @@ import pytest
 
 from treewright import SVM1ODTClassifier
 from treewright.core.budget import Budget
-from treewright.models.svm1odt.completed import completed
+from treewright.models.svm1odt.completed import completed_heap_tree
 from treewright.models.svm1odt.layers import _cut, _grafted, _nodes_of, _trained, train_layers
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.optimize.conduct import Conduct
@@ -31,7 +31,7 @@ def heap(rng, depth, p=2, n_classes=2):
 @pytest.mark.parametrize("node", range(3))
 def test_a_subtree_predicts_what_the_tree_does_for_rows_that_reach_it(node):
     rng = np.random.default_rng(node)
-    tree, X = completed(heap(rng, 3), 3, 2), rng.random((80, 2))
+    tree, X = completed_heap_tree(heap(rng, 3), 3, 2), rng.random((80, 2))
     level = 0 if node == 0 else 1
     model = SVM1ODT(X, rng.integers(0, 2, 80), np.ones(80), 2, 3)
     inside = dict(_nodes_of(model, tree, level)).get(node, np.zeros(0, dtype=int))
@@ -39,7 +39,7 @@ def test_a_subtree_predicts_what_the_tree_does_for_rows_that_reach_it(node):
     assert below.depth == 3 - level
     assert np.array_equal(predict_labels(below, X[inside]), predict_labels(tree, X[inside]))
     assert _grafted(tree, node, below) == tree
-    other = completed(heap(rng, 3 - level), 3 - level, 2)
+    other = completed_heap_tree(heap(rng, 3 - level), 3 - level, 2)
     grafted = _grafted(tree, node, other)
     outside = np.setdiff1d(np.arange(80), inside)
     assert np.array_equal(predict_labels(grafted, X[inside]), predict_labels(other, X[inside]))
@@ -58,7 +58,7 @@ def test_layers_never_make_a_start_worse_and_keep_the_depth():
 def test_a_subtree_is_trained_on_rows_selected_at_its_node():
     X, y = table()
     model = SVM1ODT(X, y, np.ones(len(X)), 2, 2, 0.05, 20.0, 1.0)
-    tree = completed(model.repair(Tree.stump([1.0, 0.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])), 2, 2)
+    tree = completed_heap_tree(model.repair(Tree.stump([1.0, 0.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])), 2, 2)
     for node, inside in _nodes_of(model, tree, 1):
         rows, below = _trained(model, tree, node, inside, Conduct(solver=get_solver("highs")), Budget(1.0))
         assert 0 < len(rows) < len(inside) and np.all(np.isin(rows, inside))

@@ -12,10 +12,10 @@ from tests.examples import looped
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.models.svm1odt.selection.balanced import balanced_block, balanced_points, balanced_program
-from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
-from treewright.models.svm1odt.selection.clusters import clustered, split_distances
+from treewright.models.svm1odt.selection.choice import ChoiceSettings, rows_worth_training
+from treewright.models.svm1odt.selection.clusters import clustered_rows, split_distances
 from treewright.models.svm1odt.selection.hull import convex_hull, in_unit_box
-from treewright.models.svm1odt.selection.programs import express_all
+from treewright.models.svm1odt.selection.programs import expressed_points
 from treewright.models.svm1odt.selection.room import selected_with_room
 from treewright.models.svm1odt.selection.rounds import round_rows
 from treewright.solvers import get_solver
@@ -59,7 +59,7 @@ def test_clusters_are_leaf_times_class_of_distinct_rows():
     X[40:] = X[:40]
     y[40:60] = y[:20]
     tree = grid_tree()
-    data = clustered(X, y, tree, np.zeros(2, bool), np.ones(2))
+    data = clustered_rows(X, y, tree, np.zeros(2, bool), np.ones(2))
     leaf = route(tree, X)
     wanted = {(a, b, *row) for a, b, row in zip(leaf, y, X.tolist(), strict=True)}
     assert len(data.first) == len(wanted)
@@ -76,7 +76,7 @@ def test_parts_have_equal_categories_and_gaps():
     X[:20, 1] = np.nan
     X[10:30, 0] = np.nan
     tree = Tree.leaf([60.0, 0.0], 3)
-    data = clustered(X, np.zeros(60, int), tree, np.array([True, False, False]), np.ones(3))
+    data = clustered_rows(X, np.zeros(60, int), tree, np.array([True, False, False]), np.ones(3))
     (cluster,) = data.clusters
     assert cluster.parts
     for part in cluster.parts:
@@ -123,7 +123,7 @@ def test_algorithm_1_follows_its_three_rules(seed, beta_1, beta_2):
     X, y = blobs(60, seed)
     X = np.round(X, 1)
     tree = grid_tree()
-    chosen = choose_rows(X, y, tree, ChoiceSettings("hull", 0.0, beta_1, beta_2))
+    chosen = rows_worth_training(X, y, tree, ChoiceSettings("hull", 0.0, beta_1, beta_2))
     leaf = route(tree, X)
     distance = split_distances(tree, X, leaf, np.ptp(X, axis=0))
     for cluster in chosen.clusters:
@@ -133,7 +133,7 @@ def test_algorithm_1_follows_its_three_rules(seed, beta_1, beta_2):
             points.view([("", float)] * 2), X[np.intersect1d(chosen.rows, mine)].view([("", float)] * 2)
         ).ravel()
         assert got.sum() == cluster.n_selected == len(np.intersect1d(chosen.rows, mine))
-        inside = express_all(in_unit_box(points)).inside
+        inside = expressed_points(in_unit_box(points)).inside
         n = len(points)
         assert (cluster.n_rows, cluster.n_points, cluster.n_inside) == (len(mine), n, inside.sum())
         assert not np.any(got & inside)
@@ -155,7 +155,7 @@ def test_algorithm_1_follows_its_three_rules(seed, beta_1, beta_2):
 def test_dropped_points_are_made_by_the_selected_of_their_cluster():
     X, y = blobs(150, 3, d=3)
     tree = Tree.stump([1.0, 0.2, 0.0], 0.1, [[1.0, 0.0], [0.0, 1.0]])
-    chosen = choose_rows(X, y, tree, ChoiceSettings(beta_1=0.999))
+    chosen = rows_worth_training(X, y, tree, ChoiceSettings(beta_1=0.999))
     assert {cluster.rule for cluster in chosen.clusters} == {"extreme"}
     leaf = route(tree, X)
     for i in np.setdiff1d(np.arange(150), chosen.rows):
@@ -168,33 +168,35 @@ def test_points_used_have_large_shares():
     inner = np.array([[0.1 + 0.01 * i, 0.1 + 0.02 * (i % 3)] for i in range(9)])
     X = np.vstack([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], inner])
     tree = Tree.leaf([12.0], 2)
-    chosen = choose_rows(X, np.zeros(12, int), tree, ChoiceSettings(beta_1=0.01, beta_2=0.01))
+    chosen = rows_worth_training(X, np.zeros(12, int), tree, ChoiceSettings(beta_1=0.01, beta_2=0.01))
     assert chosen.clusters[0].rule == "used"
     assert chosen.rows.tolist() == [0]
-    more = choose_rows(X, np.zeros(12, int), tree, ChoiceSettings(beta_1=0.01, beta_2=0.2))
+    more = rows_worth_training(X, np.zeros(12, int), tree, ChoiceSettings(beta_1=0.01, beta_2=0.2))
     assert more.clusters[0].rule == "used and nearest" and len(more.rows) == 3
 
 
 def test_order_of_rows_units_and_weights_change_nothing():
     X, y = blobs(120, 4)
     tree, some = grid_tree(), ChoiceSettings(beta_1=0.3, beta_2=0.2)
-    rows = choose_rows(X, y, tree, some).rows
+    rows = rows_worth_training(X, y, tree, some).rows
     order = np.random.default_rng(0).permutation(120)
-    np.testing.assert_array_equal(np.sort(order[choose_rows(X[order], y[order], tree, some).rows]), rows)
+    np.testing.assert_array_equal(np.sort(order[rows_worth_training(X[order], y[order], tree, some).rows]), rows)
     scale, shift = np.array([1000.0, 0.01]), np.array([5.0, -7.0])
     moved = tree.unscaled(1 / scale, shift)  # the same tree on X * scale + shift
-    np.testing.assert_array_equal(choose_rows(X * scale + shift, y, moved, some).rows, rows)
+    np.testing.assert_array_equal(rows_worth_training(X * scale + shift, y, moved, some).rows, rows)
     weight = np.where(np.arange(120) % 3 == 0, 0.0, 2.0)
     kept = np.flatnonzero(weight)
-    chosen = choose_rows(X, y, tree, some, weight=weight, width=np.ones(2))
-    np.testing.assert_array_equal(chosen.rows, kept[choose_rows(X[kept], y[kept], tree, some, width=np.ones(2)).rows])
+    chosen = rows_worth_training(X, y, tree, some, weight=weight, width=np.ones(2))
+    np.testing.assert_array_equal(
+        chosen.rows, kept[rows_worth_training(X[kept], y[kept], tree, some, width=np.ones(2)).rows]
+    )
     np.testing.assert_array_equal(chosen.weight, 2.0)
 
 
 def test_without_time_the_nearest_points_are_taken_and_it_says_so():
     X, y = blobs(200, 5)
     tree, stopped = grid_tree(), Budget(1e-9)
-    chosen = choose_rows(X, y, tree, ChoiceSettings(beta_2=0.1), budget=stopped)
+    chosen = rows_worth_training(X, y, tree, ChoiceSettings(beta_2=0.1), budget=stopped)
     leaf = route(tree, X)
     distance = split_distances(tree, X, leaf, np.ptp(X, axis=0))
     assert chosen.fallback and not chosen.interrupted and "time was over" in chosen.reason
@@ -216,7 +218,7 @@ def test_a_stop_ends_the_hulls_and_keeps_what_was_done():
         if len(heard) == 2:
             budget.stop()
 
-    chosen = choose_rows(X, y, grid_tree(), budget=budget, told=told)
+    chosen = rows_worth_training(X, y, grid_tree(), budget=budget, told=told)
     assert chosen.interrupted and "stopped" in chosen.reason
     assert [c.rule == "nearest" for c in heard] == [False, False] + [True] * (len(heard) - 2)
     assert [c.n_points for c in heard] == sorted(c.n_points for c in heard)
@@ -231,7 +233,7 @@ def test_selection_with_room_is_feasible_and_begins_from_the_program(d, n, epsil
     rng = np.random.default_rng(seed)
     X = in_unit_box(np.unique(np.round(rng.random((n, d)), 2), axis=0))
     found = selected_with_room(X, convex_hull(X), epsilon)
-    np.testing.assert_array_equal(found.said, express_all(X, epsilon).inside)
+    np.testing.assert_array_equal(found.said, expressed_points(X, epsilon).inside)
     assert not np.any(found.inside & ~found.said)
     kept, dropped = np.flatnonzero(~found.inside), np.flatnonzero(found.inside)
     assert len(kept)
@@ -254,10 +256,10 @@ def test_theorem_4_fails_for_points_near_one_another():
 def test_room_selects_fewer_rows():
     X, y = blobs(150, 7)
     tree, wide = grid_tree(), 0.999
-    none = choose_rows(X, y, tree, ChoiceSettings(beta_1=wide))
-    some = choose_rows(X, y, tree, ChoiceSettings(epsilon=0.05, beta_1=wide))
+    none = rows_worth_training(X, y, tree, ChoiceSettings(beta_1=wide))
+    some = rows_worth_training(X, y, tree, ChoiceSettings(epsilon=0.05, beta_1=wide))
     assert set(some.rows) < set(none.rows)
-    assert choose_rows(X, y, tree, ChoiceSettings(epsilon=0.05), budget=Budget(1e-9)).fallback
+    assert rows_worth_training(X, y, tree, ChoiceSettings(epsilon=0.05), budget=Budget(1e-9)).fallback
 
 
 # ---------------------------------------------------------------- Algorithm 2
@@ -314,7 +316,7 @@ def test_blocks_are_feasible_for_the_whole_cluster():
 
 def test_balanced_choice_fills_up_with_the_nearest():
     X, y = blobs(60, 9)
-    chosen = choose_rows(X, y, grid_tree(), ChoiceSettings("balanced", beta_2=0.4))
+    chosen = rows_worth_training(X, y, grid_tree(), ChoiceSettings("balanced", beta_2=0.4))
     for cluster in chosen.clusters:
         assert cluster.rule in ("balanced", "balanced and nearest")
         assert cluster.n_selected >= min(np.ceil(0.4 * cluster.n_points), cluster.n_points - cluster.n_inside)

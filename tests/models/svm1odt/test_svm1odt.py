@@ -15,9 +15,15 @@ from treewright.data import Sample
 from treewright.data.folds import folds_of
 from treewright.exceptions import InvalidInputError
 from treewright.models.svm1odt import fit as training
-from treewright.models.svm1odt.fit import SVM1ODTSettings, chosen_settings, margins_for, svm1odt_model, train_rounds
+from treewright.models.svm1odt.fit import (
+    SVM1ODTSettings,
+    chosen_settings,
+    margin_choices,
+    svm1odt_model,
+    train_rounds,
+)
 from treewright.models.svm1odt.objective import SVM1ODT
-from treewright.models.svm1odt.prices import beats_leaf, in_the_race, leaf_errors, strongest_of_the_best
+from treewright.models.svm1odt.prices import beats_leaf, leaf_errors, prices_in_the_race, strongest_best_price
 from treewright.models.svm1odt.search import search_svm1odt
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.settings import SVM1ODTSearch
@@ -75,7 +81,7 @@ def test_the_strongest_price_is_chosen_where_none_is_clearly_better_than_a_leaf(
         return found
 
     monkeypatch.setattr(training, "fold_errors", errors)
-    monkeypatch.setattr(training, "in_the_race", lambda found, n_folds: np.ones(len(found), dtype=bool))
+    monkeypatch.setattr(training, "prices_in_the_race", lambda found, n_folds: np.ones(len(found), dtype=bool))
     chosen = chosen_settings(points, 2, SVM1ODTSettings(), Conduct(solver=get_solver("highs")), Budget(5.0))
     assert chosen == path[choice]
 
@@ -96,7 +102,7 @@ def test_a_choice_that_time_cut_short_is_none(monkeypatch):
 
 
 def test_finer_margins_are_tried_from_500_points_on():
-    few, many = (margins_for(Sample.of(np.linspace(0, 1, n)[:, None], None, np.ones(n))) for n in (499, 500))
+    few, many = (margin_choices(Sample.of(np.linspace(0, 1, n)[:, None], None, np.ones(n))) for n in (499, 500))
     assert few == [0.05] and many == [0.05, 0.01, 0.002]
 
 
@@ -149,7 +155,7 @@ def with_one_far_off(value):
 @pytest.mark.parametrize("value", [10.0, 100.0])
 def test_a_value_far_off_does_not_hide_what_its_column_says(value):
     X, y = with_one_far_off(value)
-    margin = min(margins_for(Sample.of(X / [1.0, value, 1.0], y, np.ones(len(y)))))
+    margin = min(margin_choices(Sample.of(X / [1.0, value, 1.0], y, np.ones(len(y)))))
     assert 0.05 / value < margin < 0.5 / value
     assert fitted(X, y, max_depth=1, epsilon=margin, alpha_2=1.0).score(X, y) > 0.97
 
@@ -171,21 +177,21 @@ def test_folds_have_all_classes_and_ties_go_to_the_stronger_price():
     fold = folds_of(y, 4, rng)
     assert np.abs(np.bincount(fold, minlength=4) - len(y) / 4).max() < 1
     assert all(np.bincount(fold[y == k], minlength=4).min() >= (y == k).sum() // 4 for k in range(3))
-    assert strongest_of_the_best(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])) == 1
+    assert strongest_best_price(np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])) == 1
 
 
 def test_prices_that_are_clearly_worse_leave_the_race():
     # Differences to the best: 2, 0, 2, 0 in two partitions of two folds; mean 1, variance 4/3, of the mean 5/4 of that.
     errors = np.array([[9.0, 9.0, 9.0, 9.0], [3.0, 1.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, np.inf, 1.0, np.inf]])
     just = 1.0 / np.sqrt(4 / 3 * 5 / 4)
-    assert strongest_of_the_best(errors) == 2
-    assert in_the_race(errors, 2, just + 1e-6).tolist() == [False, True, True, False]
+    assert strongest_best_price(errors) == 2
+    assert prices_in_the_race(errors, 2, just + 1e-6).tolist() == [False, True, True, False]
     assert (
-        in_the_race(errors, 2, just - 1e-6).tolist()
-        == in_the_race(errors, 2, 0.0).tolist()
+        prices_in_the_race(errors, 2, just - 1e-6).tolist()
+        == prices_in_the_race(errors, 2, 0.0).tolist()
         == [False, False, True, False]
     )
-    assert in_the_race(errors[:3, :1], 2, 0.1).all()  # a single fold says nothing of chance
+    assert prices_in_the_race(errors[:3, :1], 2, 0.1).all()  # a single fold says nothing of chance
 
 
 def test_points_are_parted_anew_while_there_is_time(monkeypatch):

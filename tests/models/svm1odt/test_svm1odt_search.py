@@ -12,7 +12,7 @@ from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_tree
 from treewright.engine.leaves import ClassLeaves
 from treewright.models.svm1odt import search as attempts
-from treewright.models.svm1odt.completed import completed
+from treewright.models.svm1odt.completed import completed_heap_tree
 from treewright.models.svm1odt.crossing import Crossing, Placed
 from treewright.models.svm1odt.crossing_loops import release
 from treewright.models.svm1odt.nodes import MarginNodes, margin_points
@@ -44,7 +44,7 @@ def random_tree(model, rng):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_driver_sums_up_the_objective_and_never_raises_it(seed):
     model, rng = random_model(seed), np.random.default_rng(seed)
-    start = completed(model.repair(random_tree(model, rng)), model.depth, model.n_classes)
+    start = completed_heap_tree(model.repair(random_tree(model, rng)), model.depth, model.n_classes)
     nodes = MarginNodes(model, margin_points(model), seed)
     leaves = ClassLeaves(model.y, model.weight, model.n_classes)
     state = Alternation(start, model.X, leaves, nodes, toll=nodes.toll)
@@ -62,7 +62,7 @@ def test_completed_trees_predict_the_same():
     model = random_model(0, depth=3)
     for seed in range(5):
         tree = random_tree(random_model(0, depth=2), np.random.default_rng(seed))
-        whole = completed(tree, 3, model.n_classes)
+        whole = completed_heap_tree(tree, 3, model.n_classes)
         assert np.array_equal(predict_labels(tree, model.X), predict_labels(whole, model.X))
         assert (whole.n_leaves, whole.depth) == (8, 3)
 
@@ -212,11 +212,11 @@ def test_crossing_says_what_its_tree_costs_and_never_loses(seed):
     model, rng = random_model(seed), np.random.default_rng(seed)
     start = model.repair(random_tree(model, rng))
     crossing = Crossing(model)
-    tree, value = crossing.cross(completed(start, 2, 3), rng, 40, 0.1, Budget())
+    tree, value = crossing.cross(completed_heap_tree(start, 2, 3), rng, 40, 0.1, Budget())
     assert value == pytest.approx(model.objective(tree), abs=1e-6)
     # It is feasible: to repair it takes nothing but splits away whose leaves say the same.
     repaired = model.repair(tree)
-    gone = completed(repaired, 2, 3).weights.any(axis=1) != tree.weights.any(axis=1)
+    gone = completed_heap_tree(repaired, 2, 3).weights.any(axis=1) != tree.weights.any(axis=1)
     price = model.alpha_2 * np.abs(tree.weights[gone]).sum()
     assert model.objective(repaired) <= value - price + 1e-6
     assert gone.any() or model.objective(repaired) == pytest.approx(value, abs=1e-6)
@@ -225,7 +225,7 @@ def test_crossing_says_what_its_tree_costs_and_never_loses(seed):
 
 def test_planes_that_no_point_comes_to_can_be_released():
     model = random_model(0, n=12, p=2, depth=3)
-    blank = completed(Tree.leaf([1.0, 1.0, 1.0], 2), 3, 3)  # all points go left everywhere
+    blank = completed_heap_tree(Tree.leaf([1.0, 1.0, 1.0], 2), 3, 3)  # all points go left everywhere
     at = Placed.of(Crossing(model), blank)
     assert len(set(at.state.leaf.tolist())) == 1
     before = at.value
@@ -239,7 +239,7 @@ def test_crossing_solves_the_planes_of_a_split_of_one_feature():
     x, rank = model.X[:, 0], np.argsort(np.argsort(model.X[:, 0]))
     middle = np.sort(x)[3:5].mean()
     tree = model.repair(Tree.stump([1.0], middle, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
-    at = Placed.of(Crossing(model), completed(tree, 2, 3))
+    at = Placed.of(Crossing(model), completed_heap_tree(tree, 2, 3))
     root = plane_cost_1d(x, np.ones(8, dtype=bool), rank < 4, model)
     assert at.state.costs.sum() == pytest.approx(root, abs=1e-7)  # its children part nothing
 
@@ -256,7 +256,7 @@ def test_crossing_leaves_categories_alone(seed):
     threshold = np.where(k == 1, 0.4, np.where(k == 2, 0.26, 0.0))
     labels = np.array([0, 0, 0, 0, 1, 0, 1])
     tree = Tree(*children, weights, threshold, np.zeros((7, 2)), labels, np.where(k == 0, 2, -1), listed)
-    start = completed(model.repair(tree), 2, 2)
+    start = completed_heap_tree(model.repair(tree), 2, 2)
     found, value = Crossing(model).cross(start, rng, 60, 0.1, Budget())
     assert value == pytest.approx(model.objective(found), abs=1e-6)
     assert value <= model.objective(start) + 1e-9
@@ -270,7 +270,7 @@ def test_trees_fitted_to_places_part_what_can_be_parted():
     X = X[(np.abs(X[:, 0] - 0.5) > 0.05) & (np.abs(X[:, 1] - 0.5) > 0.05)]
     y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(int)
     model = SVM1ODT(X, y, np.ones(len(X)), 2, 2, 0.01, 1000.0, 0.1)
-    crossing, blank = Crossing(model), completed(Tree.leaf([1.0, 1.0], 3), 2, 2)
+    crossing, blank = Crossing(model), completed_heap_tree(Tree.leaf([1.0, 1.0], 3), 2, 2)
     trees = [model.repair(crossing.rooted(blank, root, Budget())[0]) for root in crossing.roots()]
     assert min(np.count_nonzero(predict_labels(tree, X) != y) for tree in trees) == 0
     best = min(trees, key=model.objective)
@@ -278,7 +278,7 @@ def test_trees_fitted_to_places_part_what_can_be_parted():
     assert normal.shape == (3,) and abs(offset) <= 1
     normal, offset = crossing.random_root(rng)
     assert np.abs(offset - X @ normal).max() <= 1 + 1e-9 and np.abs(offset - X @ normal).min() > 0
-    settled, value = crossing.settle(completed(best, 2, 2), np.array([0, 1, 0, 1]), Budget())
+    settled, value = crossing.settle(completed_heap_tree(best, 2, 2), np.array([0, 1, 0, 1]), Budget())
     assert value == pytest.approx(model.objective(model.repair(settled)), abs=1e-6)
     assert np.count_nonzero(predict_labels(settled, X) != y) == 0
 

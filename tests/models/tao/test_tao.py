@@ -295,7 +295,7 @@ def test_a_time_limit_ends_the_fit_with_a_tree(kind):
 @BOTH
 def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
     X, y = classes_and_targets(kind)
-    search, seen = module.alternate_nodes, []
+    search, seen = module.improved_sparse_tree, []
 
     def pressed(*arguments, on_pass=None, **settings):
         def press(*event):
@@ -305,7 +305,7 @@ def test_ctrl_c_ends_the_fit_with_the_best_tree(kind, monkeypatch):
 
         return search(*arguments, on_pass=press, **settings)
 
-    monkeypatch.setattr(module, "alternate_nodes", pressed)
+    monkeypatch.setattr(module, "improved_sparse_tree", pressed)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     try:
         with pytest.warns(ConvergenceWarning, match="'interrupted' .*it was interrupted after 1 pass"):

@@ -15,7 +15,7 @@ __all__ = [
     "are_plain_numbers",
     "as_numbers",
     "as_series",
-    "is_large",
+    "has_large_numbers",
     "is_missing",
     "is_number",
     "known_kinds",
@@ -33,7 +33,7 @@ _FEW = 10_000
 
 
 def are_plain_numbers(cells: pl.Series) -> bool:
-    """Whether cells, as they are written, are numbers without marks of missing values."""
+    """Whether cells of a table, as they are written, are numbers without marks of missing values."""
     spelled = cells.cast(pl.Float64, strict=False).null_count() == cells.null_count() < len(cells)
     return spelled and not are_codes(cells)
 
@@ -50,8 +50,8 @@ def are_codes(text: pl.Series) -> bool:
     return bool(zeros) and not text.str.contains("[^0-9+-]").any()
 
 
-def is_large(numbers: pl.Series) -> bool:
-    """Whether there are numbers among which float64 skips whole ones."""
+def has_large_numbers(numbers: pl.Series) -> bool:
+    """Whether there are numbers in a column of a table among which float64 skips whole ones."""
     return bool((numbers.is_finite() & (numbers.abs() >= _EXACT)).any())
 
 
@@ -64,7 +64,9 @@ def read_column(cells: pl.Series, na: Collection[str], text: bool = False) -> pl
     if text:
         return known
     numbers = as_numbers(known)
-    spelled = numbers.null_count() == known.null_count() and (not is_large(numbers) or number_mask(known).all())
+    spelled = numbers.null_count() == known.null_count() and (
+        not has_large_numbers(numbers) or number_mask(known).all()
+    )
     return numbers if spelled and not are_codes(known) else known
 
 
@@ -80,7 +82,7 @@ def _is_clean_text(cells: pl.Series, na: Collection[str]) -> bool:
 
 
 def as_numbers(text: pl.Series) -> pl.Series:
-    """Numbers that a text spells, null where it spells none.
+    """Numbers that the text of a table's cells spells, null where it spells none.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def as_numbers(text: pl.Series) -> pl.Series:
 
 
 def is_missing(text: str, na: Collection[str] = ()) -> bool:
-    """Whether a value that is written so is missing.
+    """Whether a cell of a table that is written so is missing.
 
     Examples
     --------
@@ -102,12 +104,12 @@ def is_missing(text: str, na: Collection[str] = ()) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text spells a number, or is missing."""
+    """Whether the text of a table's cell spells a number, or is missing."""
     return is_missing(text) or bool(number_mask(pl.Series([text.strip()]))[0])
 
 
 def number_mask(text: pl.Series) -> pl.Series:
-    """Mask of text that spells a number, but for whole ones that float64 would blur; null where it is missing.
+    """Mask of a table's text that spells a number, but for whole ones that float64 would blur; null if missing.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def number_mask(text: pl.Series) -> pl.Series:
 
 
 def as_series(name: str, values: Any) -> pl.Series:
-    """A column of polars from a sequence, an array or a series; objects that are not all text or numbers as text."""
+    """A column of polars for a table, from a sequence, an array or a series; mixed objects as text."""
     if isinstance(values, pl.Series):
         return values.alias(name)
     array = np.asarray(values)
@@ -139,7 +141,7 @@ def as_series(name: str, values: Any) -> pl.Series:
 
 
 def known_kinds(parts: Sequence[pl.Series], where: str, na: Collection[str] | None) -> list[pl.Series]:
-    """Columns as numbers, text or dates; refuses, in one error, those that can be none of these.
+    """Columns of a table as numbers, text or dates; refuses, in one error, those that can be none of these.
 
     Text that means missing is so if `na` is not None, which has more of it.
     """
@@ -163,7 +165,7 @@ def _known_kind(part: pl.Series, na: Collection[str] | None) -> pl.Series:
         return part.cast(pl.Float64)
     if dtype.is_numeric():
         numbers = part.cast(pl.Float64, strict=False).fill_nan(None)
-        if dtype.is_float() or not is_large(numbers):
+        if dtype.is_float() or not has_large_numbers(numbers):
             marks = [float(value) for value in na or () if is_number(value) and not is_missing(value)]
             return numbers.set(numbers.is_in(marks), None) if marks else numbers
     text = part.dt.to_string() if dtype.is_temporal() else part.cast(pl.String)
@@ -179,7 +181,7 @@ def _gone(stripped: pl.Series, na: Collection[str]) -> pl.Series:
 
 
 def number_text(value: float) -> str | None:
-    """Return a number as it would be typed; None for NaN.
+    """Return a number of a table as it would be typed; None for NaN.
 
     Examples
     --------
@@ -193,7 +195,7 @@ def number_text(value: float) -> str | None:
 
 
 def number_texts(column: pl.Series) -> pl.Series:
-    """Return a column as text, numbers as :func:`number_text` has them.
+    """Return a column of a table as text, numbers as :func:`number_text` has them.
 
     Examples
     --------

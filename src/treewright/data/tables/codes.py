@@ -60,7 +60,7 @@ class ColumnCode:
 
 
 def checked_code(entry: object, place: str, fills: bool) -> tuple[str, ColumnCode]:
-    """A column and its code from a model file, trusting nothing."""
+    """How a column of a table becomes features, from a model file, trusting nothing."""
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
         raise ModelFileError(f"{place}: expected a name and what becomes of the column")
     kind, gaps = entry.get("kind"), entry.get("gaps")

@@ -23,7 +23,7 @@ __all__ = [
     "finite_numbers",
     "flag_numbers",
     "is_date_format",
-    "joined",
+    "joined_problems",
     "level_codes",
     "level_counts",
     "why_text",
@@ -64,7 +64,7 @@ _MICROSECONDS = 86_400e6
 
 
 def date_format(text: pl.Series) -> str:
-    """How the dates of a column are written, as ``strptime`` has it; empty if not all are dates of one such format.
+    """How the dates of a table's column are written, as ``strptime`` has it; empty if not all are of one such format.
 
     Years of two digits, and days that may be months in every row, are no dates. A column of a type for dates is as if
     written as ISO 8601 has it.
@@ -106,7 +106,7 @@ def _as_days(dates: pl.Series) -> pl.Series:
 
 
 def days(column: pl.Series, form: str) -> pl.Series:
-    """Dates as days since 1970-01-01, times of the day as parts of one; null where there is no date.
+    """Dates of a table as days since 1970-01-01, times of the day as parts of one; null where there is no date.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ def days(column: pl.Series, form: str) -> pl.Series:
 
 
 def is_date_format(form: str) -> bool:
-    """Whether :func:`date_format` may have found it."""
+    """Whether :func:`date_format` may have found it in a table."""
     return form in _FORMATS
 
 
 def bad_dates(table: Table, name: str, form: str, found: pl.Series | None = None) -> str:
-    """Say what in a column is no date; nothing if all is, or missing.
+    """Say what in a column of a table is no date; nothing if all is, or missing.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def bad_dates(table: Table, name: str, form: str, found: pl.Series | None = None
 
 
 def why_text(table: Table, name: str, levels: pl.DataFrame | None = None) -> str:
-    """Say why a column that looks like numbers or dates is text; say nothing if there is nothing to say.
+    """Say why a column of a table that looks like numbers or dates is text; nothing if there is nothing to say.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _why_no_date(values: pl.Series) -> str:
 
 
 def level_counts(column: pl.Series) -> pl.DataFrame:
-    """Levels of a column in the order in which they come, and how many rows have each.
+    """Levels of a table's column in the order in which they come, and how many rows have each.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def level_counts(column: pl.Series) -> pl.DataFrame:
 
 
 def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, pl.DataFrame]:
-    """Places of the cells of a column among levels, -1 where there is none of them.
+    """Places of the cells of a table's column among levels, -1 where there is none of them.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def level_codes(column: pl.Series, levels: tuple[str, ...]) -> tuple[IntArray, p
 
 
 def flag_numbers(column: pl.Series) -> pl.Series:
-    """Return text that says true and false as 1 and 0, and any other column as it is.
+    """Return text of a table that says true and false as 1 and 0, and any other column as it is.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def flag_numbers(column: pl.Series) -> pl.Series:
 
 
 def finite_numbers(table: Table, name: str, gaps: bool = False) -> FloatArray:
-    """Return a column of finite numbers; with `gaps`, values may be missing, NaN.
+    """Return a column of a table as finite numbers; with `gaps`, values may be missing, NaN.
 
     Raises
     ------
@@ -317,7 +317,7 @@ def finite_numbers(table: Table, name: str, gaps: bool = False) -> FloatArray:
 
 
 def bad_numbers(table: Table, name: str) -> str:
-    """Say what in a column is no finite number; nothing if all is, or missing.
+    """Say what in a column of a table is no finite number; nothing if all is, or missing.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def bad_numbers(table: Table, name: str) -> str:
     return f"column {name!r} has {column[at]} in row {at + table.first_row}; numbers must be finite"
 
 
-def joined(problems: list[str], limit: int = 10) -> str:
-    """One text for several problems."""
+def joined_problems(problems: list[str], limit: int = 10) -> str:
+    """One text for several problems with columns of a table."""
     more = [f"and {len(problems) - limit} more columns"] if len(problems) > limit else []
     return "; ".join(problems[:limit] + more)

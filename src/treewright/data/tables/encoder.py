@@ -13,15 +13,18 @@ from treewright.core.arrays import FloatArray
 from treewright.core.names import counted
 from treewright.data.columns_checked import listing
 from treewright.data.tables.codes import LEAST_ROWS, ColumnCode, checked_code
-from treewright.data.tables.columns import (
-    bad_dates,
-    bad_numbers,
-    days,
-    joined,
-)
+from treewright.data.tables.columns import bad_dates, bad_numbers, days, joined_problems
 from treewright.data.tables.encoding import EncodedRows, Unseen
 from treewright.data.tables.files import Table
-from treewright.data.tables.look import Look, drop_option, look_at, refuse_columns, them, too_many, with_gaps
+from treewright.data.tables.look import (
+    Look,
+    columns_named,
+    drop_option,
+    look_at_column,
+    refuse_columns,
+    too_many_levels,
+    with_gaps,
+)
 from treewright.exceptions import InvalidInputError, ModelFileError, warn_user
 
 __all__ = ["HEAVIER", "Surprises", "TableEncoder", "pooled_words"]
@@ -52,7 +55,7 @@ class Surprises(Unseen):
 
 
 def pooled_words(strange: Counter[str]) -> str:
-    """How many rows have levels that are pooled.
+    """How many rows of a table have levels that are pooled.
 
     Examples
     --------
@@ -138,7 +141,9 @@ class TableEncoder:
         """
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
-        looked = {name: look_at(table, name, fill_gaps) for name in columns}  # each column once: it may be in a file
+        looked = {
+            name: look_at_column(table, name, fill_gaps) for name in columns
+        }  # each column once: it may be in a file
         refuse_columns({n: one.gaps for n, one in looked.items()}, {n: one.many for n, one in looked.items()})
         codes = {name: one.code for name, one in looked.items() if one.code is not None}
         empty = [name for name in columns if name not in codes and not looked[name].levels]
@@ -182,7 +187,7 @@ class TableEncoder:
         if not columns:
             raise InvalidInputError("no column is left to use as a feature")
         gaps = {} if fill_gaps else with_gaps(table, columns)
-        refuse_columns(gaps, {name: too_many(table, name, partial) for name in columns if name not in gaps})
+        refuse_columns(gaps, {name: too_many_levels(table, name, partial) for name in columns if name not in gaps})
 
     def _tell(self, looked: dict[str, Look]) -> None:
         """Warn of what becomes of columns that somebody may have meant otherwise."""
@@ -291,9 +296,9 @@ class TableEncoder:
                 found = days(columns[name], code.format)
                 wrong |= {} if name in gaps else {name: bad_dates(table, name, code.format, found)}
                 columns[name] = found
-        said = joined([text for text in wrong.values() if text])
+        said = joined_problems([text for text in wrong.values() if text])
         if gaps:
-            said += f"; fill them in, remove these rows, or fit without {them(gaps)} ({drop_option(gaps)})"
+            said += f"; fill them in, remove these rows, or fit without {columns_named(gaps)} ({drop_option(gaps)})"
         if said:
             raise InvalidInputError(said)
         return columns

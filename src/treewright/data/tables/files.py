@@ -21,25 +21,25 @@ from treewright.data.columns_checked import AnyArray, Coded, listing
 from treewright.data.tables.cells import (
     are_plain_numbers,
     as_series,
-    is_large,
+    has_large_numbers,
     is_number,
     known_kinds,
     number_texts,
     read_column,
 )
-from treewright.data.tables.text_files import STRIDE, TextFile, check_names, reading, text_file
+from treewright.data.tables.text_files import STRIDE, TextFile, check_names, reading_errors, text_file
 from treewright.exceptions import InvalidInputError
 
 __all__ = [
     "LOOK",
     "Table",
     "first_rows",
-    "opened",
-    "parsing",
+    "opened_table",
+    "parsing_errors",
     "read_cells",
     "read_opened",
     "read_table",
-    "scanned",
+    "scanned_rows",
     "source_words",
     "table_batches",
     "table_kind",
@@ -213,14 +213,14 @@ def read_table(
     """
     path = Path(path)
     marks = frozenset(value.strip() for value in na)
-    with opened(path, encoding) as source:
+    with opened_table(path, encoding) as source:
         return read_opened(source, first_rows(source, path), path, marks, text, look)
 
 
 def first_rows(source: TextFile | pl.LazyFrame, path: Path) -> pl.DataFrame:
-    """The first rows of an open file, as they are written."""
-    with parsing(path):
-        first = (scanned(source) if isinstance(source, TextFile) else source).head(LOOK).collect()
+    """The first rows of an open file of a table, as they are written."""
+    with parsing_errors(path):
+        first = (scanned_rows(source) if isinstance(source, TextFile) else source).head(LOOK).collect()
     if not first.height:
         raise _without_rows(path)
     return first
@@ -240,7 +240,7 @@ def read_opened(
     if first.height < LOOK:
         table = _part(source, first, path, na, text, 1)
     else:
-        with parsing(path):
+        with parsing_errors(path):
             if isinstance(source, TextFile):
                 table = Table(pl.DataFrame(_text_columns(source, first, na, text)))
             else:
@@ -250,7 +250,7 @@ def read_opened(
 
 
 def source_words(source: TextFile | pl.LazyFrame, path: Path) -> str:
-    """What kind of file it is: for text the encoding, and what stands between columns."""
+    """What kind of file a table is in: for text the encoding, and what stands between columns."""
     if not isinstance(source, TextFile):
         return "parquet" if table_kind(path) == "parquet" else "a spreadsheet, its first sheet"
     between = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}.get(source.delimiter, source.delimiter)
@@ -295,7 +295,7 @@ def table_batches(
     path = Path(path)
     marks = frozenset(value.strip() for value in na)
     first = 1
-    with opened(path, encoding) as source:
+    with opened_table(path, encoding) as source:
         known = source.names if isinstance(source, TextFile) else source.collect_schema().names()
         wanted = known if columns is None else columns(known)
         used = [name for name in known if name in wanted]
@@ -304,7 +304,7 @@ def table_batches(
         else:
             batches = _slices(source, used, batch_rows)
         while True:
-            with parsing(path):
+            with parsing_errors(path):
                 batch = next(batches, None)
             if batch is None:
                 break
@@ -343,10 +343,10 @@ def read_cells(path: str | os.PathLike[str], encoding: str | None = None) -> tup
     path = Path(path)
     if table_kind(path) != "text":
         raise InvalidInputError(f"{path}: expected a text table, .csv, .tsv or .txt")
-    with text_file(path, encoding) as file, parsing(path):
+    with text_file(path, encoding) as file, parsing_errors(path):
         if not file.names:
             return [], []
-        frame = scanned(file).select(pl.all().str.strip_chars().fill_null("")).collect()
+        frame = scanned_rows(file).select(pl.all().str.strip_chars().fill_null("")).collect()
     return [name.strip() for name in file.names], [list(row) for row in frame.rows()]
 
 
@@ -390,8 +390,8 @@ def _without_rows(path: Path) -> InvalidInputError:
 
 
 @contextlib.contextmanager
-def opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame]:
-    """A file that can be read: text that was looked at, or a frame that is yet to be read."""
+def opened_table(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame]:
+    """A file of a table that can be read: text that was looked at, or a frame that is yet to be read."""
     kind = table_kind(path)
     if kind == "text":
         with text_file(path, encoding) as file:
@@ -404,7 +404,7 @@ def opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame
     if path.is_dir():
         raise InvalidInputError(f"{path}: a folder, expected a file")
     if kind == "parquet":
-        with parsing(path, "not a parquet file"):
+        with parsing_errors(path, "not a parquet file"):
             lazy = pl.scan_parquet(path, glob=False)
             check_names(lazy.collect_schema().names(), path)
         yield lazy
@@ -413,10 +413,10 @@ def opened(path: Path, encoding: str | None) -> Iterator[TextFile | pl.LazyFrame
 
 
 @contextlib.contextmanager
-def parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
-    """Name the file where polars cannot read it."""
+def parsing_errors(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
+    """Name the file of a table where polars cannot read it."""
     try:
-        with reading(path):
+        with reading_errors(path):
             yield
     except pl.exceptions.PolarsError as error:
         raise InvalidInputError(f"{path}: {wrong}: {str(error).splitlines()[0]}") from error
@@ -425,8 +425,8 @@ def parsing(path: Path, wrong: str = "cannot be read") -> Iterator[None]:
 # ---------------------------------------------------------------------- text
 
 
-def scanned(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
-    """The rows of a text file, some columns as numbers."""
+def scanned_rows(file: TextFile, numbers: Collection[str] = ()) -> pl.LazyFrame:
+    """The rows of a text file of a table, some columns as numbers."""
     return pl.scan_csv(
         file.path,
         has_header=False,
@@ -479,13 +479,13 @@ def _text_columns(file: TextFile, first: pl.DataFrame, na: Collection[str], text
     free = [] if any(map(is_number, na)) else [name for name in file.names if name not in text]
     numbers = {name for name in free if are_plain_numbers(first.get_column(name))}
     try:
-        frame = scanned(file, numbers).collect()
+        frame = scanned_rows(file, numbers).collect()
     except pl.exceptions.ComputeError:  # some row below is no number
-        frame, numbers = scanned(file).collect(), set()
-    blurred = [name for name in numbers if is_large(frame.get_column(name))]
+        frame, numbers = scanned_rows(file).collect(), set()
+    blurred = [name for name in numbers if has_large_numbers(frame.get_column(name))]
     blurred += _codes_among(file, [name for name in numbers.difference(blurred) if _are_whole(frame.get_column(name))])
     if blurred:
-        frame = frame.with_columns(scanned(file).select(blurred).collect())
+        frame = frame.with_columns(scanned_rows(file).select(blurred).collect())
     done = numbers.difference(blurred)
     columns = []
     for name in file.names:  # one after the other leaves the frame, so that memory holds little twice
@@ -504,7 +504,7 @@ def _codes_among(file: TextFile, columns: list[str]) -> list[str]:
         return (begins & (cell.str.len_bytes() > 1)).any()
 
     some = [may_have_zeros(pl.col(name)) for name in columns]
-    found = scanned(file).select(some).collect().row(0)
+    found = scanned_rows(file).select(some).collect().row(0)
     return [name for name, may_be in zip(columns, found, strict=True) if may_be]
 
 
@@ -519,7 +519,7 @@ def _are_whole(numbers: pl.Series) -> bool:
 def _excel_sheet(path: Path) -> pl.DataFrame:
     """The first sheet of an Excel file."""
     try:
-        with reading(path):
+        with reading_errors(path):
             frame = pl.read_excel(path, engine="calamine", infer_schema_length=None, raise_if_empty=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidInputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error

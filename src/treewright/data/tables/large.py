@@ -14,7 +14,16 @@ import polars as pl
 from treewright.core.arrays import IntArray
 from treewright.core.files import passing_folder
 from treewright.data.tables.cells import known_kinds, number_texts, read_column
-from treewright.data.tables.files import LOOK, Table, first_rows, opened, parsing, read_opened, scanned, source_words
+from treewright.data.tables.files import (
+    LOOK,
+    Table,
+    first_rows,
+    opened_table,
+    parsing_errors,
+    read_opened,
+    scanned_rows,
+    source_words,
+)
 from treewright.data.tables.text_files import TextFile
 
 __all__ = ["FileTable", "open_table"]
@@ -48,7 +57,7 @@ class FileTable(Table):
         self, source: pl.LazyFrame, path: Path, na: Collection[str], written: bool, text: Collection[str]
     ) -> None:
         self._source, self._path, self._na, self._written, self._text = source, path, na, written, frozenset(text)
-        with parsing(path):
+        with parsing_errors(path):
             self._names = source.collect_schema().names()
             self._n_rows = int(source.select(pl.len()).collect().item())
         self.first_row = 1
@@ -77,7 +86,7 @@ class FileTable(Table):
             if name not in self._names:
                 return super().series(name)
             self._last = None
-            with parsing(self._path):
+            with parsing_errors(self._path):
                 column = self._source.select(name).collect().to_series()
             self._last = self._converted(column, name in self._text)
             self._kinds[name] = self._last.dtype
@@ -93,7 +102,7 @@ class FileTable(Table):
         # a part of a file is unpacked by groups of rows: many are read at once, and handed on in parts
         step = max(1, _READ_CELLS // max(1, len(columns)) // batch_rows) * batch_rows
         for start in range(0, self._n_rows, step):
-            with parsing(self._path):
+            with parsing_errors(self._path):
                 read = self._source.select(columns).slice(start, step).collect()
             for at in range(0, read.height, batch_rows):
                 yield self._part(read.slice(at, batch_rows), start + at + 1)
@@ -105,14 +114,14 @@ class FileTable(Table):
         for start in range(0, self._n_rows, step):
             low, high = np.searchsorted(rows, [start, start + step])
             if low < high:  # what is not asked for is not read, or not looked at
-                with parsing(self._path):
+                with parsing_errors(self._path):
                     read = self._source.select(columns).slice(start, step).collect()
                 parts.append(read[rows[low:high] - start])
         return self._part(pl.concat(parts), 1)
 
     def head(self, n_rows: int) -> Table:
         """The first rows."""
-        with parsing(self._path):
+        with parsing_errors(self._path):
             return self._part(self._source.head(n_rows).collect(), 1)
 
     def whole(self) -> Table:
@@ -166,7 +175,7 @@ def open_table(
     """
     path = Path(path)
     marks = frozenset(value.strip() for value in na)
-    with opened(path, encoding) as source:
+    with opened_table(path, encoding) as source:
         first = first_rows(source, path)
         if first.height < LOOK or not _is_large(source, path):
             yield read_opened(source, first, path, marks, text, look)
@@ -180,8 +189,8 @@ def open_table(
             return
         with passing_folder() as folder:
             copy = folder / "table.parquet"
-            with parsing(path):
-                scanned(source).sink_parquet(copy, compression="lz4")
+            with parsing_errors(path):
+                scanned_rows(source).sink_parquet(copy, compression="lz4")
             table = FileTable(pl.scan_parquet(copy, glob=False), path, marks, True, text)
             table.source = source_words(source, path)
             yield table
@@ -190,5 +199,5 @@ def open_table(
 def _is_large(source: TextFile | pl.LazyFrame, path: Path) -> bool:
     if isinstance(source, TextFile):
         return source.path.stat().st_size > _TEXT_BYTES
-    with parsing(path):
+    with parsing_errors(path):
         return int(source.select(pl.len()).collect().item()) * len(source.collect_schema()) > _FILE_CELLS

@@ -12,11 +12,11 @@ from treewright.core.names import counted, printable
 from treewright.data.columns_checked import listing
 from treewright.data.tables.cells import are_codes
 from treewright.data.tables.codes import LEAST_ROWS, MAX_LEVELS, MOST_LEVELS, ColumnCode
-from treewright.data.tables.columns import BOOLEAN, date_format, days, joined, level_counts, why_text
+from treewright.data.tables.columns import BOOLEAN, date_format, days, joined_problems, level_counts, why_text
 from treewright.data.tables.files import Table
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["Look", "drop_option", "look_at", "refuse_columns", "them", "too_many", "with_gaps"]
+__all__ = ["Look", "drop_option", "look_at_column", "refuse_columns", "columns_named", "too_many_levels", "with_gaps"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Look:
 
 
 def with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
-    """What is missing in columns that have missing values."""
+    """What is missing in columns of a table that have missing values."""
     found = {name: table.missing(name) for name in columns}
     return {
         name: f"column {name!r} has {counted(int(gone.sum()), 'missing value')}, first in row "
@@ -50,24 +50,24 @@ def with_gaps(table: Table, columns: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_columns(gaps: dict[str, str], many: dict[str, str]) -> None:
-    """Refuse columns that cannot be used, all in one error; those without a text can."""
+    """Refuse columns of a table that cannot be used, all in one error; those without a text can."""
     gaps, many = ({name: text for name, text in said.items() if text} for said in (gaps, many))
     if gaps or many:
         remedy = "fill them in, remove these rows, or fit" if gaps else "fit"
         raise InvalidInputError(
-            f"{joined([*gaps.values(), *many.values()])}; {remedy} without {them(gaps | many)} "
+            f"{joined_problems([*gaps.values(), *many.values()])}; {remedy} without {columns_named(gaps | many)} "
             f"(on the command line {drop_option(gaps | many)}), or name the columns to use (--features)"
         )
 
 
-def look_at(table: Table, name: str, fill_gaps: bool) -> Look:
-    """Look at a column of all rows."""
+def look_at_column(table: Table, name: str, fill_gaps: bool) -> Look:
+    """Look at a column of all rows of a table."""
     column = table.series(name)
     n_missing = column.null_count()
     if n_missing and not fill_gaps:
         return Look(n_missing, gaps=with_gaps(table, [name])[name])
     levels = level_counts(column) if column.dtype == pl.String else None
-    many = too_many(table, name, False, levels)
+    many = too_many_levels(table, name, False, levels)
     if many or n_missing == len(column):
         return Look(n_missing, many=many)
     code = _code(column, levels, fill_gaps)
@@ -80,8 +80,8 @@ def look_at(table: Table, name: str, fill_gaps: bool) -> Look:
     return Look(n_missing, reason=reason, code=code, levels=n_levels, pooled=len(column) - n_missing - own)
 
 
-def too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None = None) -> str:
-    """Say that a column has many levels as some of its cells are no numbers or dates; nothing if that is not so."""
+def too_many_levels(table: Table, name: str, partial: bool, found: pl.DataFrame | None = None) -> str:
+    """Say that a column of a table has many levels as some cells are no numbers or dates; else nothing."""
     column = table.series(name)
     if column.dtype != pl.String:
         return ""
@@ -98,13 +98,13 @@ def too_many(table: Table, name: str, partial: bool, found: pl.DataFrame | None 
     )
 
 
-def them(names: Iterable[str]) -> str:
-    """What one or several columns are called in a sentence."""
+def columns_named(names: Iterable[str]) -> str:
+    """What one or several columns of a table are called in a sentence."""
     return "the column" if len(list(names)) == 1 else "these columns"
 
 
 def drop_option(names: Iterable[str]) -> str:
-    """The option that leaves columns out."""
+    """The option that leaves columns of a table out."""
     return "--drop " + ",".join(f'"{printable(name)}"' if "," in name else printable(name) for name in names)
 
 

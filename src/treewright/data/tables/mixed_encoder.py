@@ -22,7 +22,7 @@ from treewright.data.tables.columns import (
     date_format,
     days,
     is_date_format,
-    joined,
+    joined_problems,
     level_codes,
     why_text,
 )
@@ -124,7 +124,7 @@ class MixedEncoder:
         self.check_columns(table.columns)
         wrong = [self._wrong(table, name) for name in self.kinds]
         if any(wrong):
-            raise InvalidInputError(joined([text for text in wrong if text]))
+            raise InvalidInputError(joined_problems([text for text in wrong if text]))
         columns = [self._column(table.series(name), kind) for name, kind in self.kinds.items()]
         if not self.categorical:
             return np.column_stack(columns), self.feature_names

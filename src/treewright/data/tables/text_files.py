@@ -30,7 +30,7 @@ from treewright.core.names import option
 from treewright.data.columns_checked import listing
 from treewright.exceptions import InvalidInputError
 
-__all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading", "text_file"]
+__all__ = ["STRIDE", "TextFile", "check_encoding", "check_names", "reading_errors", "text_file"]
 
 _DELIMITERS = ",;\t|"
 _CHUNK = 1 << 21
@@ -63,8 +63,8 @@ class TextFile:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Name the file in errors of reading it."""
+def reading_errors(path: Path) -> Iterator[None]:
+    """Name the file of a table in errors of reading it."""
     try:
         yield
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def check_encoding(encoding: str | None) -> None:
-    """Refuse names of encodings that Python does not know.
+    """Refuse names of encodings of a table's file that Python does not know.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def check_encoding(encoding: str | None) -> None:
 
 
 def check_names(names: Sequence[str], path: Path) -> None:
-    """Refuse columns without a name and columns of the same name, all in one error."""
+    """Refuse columns of a table without a name and columns of the same name, all in one error."""
     nameless = [number for number, name in enumerate(names, start=1) if not name.strip()]
     twice = [name for name, times in Counter(names).items() if times > 1 and name.strip()]
     said = []
@@ -124,7 +124,7 @@ def text_file(path: Path, encoding: str | None = None) -> Iterator[TextFile]:
     """
     check_encoding(encoding)
     with passing_folder() as folder:
-        with reading(path):
+        with reading_errors(path):
             plain = _unpacked(path, folder)
             found = _encoding_of(plain, path) if encoding is None else codecs.lookup(encoding).name
             if found not in _UTF8:

@@ -19,7 +19,7 @@ __all__ = ["BoxSolution", "solve_box_qp"]
 
 
 class BoxSolution(NamedTuple):
-    """Solution of a program."""
+    """Solution of a quadratic program of a Laplacian support vector machine (LapSVM)."""
 
     x: FloatArray
     """The variables; shape (n,)."""
@@ -32,7 +32,7 @@ class BoxSolution(NamedTuple):
 def solve_box_qp(
     Q: FloatArray, sign: FloatArray, upper: FloatArray, tolerance: float = 1e-9, max_iter: int = 200
 ) -> BoxSolution:
-    """Solve the program by Mehrotra's predictor and corrector steps.
+    """Solve the quadratic program of a LapSVM by Mehrotra's predictor and corrector steps.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from treewright.graph import GraphSettings
 from treewright.optimize.record import FitRecord
 
 if TYPE_CHECKING:
-    from treewright.models.baselines.lap_svm_fit import Machines
+    from treewright.models.baselines.lap_svm_fit import LapSVMMachines
 
 __all__ = ["LapSVMClassifier"]
 
@@ -152,12 +152,12 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _class_numbers(self, rows: FloatArray) -> IntArray:
-        from treewright.models.baselines.lap_svm_fit import Machines
+        from treewright.models.baselines.lap_svm_fit import LapSVMMachines
 
-        return Machines.decided(self._machines.values(rows, self.scaling_))
+        return LapSVMMachines.decided(self._machines.values(rows, self.scaling_))
 
     @property
-    def _machines(self) -> Machines:
-        from treewright.models.baselines.lap_svm_fit import Machines
+    def _machines(self) -> LapSVMMachines:
+        from treewright.models.baselines.lap_svm_fit import LapSVMMachines
 
-        return Machines(self.points_, self.dual_coef_, self.intercept_, self.kernel, self.width_)
+        return LapSVMMachines(self.points_, self.dual_coef_, self.intercept_, self.kernel, self.width_)

@@ -18,7 +18,7 @@ from treewright.data import (
     Scale,
     Scaling,
     Weighted,
-    reduced,
+    reduced_sample,
     unit_scaling,
     weight_unit,
 )
@@ -31,7 +31,7 @@ from treewright.optimize.record import FitRecord, FitStatus, named_trace
 if TYPE_CHECKING:
     from treewright.models.baselines.lap_svm import LapSVMClassifier
 
-__all__ = ["LapSVMFit", "Machines", "train_lap_svm"]
+__all__ = ["LapSVMFit", "LapSVMMachines", "train_lap_svm"]
 
 MAX_POINTS = 10_000
 """Most distinct rows: matrices are dense, and the work is their number cubed."""
@@ -41,8 +41,8 @@ _BLOCK = 2_000
 
 
 @dataclass(frozen=True)
-class Machines:
-    """Fitted machines, one for two classes, else one for each class."""
+class LapSVMMachines:
+    """Fitted machines of a LapSVM, one for two classes, else one for each class."""
 
     points: FloatArray
     """Scaled points that the coefficients belong to; shape (n_points, n_features)."""
@@ -72,9 +72,9 @@ class Machines:
 
 @dataclass(frozen=True)
 class LapSVMFit:
-    """Machines, the scaling of their features, class numbers of all rows, and the record of the fit."""
+    """LapSVM machines, the scaling of their features, class numbers of all rows, and the record of the fit."""
 
-    machines: Machines
+    machines: LapSVMMachines
     scaling: Scaling
     numbers: IntArray
     record: FitRecord
@@ -88,7 +88,7 @@ def train_lap_svm(
     conduct: Conduct,
     budget: Budget,
 ) -> LapSVMFit:
-    """Solve a machine for each class, or one for two classes.
+    """Solve a LapSVM machine for each class, or one for two classes.
 
     The graph has the affinities of the rows, None for those of nearest neighbours. The budget only tells the time: the
     work is one factorization, which cannot be broken off.
@@ -96,7 +96,7 @@ def train_lap_svm(
     # n and l are numbers of rows, whatever unit the weights have
     problem = replace(problem, weight=problem.weight / weight_unit(problem.weight))
     rows = Sample.of(problem.X, problem.y, problem.weight)
-    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge(labels=False))
+    reduction = reduced_sample(rows, Weighted(), Scale(unit_scaling), Merge(labels=False))
     points, scaling = reduction.points, reduction.scaling
     assert scaling is not None
     if len(points) > MAX_POINTS:
@@ -116,7 +116,7 @@ def train_lap_svm(
         float(settings.ridge) / labelled,
         float(settings.gamma) / labelled,
     )
-    machines = Machines(points.X, result.alpha, result.intercept, settings.kernel, width)
+    machines = LapSVMMachines(points.X, result.alpha, result.intercept, settings.kernel, width)
     guess = machines.decided(machines.values(problem.X, scaling))
     objective = float(result.objective.sum())
     status, reason = FitStatus.OPTIMAL, "all duals are solved to tolerance"

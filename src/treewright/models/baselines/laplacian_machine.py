@@ -40,7 +40,7 @@ _MEDIAN_POINTS = 2000
 
 
 class LapSVMResult(NamedTuple):
-    """Machines, one a column of signs."""
+    """LapSVM machines, one a column of signs."""
 
     alpha: FloatArray
     """Coefficients of the kernel at all points; shape (n_points, n_machines)."""
@@ -53,7 +53,7 @@ class LapSVMResult(NamedTuple):
 
 
 def kernel_width(X: FloatArray, width: float | str) -> float:
-    """Factor of the squared distance in a Gaussian kernel.
+    """Factor of the squared distance in the Gaussian kernel of a LapSVM.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def kernel_width(X: FloatArray, width: float | str) -> float:
 
 
 def kernel_matrix(A: FloatArray, B: FloatArray, kernel: str, width: float) -> FloatArray:
-    """Kernel of each point of A with each of B.
+    """LapSVM kernel of each point of A with each of B.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def solve_lap_svm(
     ridge: float,
     gamma: float,
 ) -> LapSVMResult:
-    """Solve a machine for each column of signs.
+    """Solve a LapSVM machine for each column of signs.
 
     Parameters
     ----------

@@ -103,17 +103,14 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
         return self._checked_estimator(weighted), weighted
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.models.baselines.self_training_fit import (
-            Fitter,
-            train_on_own_predictions,
-        )
+        from treewright.models.baselines.self_training_fit import SelfTrainedRegressor, train_on_own_predictions
         from treewright.teachers.ensemble import seed_where_unset
 
         (estimator, weighted), default = prepared, self.estimator is None
         Y, missing, flat = partly_known_targets(self, given, self.unlabeled)
         weight = np.where(missing.any(axis=1), self.unlabeled_weight, 1.0) * given.checked_weight()
         seed_where_unset(estimator, self._seed())
-        fitter = Fitter(estimator, merged=default, weighted=default or weighted, flat=flat)
+        fitter = SelfTrainedRegressor(estimator, merged=default, weighted=default or weighted, flat=flat)
         found = train_on_own_predictions(Sample.of(given.X, Y, weight), missing, fitter, self, budget)
         return found.record, {
             "estimator_": estimator,

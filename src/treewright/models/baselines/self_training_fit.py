@@ -9,7 +9,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray
 from treewright.core.budget import Budget
-from treewright.data import Compact, Merge, Sample, Weighted, reduced
+from treewright.data import Compact, Merge, Sample, Weighted, reduced_sample
 from treewright.data.rows import errors_told
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord, FitStatus, named_trace
@@ -17,12 +17,12 @@ from treewright.optimize.record import FitRecord, FitStatus, named_trace
 if TYPE_CHECKING:
     from treewright.models.baselines.self_training import SelfTrainingRegressor
 
-__all__ = ["Fitter", "SelfTrainingFit", "train_on_own_predictions"]
+__all__ = ["SelfTrainedRegressor", "SelfTrainingFit", "train_on_own_predictions"]
 
 
 @dataclass(frozen=True)
 class SelfTrainingFit:
-    """What training ended with."""
+    """What self-training of a regressor ended with."""
 
     targets: FloatArray
     """The known targets, and predictions of the last fit where there is none; shape (n_rows, n_outputs)."""
@@ -33,8 +33,8 @@ class SelfTrainingFit:
 
 
 @dataclass(frozen=True)
-class Fitter:
-    """A regressor and how it is given rows."""
+class SelfTrainedRegressor:
+    """The regressor of a self-training and how it is given rows."""
 
     regressor: Any
     """What is fitted, in place."""
@@ -48,7 +48,7 @@ class Fitter:
     def fit(self, rows: Sample) -> None:
         """Fit to rows with targets in columns."""
         if self.merged:
-            rows = reduced(rows, Compact(), Weighted(), Merge(large=False)).points
+            rows = reduced_sample(rows, Compact(), Weighted(), Merge(large=False)).points
         assert rows.y is not None
         extra = {"sample_weight": rows.weight} if self.weighted else {}
         with errors_told(self.regressor, rows.X):
@@ -67,9 +67,9 @@ class Fitter:
 
 
 def train_on_own_predictions(
-    rows: Sample, missing: BoolArray, fitter: Fitter, settings: SelfTrainingRegressor, budget: Budget
+    rows: Sample, missing: BoolArray, fitter: SelfTrainedRegressor, settings: SelfTrainingRegressor, budget: Budget
 ) -> SelfTrainingFit:
-    """Fit on predictions until they change by `tol` or less.
+    """Self-training: fit a regressor on its own predictions until they change by `tol` or less.
 
     The change is the root of the mean squared difference of the predictions of two successive fits over the missing
     targets, in units of the standard deviation of the known ones; the largest of the outputs counts. Targets are in
@@ -82,7 +82,7 @@ def train_on_own_predictions(
     >>> from sklearn.dummy import DummyRegressor
     >>> from treewright import SelfTrainingRegressor
     >>> rows = Sample.of(np.zeros((3, 1)), np.array([[1.0], [3.0], [0.0]]))
-    >>> fitter = Fitter(DummyRegressor(), merged=False, weighted=False, flat=True)
+    >>> fitter = SelfTrainedRegressor(DummyRegressor(), merged=False, weighted=False, flat=True)
     >>> missing = np.array([[False], [False], [True]])
     >>> ended = train_on_own_predictions(rows, missing, fitter, SelfTrainingRegressor(), Budget())
     >>> ended.targets.ravel().tolist(), ended.n_iter, ended.record.reason

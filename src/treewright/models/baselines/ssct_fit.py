@@ -11,8 +11,8 @@ import numpy as np
 from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.core.names import counted
-from treewright.data import Merge, Problem, Sample, Weighted, reduced
-from treewright.models.baselines.ssct_growing import Rows, grow_ssct
+from treewright.data import Merge, Problem, Sample, Weighted, reduced_sample
+from treewright.models.baselines.ssct_growing import SSCTRows, grow_ssct
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.tree import Tree, predict_labels
@@ -37,7 +37,7 @@ def _n_candidates(settings: SSCTClassifier, n_features: int) -> int | None:
 
 @dataclass(frozen=True)
 class SSCTFit:
-    """A tree in the units of the data, class numbers of all rows, and the record of the fit."""
+    """An SSCT in the units of the data, class numbers of all rows, and the record of the fit."""
 
     tree: Tree
     numbers: IntArray
@@ -45,12 +45,12 @@ class SSCTFit:
 
 
 def train_ssct(problem: Problem, settings: SSCTClassifier, conduct: Conduct, budget: Budget) -> SSCTFit:
-    """Grow a tree on labelled and unlabelled rows; told seconds, objective and leaves of each level."""
+    """Grow an SSCT on labelled and unlabelled rows; told seconds, objective and leaves of each level."""
     rows = Sample.of(problem.X, problem.y, problem.weight)
-    points = reduced(rows, Weighted(), Merge(large=False)).points
+    points = reduced_sample(rows, Weighted(), Merge(large=False)).points
     assert points.y is not None
     result = grow_ssct(
-        Rows(points.X, points.y, points.weight, points.size, problem.n_classes),
+        SSCTRows(points.X, points.y, points.weight, points.size, problem.n_classes),
         float(settings.supervision),
         max_depth=settings.max_depth,
         min_samples_leaf=settings.min_samples_leaf,

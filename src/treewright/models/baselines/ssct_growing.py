@@ -24,7 +24,7 @@ from treewright.core.progress import stage
 from treewright.data import unit_scaling
 from treewright.tree import Tree
 
-__all__ = ["Rows", "SSCTResult", "grow_ssct"]
+__all__ = ["SSCTRows", "SSCTResult", "grow_ssct"]
 
 _SWEEP = 100_000_000
 """Cells that a sweep over some candidate features looks at, before the clock is looked at: a tenth of a second."""
@@ -36,8 +36,8 @@ _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Training rows of positive weight."""
+class SSCTRows:
+    """Training rows of positive weight of an SSCT."""
 
     X: FloatArray
     """Points; shape (n_rows, n_features)."""
@@ -65,7 +65,7 @@ class Rows:
 
 
 class SSCTResult(NamedTuple):
-    """What growing ended with."""
+    """What the growing of an SSCT ended with."""
 
     tree: Tree
     """The tree in the units of `X`, with labels; a node without labelled rows has that of its parent."""
@@ -79,7 +79,7 @@ class SSCTResult(NamedTuple):
 
 @stage("tree")
 def grow_ssct(
-    rows: Rows,
+    rows: SSCTRows,
     w: float,
     *,
     max_depth: int | None = None,
@@ -92,7 +92,7 @@ def grow_ssct(
     n_jobs: int = 1,
     on_level: Callable[[float, float, float], None] | None = None,
 ) -> SSCTResult:
-    """Grow a tree level by level.
+    """Grow a semi-supervised classification tree (SSCT) level by level.
 
     Nodes whose labelled rows have one class, and nodes without any, are not split: nothing below would predict
     anything else. Other nodes are, also where no split gains anything, as for classes like the fields of a chessboard.
@@ -126,13 +126,13 @@ def grow_ssct(
 
     >>> X = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]])
     >>> y = np.array([-1, 0, -1, -1, -1, 1])
-    >>> result = grow_ssct(Rows(X, y, np.ones(6), np.ones(6), 2), w=0.5)
+    >>> result = grow_ssct(SSCTRows(X, y, np.ones(6), np.ones(6), 2), w=0.5)
     >>> float(result.tree.threshold[0]), result.tree.labels.tolist()
     (5.0, [0, 0, 1])
     """
     if w == 1:
         known = rows.y >= 0
-        rows = Rows(rows.X[known], rows.y[known], rows.weight[known], rows.size[known], rows.n_classes)
+        rows = SSCTRows(rows.X[known], rows.y[known], rows.weight[known], rows.size[known], rows.n_classes)
     growth = _Growth(
         rows, w, label_shares == "labelled", min_samples_leaf, min_samples_split, n_candidates, rng, budget or Budget()
     )
@@ -171,7 +171,7 @@ class _Node:
 class _Growth:
     """A tree while it grows, and where its rows are."""
 
-    rows: Rows
+    rows: SSCTRows
     w: float
     own_shares: bool
     least: int

@@ -21,11 +21,11 @@ from treewright.splits.thresholds import Cuts, best_feature
 from treewright.tree import Tree, counted
 from treewright.tree.complete import Planes
 
-__all__ = ["AxisPoints", "CompleteCuts", "straightened"]
+__all__ = ["AxisPoints", "CompleteCuts", "single_feature_tree"]
 
 
 class CompleteCuts(NamedTuple):
-    """The splits of a complete tree as cuts, the labels of its leaves, and where points end.
+    """Splits of a complete BinOCT or fair tree as cuts of features, labels of its leaves, where points end.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class CompleteCuts(NamedTuple):
 
 @dataclass(frozen=True)
 class AxisPoints(LabelledPoints):
-    """Labelled points whose features count by the order of their values; see the module."""
+    """Labelled points of BinOCT and fair trees, whose features count by the order of their values; see the module."""
 
     @cached_property
     def group(self) -> IntArray:
@@ -94,7 +94,7 @@ class AxisPoints(LabelledPoints):
     # ------------------------------------------------------------------ trees as cuts, and back
 
     def as_cuts(self, tree: Tree) -> CompleteCuts:
-        """The cuts of a tree whose splits have a single feature with weight 1, such as :func:`straightened` gives."""
+        """Cuts of a tree whose splits have a single feature with weight 1, as :func:`single_feature_tree` gives it."""
         planes = Planes.from_tree(tree, self.depth, go_left=False)
         feature = np.where(planes.omega.any(axis=1), np.argmax(planes.omega != 0, axis=1), -1)
         cut = np.zeros(len(feature), dtype=np.int64)
@@ -123,8 +123,8 @@ class AxisPoints(LabelledPoints):
         return replace(tree, threshold=threshold)
 
 
-def straightened(tree: Tree, X: FloatArray, depth: int) -> Tree:
-    """Let the splits of any tree have a single feature, with points on both sides and the threshold midway.
+def single_feature_tree(tree: Tree, X: FloatArray, depth: int) -> Tree:
+    """A tree made one of BinOCT: splits of a single feature, points on both sides, the threshold midway.
 
     A split with several features becomes the one with a single feature that sends the fewest points elsewhere; others
     send all points where they did. What is below `depth` is cut off. Labels stay.
@@ -132,7 +132,7 @@ def straightened(tree: Tree, X: FloatArray, depth: int) -> Tree:
     Examples
     --------
     >>> X = np.array([[0.0, 5.0], [1.0, 0.0], [2.0, 5.0], [3.0, 0.0]])
-    >>> tree = straightened(Tree.stump([-1.0, 0.1], -1.1, [[0.0, 2.0], [2.0, 0.0]]), X, 1)
+    >>> tree = single_feature_tree(Tree.stump([-1.0, 0.1], -1.1, [[0.0, 2.0], [2.0, 0.0]]), X, 1)
     >>> tree.weights[0].tolist(), tree.threshold[0], tree.labels[1:].tolist()
     ([1.0, 0.0], np.float64(1.5), [0, 1])
     """

@@ -8,18 +8,19 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
+from treewright.engine.alternate import Alternation
 from treewright.engine.leaves import ClassLeaves
+from treewright.splits.node import Node
 from treewright.splits.points import Points
 from treewright.splits.thresholds import best_feature
 from treewright.tree import Tree
 
-__all__ = ["AxisNodes", "alternate_axis"]
+__all__ = ["AxisNodes", "improved_binoct_tree"]
 
 
 @dataclass(frozen=True)
 class AxisNodes:
-    """The best split of a node on one feature, at a price; the lowest nodes choose the labels of their leaves too.
+    """The node of BinOCT: its best split on one feature, at a price; the lowest nodes choose leaf labels too.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class AxisNodes:
         return (np.arange(len(node.normal)) == feature).astype(np.float64), threshold
 
 
-def alternate_axis(
+def improved_binoct_tree(
     tree: Tree,
     X: FloatArray,
     y: IntArray,
@@ -68,7 +69,7 @@ def alternate_axis(
     price: float = 0.0,
     rounds: int = 20,
 ) -> Tree:
-    """Improve a classification tree with splits of single features until a round changes nothing.
+    """Improve a BinOCT tree node by node until a round changes nothing; splits have one feature.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def alternate_axis(
     Examples
     --------
     >>> X, y = np.array([[0.1], [0.2], [0.8], [0.9]]), np.array([0, 0, 1, 1])
-    >>> tree = alternate_axis(Tree.stump([1.0], 0.85, [[1.0, 0], [0, 1.0]]), X, y, np.eye(2)[y], Budget())
+    >>> tree = improved_binoct_tree(Tree.stump([1.0], 0.85, [[1.0, 0], [0, 1.0]]), X, y, np.eye(2)[y], Budget())
     >>> float(tree.threshold[0])
     0.5
     """

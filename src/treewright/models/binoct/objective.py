@@ -34,8 +34,8 @@ import numpy as np
 from scipy import sparse
 
 from treewright.core.arrays import FloatArray, IntArray
-from treewright.models.binoct.axis import AxisPoints, straightened
-from treewright.optimize.shared_rows import add_leaf_labels, sides_of
+from treewright.models.binoct.axis import AxisPoints, single_feature_tree
+from treewright.optimize.shared_rows import add_leaf_labels, sides_of_branches
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
@@ -127,7 +127,7 @@ class BinOCT(AxisPoints):
     def _add_ranges(self, builder: ProgramBuilder, f: IntArray, bit: IntArray, z: IntArray) -> None:
         """Rows that keep the points of a range away from the side that feature and bits do not send it to."""
         ranges = {True: self._ranges(left=True), False: self._ranges(left=False)}
-        for b, name, sign, leaves in sides_of(self.tree):
+        for b, name, sign, leaves in sides_of_branches(self.tree):
             goes_left = sign < 0  # the leaves named are those on the right then, which such ranges may not reach
             part = ranges[goes_left]
             places = sparse.kron(part.groups, np.ones((1, int(leaves.sum()))), format="csr")
@@ -201,7 +201,9 @@ class BinOCT(AxisPoints):
 
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits of one feature, depth kept, best labels, no idle splits."""
-        return without_idle_splits(straightened(tree, self.X, self.depth), self.X, self.y, self.weight, self.n_classes)
+        return without_idle_splits(
+            single_feature_tree(tree, self.X, self.depth), self.X, self.y, self.weight, self.n_classes
+        )
 
     def objective(self, tree: Tree) -> float:
         """Weight of the misclassified points."""

@@ -9,16 +9,16 @@ import numpy as np
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_start, cart_tree
-from treewright.models.binoct.axis import AxisPoints, straightened
-from treewright.models.binoct.nodes import alternate_axis
+from treewright.models.binoct.axis import AxisPoints, single_feature_tree
+from treewright.models.binoct.nodes import improved_binoct_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import BinOCTSearch
 from treewright.tree import Tree
 
-__all__ = ["search_axis"]
+__all__ = ["search_binoct"]
 
 
-def search_axis(
+def search_binoct(
     best: Incumbent[Tree],
     model: AxisPoints,
     starts: Iterable[Tree],
@@ -27,7 +27,7 @@ def search_axis(
     price: float = 0.0,
     search: BinOCTSearch = BinOCTSearch(),
 ) -> None:
-    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
+    """Offer ever better BinOCT trees to `best`; a single leaf and the given starts in any case.
 
     Every start is improved for its error plus `price` for a split, in units of the weights. Restarts begin with
     CART, in turn below a random root, as where no split is good alone, and on points of random weights.
@@ -38,7 +38,7 @@ def search_axis(
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> model = BinOCT(X, np.array([0, 0, 1, 1]), np.ones(4), n_classes=2, depth=2)
     >>> best = Incumbent(model)
-    >>> search_axis(best, model, [], Budget(10.0))
+    >>> search_binoct(best, model, [], Budget(10.0))
     >>> best.objective
     0.0
     """
@@ -53,8 +53,8 @@ def search_axis(
     def improve(tree: Tree) -> None:
         best.offer(tree)
         # Splits that are idle stay here: they are room for better ones.
-        straight = straightened(tree, model.X, model.depth)
-        best.offer(alternate_axis(straight, model.X, model.y, by_class, budget, price))
+        straight = single_feature_tree(tree, model.X, model.depth)
+        best.offer(improved_binoct_tree(straight, model.X, model.y, by_class, budget, price))
 
     for tree in given:
         improve(tree)

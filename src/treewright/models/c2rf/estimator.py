@@ -23,8 +23,8 @@ from treewright.estimators.frames import handed_rows, hands_through, new_handed_
 from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, SolvedModel, new_rows
 from treewright.estimators.parameters import estimator, parameter
-from treewright.estimators.tables import of_own_columns
-from treewright.estimators.totals_model import PricedModel, transduced
+from treewright.estimators.tables import model_of_own_columns
+from treewright.estimators.totals_model import PricedModel, transduced_attributes
 from treewright.exceptions import InvalidInputError, UnsupportedProgramError
 from treewright.optimize.record import FitRecord
 
@@ -181,7 +181,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
             "_sharpness": found.sharpness,
             **self._fitted_prices(found.prices, found.shifts, found.shares),
         }
-        return found.record, fitted | transduced(problem, found.numbers)
+        return found.record, fitted | transduced_attributes(problem, found.numbers)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -196,10 +196,10 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
         return total / self.weights_.sum()
 
     def _class_scores(self, X: ArrayLike) -> FloatArray:
-        from treewright.models.c2rf.votes import vote_shares
+        from treewright.models.c2rf.votes import c2rf_vote_shares
 
         rows = self._given_rows(X)  # says so if there is no fit
-        return np.asarray(np.log(vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))))
+        return np.asarray(np.log(c2rf_vote_shares(self._members.votes(rows), self.weights_, len(self.classes_))))
 
     # ------------------------------------------------------------------ rows that are handed through
 
@@ -223,7 +223,7 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
 
     def _given_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        own = of_own_columns(self, X)
+        own = model_of_own_columns(self, X)
         if own is not None:
             return own[0]._given_rows(own[1])
         return new_handed_rows(self, X) if self._hands_through(X) else new_rows(self, X)

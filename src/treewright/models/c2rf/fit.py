@@ -14,13 +14,13 @@ from treewright.data import ClassTotals, PointTotals, Problem, weight_unit
 from treewright.data.rows import unlabelled_rows
 from treewright.exceptions import InvalidInputError
 from treewright.models.c2rf.objective import C2RF, merged_votes
-from treewright.models.c2rf.search import cut_without_threshold, near_optimum, nearest_weights, search_c2rf
+from treewright.models.c2rf.search import cut_without_threshold, nearest_weights, optimum_near_wish, search_c2rf
 from treewright.models.c2rf.votes import (
     VoteTable,
+    c2rf_vote_shares,
     cut_votes,
     search_vote_weights,
     vote_prices,
-    vote_shares,
     wished_weights,
 )
 from treewright.optimize.conduct import Conduct
@@ -35,7 +35,7 @@ from treewright.teachers.pool import sharpness
 if TYPE_CHECKING:
     from treewright.models.c2rf.estimator import C2RFClassifier
 
-__all__ = ["C2RFFit", "Reweighted", "Reweighting", "reweight", "train_c2rf"]
+__all__ = ["C2RFFit", "Reweighted", "Reweighting", "member_weights", "train_c2rf"]
 
 _RELAXED_CELLS = 2_500_000
 """Non-zeros of the one-sided program; patterns beyond are left out of it, lightest first."""
@@ -47,7 +47,7 @@ _PAIR_SECONDS, _ORDERED = 6e-11, 6000
 
 @dataclass(frozen=True)
 class C2RFFit:
-    """What training ended with."""
+    """What training of a C2RF ended with."""
 
     members: Members
     """The fitted ensemble."""
@@ -69,7 +69,7 @@ class C2RFFit:
 
 @dataclass(frozen=True)
 class Reweighting:
-    """What is to be weighted, and how."""
+    """What a C2RF weights, and how."""
 
     votes: IntArray
     """Class numbers; shape (n_unlabelled, n_members)."""
@@ -87,7 +87,7 @@ class Reweighting:
 
 @dataclass(frozen=True)
 class Reweighted:
-    """Weights, prices of the classes in each group, and prices for rows of unknown group."""
+    """C2RF weights of members, prices of the classes in each group, and prices for rows of unknown group."""
 
     outcome: Outcome[FloatArray]
     prices: FloatArray
@@ -103,7 +103,7 @@ def train_c2rf(
     budget: Budget,
     start: FloatArray | None = None,
 ) -> C2RFFit:
-    """Fit an ensemble on the labelled rows and weight its members by the totals of the others.
+    """Fit the ensemble of a C2RF on the labelled rows and weight its members by the totals of the others.
 
     For `given` and `prefit` see :func:`treewright.teachers.ensemble.fit_ensemble`; fitting one that is given is not
     interrupted. Weights
@@ -117,14 +117,14 @@ def train_c2rf(
     if start is not None and len(start) != len(members.members):
         start = None
     task = Reweighting(votes, totals, n_classes, _wished(fitted, n_classes, settings.prefer), settings, start)
-    found = reweight(task, conduct, budget)
+    found = member_weights(task, conduct, budget)
     weights = found.outcome.solution / found.outcome.solution.mean()
     names = [None] if totals is None or totals.groups == (None,) else list(totals.groups)
     sharp = _sharpness(fitted, weights, n_classes)
     prices = dict(zip(names, found.prices, strict=True))
     prices.setdefault(None, found.pooled)
     group_of = np.zeros(len(votes), dtype=np.int64) if totals is None else totals.group_of
-    scores = np.log(vote_shares(votes, weights, n_classes))
+    scores = np.log(c2rf_vote_shares(votes, weights, n_classes))
     numbers = problem.y.copy()
     numbers[problem.unlabelled] = (scores + found.prices[group_of]).argmax(axis=1)
     nothing = np.zeros(n_classes)
@@ -142,7 +142,7 @@ def _sharpness(fitted: FittedEnsemble, weights: FloatArray, n_classes: int) -> f
     if fitted.unseen is None:
         return 1.0
     assert known.y is not None
-    shares = vote_shares(fitted.members.votes(known.X), weights, n_classes, fitted.unseen)
+    shares = c2rf_vote_shares(fitted.members.votes(known.X), weights, n_classes, fitted.unseen)
     return sharpness(np.log(shares), known.y, known.weight)
 
 
@@ -171,8 +171,8 @@ def _wished(fitted: FittedEnsemble, n_classes: int, prefer: str) -> FloatArray:
 
 
 @stage("weights")
-def reweight(task: Reweighting, conduct: Conduct, budget: Budget) -> Reweighted:
-    """Weight the members so that the votes meet the totals as nearly as possible."""
+def member_weights(task: Reweighting, conduct: Conduct, budget: Budget) -> Reweighted:
+    """Weight the members of a C2RF so that the votes meet the totals as nearly as possible."""
     totals = task.totals
     if totals is None or not len(task.votes):
         n_groups = 1 if totals is None else len(totals.groups)
@@ -245,7 +245,7 @@ def _by_program(task: Reweighting, totals: PointTotals, conduct: Conduct, budget
     if not tight:
         return outcome
     mimic = cut_without_threshold(model, task.wished)
-    near = near_optimum(model, outcome.solution, mimic, budget, conduct.seed)
+    near = optimum_near_wish(model, outcome.solution, mimic, budget, conduct.seed)
     return replace(outcome, solution=nearest_weights(model, near, mimic, budget))
 
 

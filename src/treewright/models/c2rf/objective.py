@@ -47,7 +47,7 @@ __all__ = ["C2RF", "VoteOrder", "merged_votes", "vote_order"]
 
 
 def merged_votes(votes: IntArray, totals: PointTotals) -> tuple[IntArray, PointTotals, IntArray]:
-    """Patterns of votes, the totals of the rows that they stand for, and the pattern of each row.
+    """Patterns of C2RF votes, the totals of the rows that they stand for, and the pattern of each row.
 
     Votes are -1 and 1, or class numbers.
 
@@ -337,7 +337,7 @@ Pairs = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True)
 class VoteOrder:
-    """Covering pairs among patterns, each as two arrays of pattern numbers."""
+    """Covering pairs among patterns of C2RF votes, each as two arrays of pattern numbers."""
 
     implies: Pairs
     """(k, i): where k is positive, so is i."""
@@ -348,7 +348,7 @@ class VoteOrder:
 
 
 def vote_order(votes: IntArray) -> VoteOrder:
-    """Covering pairs of distinct patterns.
+    """Covering pairs of distinct patterns of C2RF votes.
 
     Parameters
     ----------

@@ -25,14 +25,14 @@ from scipy.special import expit
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.models.c2rf.objective import C2RF
-from treewright.models.c2rf.votes import vote_prices, vote_shares
+from treewright.models.c2rf.votes import c2rf_vote_shares, vote_prices
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers.linear import LinearProgram
 from treewright.solvers.vocabulary import Status
 from treewright.splits.joining import solve_joining
 from treewright.splits.thresholds import Segment
 
-__all__ = ["cut_without_threshold", "mimicking_weights", "near_optimum", "nearest_weights", "search_c2rf"]
+__all__ = ["cut_without_threshold", "mimicking_weights", "optimum_near_wish", "nearest_weights", "search_c2rf"]
 
 _ELITE = 30
 """Weightings that segments are drawn between."""
@@ -68,7 +68,7 @@ _SLACK = 1e-6
 def search_c2rf(
     best: Incumbent[FloatArray], model: C2RF, starts: Iterable[FloatArray], budget: Budget, seed: int = 0
 ) -> None:
-    """Offer weightings to `best` until the totals are met or nothing more is found; equal weights in any case.
+    """Offer C2RF weightings to `best` until the totals are met or nothing more is found; equal weights in any case.
 
     What `best` holds already is searched on from.
 
@@ -105,8 +105,10 @@ def search_c2rf(
         idle = 0 if best.offer(found) else idle + 1
 
 
-def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget, seed: int = 0) -> FloatArray:
-    """Another weighting of at most the same deviation, nearer to the wished one if there is one on the ways looked at.
+def optimum_near_wish(
+    model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget, seed: int = 0
+) -> FloatArray:
+    """Another C2RF weighting of at most the same deviation, nearer to the wished one if the ways looked at have one.
 
     From the wished weights one goes straight toward `weights`, toward heavy members and toward random weightings, to
     where the deviation is first nearly as small as that of `weights`; from the nearest of these places small steps of
@@ -117,7 +119,7 @@ def near_optimum(model: C2RF, weights: FloatArray, wished: FloatArray, budget: B
     >>> from treewright.data import PointTotals
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]])
     >>> model = C2RF(votes, PointTotals([[3], [2], [5]], low=[[5, 5]], high=[[5, 5]]))
-    >>> near = near_optimum(model, np.array([100.0, 1.0, 1.0]), np.ones(3), Budget(10.0))
+    >>> near = optimum_near_wish(model, np.array([100.0, 1.0, 1.0]), np.ones(3), Budget(10.0))
     >>> model.objective(near), bool(near.max() / near.min() < 10)
     (0.0, True)
     """
@@ -281,7 +283,7 @@ class _Lines:
 
 
 def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
-    """Weights that come near to the labels which the wished ones, on any scale, give with a threshold at the totals.
+    """C2RF weights near the labels that the wished ones, on any scale, give with a threshold at the totals.
 
     Examples
     --------
@@ -294,7 +296,7 @@ def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
     """
     numbers = (model.votes > 0).astype(np.int64)
     prices = vote_prices(numbers, model.totals, wished)
-    scores = np.log(vote_shares(numbers, wished, 2))
+    scores = np.log(c2rf_vote_shares(numbers, wished, 2))
     # A pattern of several groups is labelled for its largest.
     positive = (scores + prices[model.totals.largest_group]).argmax(axis=1) == 1
     return mimicking_weights(model.votes, model.totals.rows, positive, wished, model.least, model.most)
@@ -303,7 +305,7 @@ def cut_without_threshold(model: C2RF, wished: FloatArray) -> FloatArray:
 def mimicking_weights(
     votes: IntArray, size: IntArray, positive: np.ndarray, wished: FloatArray, least: float, most: float
 ) -> FloatArray:
-    r"""Weights without threshold whose labels come near to given ones, such as those of a cut.
+    r"""C2RF weights without threshold whose labels come near to given ones, such as those of a cut.
 
     .. math:: \min \sum_i s_i \log(1 + \exp(-4 \sigma_i \beta^\top r_i / \sqrt t)),\; l / u \le \beta_j \le 1
 
@@ -342,7 +344,7 @@ def mimicking_weights(
 
 
 def nearest_weights(model: C2RF, weights: FloatArray, wished: FloatArray, budget: Budget) -> FloatArray:
-    r"""Weights with the signs of `weights` on all patterns, as near to the wished ones as that allows.
+    r"""C2RF weights with the signs of `weights` on all patterns, as near to the wished ones as that allows.
 
     .. math:: \min\; \sum_j (\beta_j - w_j)^2 \quad\text{s.t.}\quad
               \sum_j \beta_j = \sum_j w_j,\; \sigma_i \beta^\top r_i \ge m / u,\; (l / u)\, m \le \beta_j \le m
@@ -351,8 +353,8 @@ def nearest_weights(model: C2RF, weights: FloatArray, wished: FloatArray, budget
     margins are at least 1. The square is approximated by pieces, so that this is a linear program. Patterns join it
     when its solution misses them.
 
-    Arguments are those of :func:`near_optimum`. When the budget ends, `weights` are returned as they are, else feasible
-    ones of the same objective.
+    Arguments are those of :func:`optimum_near_wish`. When the budget ends, `weights` are returned as they are, else
+    feasible ones of the same objective.
 
     Examples
     --------

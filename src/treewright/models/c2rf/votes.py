@@ -26,7 +26,15 @@ from treewright.data import PointTotals
 from treewright.splits.thresholds import Cuts
 from treewright.totals.transport import divide_groups
 
-__all__ = ["VoteCut", "VoteTable", "cut_votes", "search_vote_weights", "vote_prices", "vote_shares", "wished_weights"]
+__all__ = [
+    "VoteCut",
+    "VoteTable",
+    "cut_votes",
+    "search_vote_weights",
+    "vote_prices",
+    "c2rf_vote_shares",
+    "wished_weights",
+]
 
 _STEPS = (0.0, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)
 """Sizes of the changes of weights, relative."""
@@ -40,7 +48,7 @@ _TIED, _GRID, _STARTS = 1e-9, 12, 8
 
 @dataclass(frozen=True)
 class VoteCut:
-    """Weights and prices, and how well they meet the totals."""
+    """C2RF weights and prices, and how well they meet the totals."""
 
     weights: FloatArray
     """Their mean is 1; shape (n_members,)."""
@@ -50,8 +58,10 @@ class VoteCut:
     """Rows that would have to change class."""
 
 
-def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int, asked: BoolArray | None = None) -> FloatArray:
-    """Weighted share of each class among the votes, smoothed by half a vote for each class.
+def c2rf_vote_shares(
+    votes: IntArray, weights: FloatArray, n_classes: int, asked: BoolArray | None = None
+) -> FloatArray:
+    """Weighted share of each class among the votes of a C2RF, smoothed by half a vote for each class.
 
     Parameters
     ----------
@@ -67,7 +77,7 @@ def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int, asked: Boo
     Examples
     --------
     >>> votes = np.array([[0, 1, 1]])
-    >>> vote_shares(votes, np.ones(3), 2).tolist(), vote_shares(votes, np.ones(3), 2, votes == 1).tolist()
+    >>> c2rf_vote_shares(votes, np.ones(3), 2).tolist(), c2rf_vote_shares(votes, np.ones(3), 2, votes == 1).tolist()
     ([[0.375, 0.625]], [[0.125, 0.875]])
     """
     share = weights / weights.sum() * len(weights)
@@ -81,7 +91,7 @@ def vote_shares(votes: IntArray, weights: FloatArray, n_classes: int, asked: Boo
 
 
 def wished_weights(votes: IntArray, y: IntArray, weight: FloatArray, unseen: np.ndarray, n_classes: int) -> FloatArray:
-    r"""Weights of members from labelled rows that they were not fitted on, half-way to equal ones; the mean is 1.
+    r"""Weights of C2RF members from labelled rows they were not fitted on, half-way to equal ones; the mean is 1.
 
     If members erred independently, the best weight of a vote would be the logarithm of its odds, averaged over the
     classes: :math:`\sum_k \log (K - 1) a_k / (1 - a_k)` with :math:`a_k` the share of class k that the member gets
@@ -125,7 +135,7 @@ def cut_votes(
     budget: Budget,
     seed: int = 0,
 ) -> VoteCut:
-    """Weights as near to the wished ones as it takes to meet the totals, and the prices.
+    """C2RF weights as near to the wished ones as it takes to meet the totals, and the prices.
 
     Parameters
     ----------
@@ -147,7 +157,7 @@ def cut_votes(
     >>> votes = np.array([[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 1, 1]])
     >>> totals = PointTotals([[5], [1], [4], [2]], low=[[9, 3]], high=[[9, 3]])
     >>> found = cut_votes(votes, totals, np.ones(3), 0.0, Budget(5.0))
-    >>> found.deviation, (np.log(vote_shares(votes, found.weights, 2)) + found.prices[0]).argmax(axis=1).tolist()
+    >>> found.deviation, (np.log(c2rf_vote_shares(votes, found.weights, 2)) + found.prices[0]).argmax(axis=1).tolist()
     (0.0, [0, 1, 0, 1])
     """
     rng = np.random.default_rng(seed)
@@ -166,20 +176,20 @@ def cut_votes(
 
 
 def vote_prices(votes: IntArray, totals: PointTotals, weights: FloatArray) -> FloatArray:
-    """Prices under which given weights come nearest to the totals, shape (n_groups, n_classes); see :func:`cut_votes`.
+    """Prices, (n_groups, n_classes), by which given C2RF weights come nearest to the totals; see :func:`cut_votes`.
 
     Examples
     --------
     >>> votes, totals = np.array([[0, 0], [1, 1]]), PointTotals(np.ones((2, 1)), low=[[0, 2]], high=[[0, 2]])
     >>> prices = vote_prices(votes, totals, np.ones(2))
-    >>> (np.log(vote_shares(votes, np.ones(2), 2)) + prices[0]).argmax(axis=1).tolist()
+    >>> (np.log(c2rf_vote_shares(votes, np.ones(2), 2)) + prices[0]).argmax(axis=1).tolist()
     [1, 1]
     """
     return _cut(votes, totals, weights).prices
 
 
 def _cut(votes: IntArray, totals: PointTotals, weights: FloatArray) -> VoteCut:
-    scores = np.log(vote_shares(votes, weights, totals.n_classes))
+    scores = np.log(c2rf_vote_shares(votes, weights, totals.n_classes))
     prices = _thresholds(scores[:, 1] - scores[:, 0], totals) if totals.n_classes == 2 else _prices(scores, totals)
     # With few members ties are so many that the plain vote may be nearer to the totals than any cut of it.
     found = [(_deviation(scores, totals, some), k) for k, some in enumerate((prices, np.zeros_like(prices)))]
@@ -222,7 +232,7 @@ def _deviation(scores: FloatArray, totals: PointTotals, prices: FloatArray) -> i
 
 
 class VoteTable:
-    """Votes for several classes and the totals, as for :func:`cut_votes`."""
+    """C2RF votes for several classes and the totals, as for :func:`cut_votes`."""
 
     def __init__(self, votes: IntArray, totals: PointTotals) -> None:
         self.votes, self.totals, self.n_classes = votes, totals, totals.n_classes
@@ -249,7 +259,7 @@ class VoteTable:
 def search_vote_weights(
     table: VoteTable, wished: FloatArray, least: float, most: float, floor: float, budget: Budget, seed: int = 0
 ) -> tuple[FloatArray, float]:
-    """Weights of small deviation, and the deviation.
+    """C2RF weights of small deviation from the totals of several classes, and the deviation.
 
     Parameters
     ----------

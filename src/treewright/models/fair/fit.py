@@ -10,9 +10,9 @@ from scipy import sparse
 
 from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
-from treewright.data import Merge, Problem, Sample, Weighted, reduced
-from treewright.models.binoct.fit import in_rows
-from treewright.models.binoct.search import search_axis
+from treewright.data import Merge, Problem, Sample, Weighted, reduced_sample
+from treewright.models.binoct.fit import weights_in_rows
+from treewright.models.binoct.search import search_binoct
 from treewright.models.fair.objective import FairOCT
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import optimize, solved_tree
@@ -28,7 +28,7 @@ __all__ = ["FairFit", "train_fair"]
 
 @dataclass(frozen=True)
 class FairFit:
-    """What training ended with."""
+    """What training of a fair tree ended with."""
 
     tree: Tree
     record: FitRecord
@@ -44,9 +44,9 @@ def train_fair(
     budget: Budget,
     start: Tree | None = None,
 ) -> FairFit:
-    """Find the best tree for labelled rows within a budget; `protected` has the number of the group of each row."""
-    weight, _ = in_rows(problem.weight)
-    reduction = reduced(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
+    """Find the best fair tree for labelled rows within a budget; `protected` has the group number of each row."""
+    weight, _ = weights_in_rows(problem.weight)
+    reduction = reduced_sample(Sample.of(problem.X, problem.y, weight), Weighted(), Merge())
     points = reduction.points
     assert points.y is not None
     groups = np.zeros(len(weight), dtype=np.int64) if protected is None else protected
@@ -67,7 +67,7 @@ def train_fair(
     starts, price = [] if start is None else [start], model.complexity * model.total
 
     def search(best: Incumbent[Tree], time: Budget) -> None:
-        search_axis(best, model, starts, time, conduct.seed, price, conduct.search.binoct)
+        search_binoct(best, model, starts, time, conduct.seed, price, conduct.search.binoct)
 
     outcome = optimize(model, search, conduct, budget)
     found = solved_tree(problem, reduction, outcome)

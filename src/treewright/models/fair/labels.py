@@ -6,14 +6,14 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 
-__all__ = ["best_labels", "discrimination"]
+__all__ = ["fair_leaf_labels", "discrimination"]
 
 _CELLS = 2_000_000
 """Labellings are all tried where these, times classes and leaves or protected groups, are no more than so many."""
 
 
 def discrimination(share: FloatArray, part: FloatArray) -> FloatArray:
-    r"""The index of disparate impact of Aghaei, Azizi and Vayanos (2019), of predictions.
+    r"""Fair trees: the index of disparate impact of Aghaei, Azizi and Vayanos (2019), of predictions.
 
     .. math:: \sum_{a,c} |P(\hat y = c \mid a) - P(\hat y = c)|
 
@@ -33,8 +33,8 @@ def discrimination(share: FloatArray, part: FloatArray) -> FloatArray:
     return np.asarray(np.abs(share - mean[..., None, :]).sum(axis=(-2, -1)))
 
 
-def best_labels(error: FloatArray, reach: FloatArray, part: FloatArray, price: float) -> IntArray:
-    """Labels of leaves with the least error plus `price` times :func:`discrimination`.
+def fair_leaf_labels(error: FloatArray, reach: FloatArray, part: FloatArray, price: float) -> IntArray:
+    """Labels of the leaves of a fair tree with the least error plus `price` times :func:`discrimination`.
 
     All labellings are tried where they are few. Otherwise labels change one at a time, from the best label of each leaf
     and from one label for all, and the best end is taken.
@@ -54,7 +54,7 @@ def best_labels(error: FloatArray, reach: FloatArray, part: FloatArray, price: f
     --------
     >>> error, reach = np.array([[0.0, 0.4], [0.1, 0.0]]), np.eye(2)
     >>> part = np.array([0.5, 0.5])
-    >>> best_labels(error, reach, part, 0.0).tolist(), best_labels(error, reach, part, 0.2).tolist()
+    >>> fair_leaf_labels(error, reach, part, 0.0).tolist(), fair_leaf_labels(error, reach, part, 0.2).tolist()
     ([0, 1], [0, 0])
     """
     n_leaves, n_classes = error.shape

@@ -34,9 +34,9 @@ import numpy as np
 from scipy import sparse
 
 from treewright.core.arrays import FloatArray, IntArray
-from treewright.models.binoct.axis import AxisPoints, straightened
-from treewright.models.fair.labels import best_labels, discrimination
-from treewright.optimize.shared_rows import add_label_counts, add_leaf_labels, label_count_blocks, sides_of
+from treewright.models.binoct.axis import AxisPoints, single_feature_tree
+from treewright.models.fair.labels import discrimination, fair_leaf_labels
+from treewright.optimize.shared_rows import add_label_counts, add_leaf_labels, label_count_blocks, sides_of_branches
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder, Term
@@ -141,7 +141,7 @@ class FairOCT(AxisPoints):
         c = add_leaf_labels(builder, self.n_classes, tree.n_leaves)
         z = builder.add_variables("z", (len(self.group_weight), tree.n_leaves), upper=1)
         builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
-        for b, name, sign, leaves in sides_of(tree):
+        for b, name, sign, leaves in sides_of_branches(tree):
             terms: list[Term] = [(z[:, leaves], 1.0), (s[b], -sign * self._own)]
             builder.add_rows(name, terms, upper=0.0 if sign > 0 else 1.0)
         self._add_errors(builder, z, c)
@@ -221,13 +221,13 @@ class FairOCT(AxisPoints):
 
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits of one feature, depth kept, best labels, no splits between equal leaves."""
-        tree = straightened(tree, self.X, self.depth)
+        tree = single_feature_tree(tree, self.X, self.depth)
         counts = leaf_counts(tree, self.X, self.y, self.weight, self.n_classes)
         leaves, labels = tree.leaves, counts.argmax(axis=1)
         if self.fairness_weight > 0:
             inside = counts[leaves]
             error = (inside.sum(axis=1, keepdims=True) - inside) / self.total
-            labels[leaves] = best_labels(error, self._reach(tree), self.part, self.fairness_weight)
+            labels[leaves] = fair_leaf_labels(error, self._reach(tree), self.part, self.fairness_weight)
         return without_equal_leaves(tree.with_leaves(counts, labels))
 
     def _reach(self, tree: Tree) -> FloatArray:

@@ -15,21 +15,21 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import note
 from treewright.data import Sample
+from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.graph import GraphModel
 from treewright.estimators.loops import GRAPHS, TOTALS, TREES
-from treewright.estimators.mixed import levels_of
+from treewright.estimators.mixed import levels_of_features
 from treewright.estimators.model import Given, partly_known_targets, settings_of, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import semi_supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
-from treewright.estimators.teachers import TaughtModel, given_teacher_of
+from treewright.estimators.taught_model import TaughtModel
 from treewright.estimators.tree_model import TreeClassifier, TreeRegressor, labelled_in_leaves, rows_in_leaves
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.graph import GraphSettings
 from treewright.models.tao.estimator import TAOModel
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree, predict_values
-from treewright.tree.against import agreeing
 
 if TYPE_CHECKING:
     from treewright.models.laptao.fit import LapTAOFit
@@ -49,7 +49,7 @@ _TOLD = ("targets_", "target_weight_", "leaf_values_", "split_price_")
 
 @parameters
 class LapTAOModel(GraphModel, TAOModel):
-    r"""What both share: parameters, graph and course of a fit.
+    r"""What both LapTAO estimators share: parameters, graph and course of a fit.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class LapTAOModel(GraphModel, TAOModel):
         """What training found, and the fitted attributes without labels of the rows."""
         from treewright.models.laptao.fit import train_laptao
 
-        rows, graph = Sample.of(given.X, Y, weight, levels_of(given.noted)), given.graph
+        rows, graph = Sample.of(given.X, Y, weight, levels_of_features(given.noted)), given.graph
         start = self._given_start(given.noted) if self.estimator == "tao" else None
         neighbours = settings_of(self, GraphSettings)
         conduct, classes = self._conduct(_round_told), is_classifier(self)
@@ -341,11 +341,12 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
 
     def _trained(self, given: Given, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.laptao.graph_teacher import GraphTeacher
+        from treewright.teachers.given import teacher_of_parameter
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
         Y, graph_teacher = np.eye(problem.n_classes)[np.maximum(problem.y, 0)], None
         if self.teacher is not None:
-            given_teacher = given_teacher_of(self.teacher, problem, self._seed())
+            given_teacher = teacher_of_parameter(self.teacher, problem, self._seed())
             graph_teacher = GraphTeacher(problem.classes, given_teacher, self.teacher_weight)
         found, fitted = self._found_by(given, Y, problem.weight, problem.labelled, budget, graph_teacher)
         if found.taught is not None:
@@ -367,9 +368,11 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
             return super()._class_shares(rows)
         values = self._values(rows)
         if hasattr(self, "_levels"):
-            from treewright.models.laptao.likely import log_shares
+            from treewright.models.laptao.likely import smoothed_log_shares
 
-            return agreeing(softmax(self._slope * log_shares(values) + self._levels, axis=1), values.argmax(axis=1))
+            return agreeing_probabilities(
+                softmax(self._slope * smoothed_log_shares(values) + self._levels, axis=1), values.argmax(axis=1)
+            )
         scores = np.maximum(values, 0.0)
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))

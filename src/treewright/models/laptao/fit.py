@@ -26,22 +26,22 @@ from treewright.data import (
     Scale,
     Scaling,
     Weighted,
-    reduced,
+    reduced_sample,
     target_spread,
     unit_scaling,
     weight_unit,
     weighted_mean,
 )
-from treewright.data.design import Design, design_of
+from treewright.data.design import Design, design_of_points
 from treewright.engine.leaf_probabilities import smoothed_tree, taught_tree
-from treewright.engine.sparse_nodes import automatic_alpha
+from treewright.engine.sparse_trees import automatic_alpha
 from treewright.engine.starts import StartTask, starting_tree
 from treewright.engine.stretch import Stretch
 from treewright.exceptions import InvalidInputError
 from treewright.graph import FoundGraph, GraphSettings, affordable_points, check_graph, nearest_mean
 from treewright.models.laptao.graph_teacher import GraphTeacher, SoftLabels
 from treewright.models.laptao.likely import GraphLikely, graph_probabilities
-from treewright.models.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, smooth_and_fit, trust_labels
+from treewright.models.laptao.rounds import GraphTask, LapResult, Schedule, TreeStep, clearest_labels, smooth_and_fit
 from treewright.models.laptao.tree_steps import (
     AlternatingStep,
     CartStep,
@@ -96,7 +96,7 @@ def _schedule(settings: LapTAOModel) -> Schedule:
 
 @dataclass(frozen=True)
 class SmoothModel:
-    """What predicts, in the units of the data: a tree, trees, a regressor, or the points themselves."""
+    """What a LapTAO predicts with, in the units of the data: a tree, trees, a regressor, or the points themselves."""
 
     tree: Tree | None = None
     """One tree."""
@@ -150,7 +150,7 @@ class SmoothModel:
 
 @dataclass(frozen=True)
 class LapTAOFit:
-    """What training ended with."""
+    """What training of a LapTAO ended with."""
 
     model: SmoothModel
     """What predicts."""
@@ -185,7 +185,7 @@ def train_laptao(
     start: Tree | None = None,
     graph_teacher: GraphTeacher | None = None,
 ) -> LapTAOFit:
-    """Fit a model to few labels and the graph between all rows.
+    """Fit a LapTAO model to few labels and the graph between all rows.
 
     Targets are in columns, anything where a row is not `labelled`. Those of `classes` have a 1 in the column of the
     class, and their tree gets labels; others are divided by their spread. The graph has the affinities of the rows,
@@ -301,7 +301,7 @@ def _points_and_graph(
         return reduction, FoundGraph(check_graph(members @ graph @ members.T, len(reduction.points)))
     scaling, n_rows, note = reduction.scaling, len(reduction.kept), ""
     assert scaling is not None
-    design = design_of(reduction.points)
+    design = design_of_points(reduction.points)
     numbers = _numbers(reduction.points.X, design)
     some = _rows_in_time(reduction, numbers, labelled, settings, conduct, budget)
     if len(some) < n_rows:
@@ -326,7 +326,7 @@ def _numbers(X: Any, design: Design | None) -> Any:
 
 def _points_of(rows: Sample, make_scaling: Callable[[Any], Scaling]) -> Reduction:
     """Distinct points of rows that count."""
-    return reduced(rows, Weighted(), Scale(make_scaling), Compact(), Merge(labels=False))
+    return reduced_sample(rows, Weighted(), Scale(make_scaling), Compact(), Merge(labels=False))
 
 
 def _only(rows: Sample, some: IntArray) -> Sample:
@@ -367,7 +367,7 @@ def _sharpener(
     if not settings.trust or settings.estimator == "graph":
         return None
     share, weight = float(settings.trust), float(settings.trust_weight)
-    return lambda task, smooth: trust_labels(task, smooth, mean, share, weight, given)
+    return lambda task, smooth: clearest_labels(task, smooth, mean, share, weight, given)
 
 
 # ---------------------------------------------------------------------- the tree step
@@ -404,7 +404,7 @@ def _step(
 
 
 def _regressor_step(points: Sample, settings: LapTAOModel, conduct: Conduct) -> RegressorStep:
-    model, X = clone(settings.estimator), _numbers(points.X, design_of(points))
+    model, X = clone(settings.estimator), _numbers(points.X, design_of_points(points))
     seed_where_unset(model, conduct.seed)
     # Regressors that take weights may wrap one that does not: they get none unless there are some.
     if _takes_weights(settings) and not np.array_equal(points.size, points.weight):
@@ -446,7 +446,10 @@ def _in_units(
 ) -> SmoothModel:
     """What predicts, in the units of the data."""
     factor = 1.0 if scale is None else scale
-    kept, design = SmoothModel(scaling=reduction.scaling, mean=mean * factor, scale=scale), design_of(reduction.points)
+    kept, design = (
+        SmoothModel(scaling=reduction.scaling, mean=mean * factor, scale=scale),
+        design_of_points(reduction.points),
+    )
     kept = replace(kept, dense=not sparse.issparse(reduction.points.X))
     found, inside, weight = result.model, rows.X[reduction.kept], rows.weight[reduction.kept]
     if isinstance(found, Tree):

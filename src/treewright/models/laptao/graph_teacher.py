@@ -11,14 +11,22 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Reduction, Sample
-from treewright.data.teacher_record import TeacherRecord
 from treewright.graph import LabelSmoother
 from treewright.models.laptao.rounds import GraphTask
 from treewright.optimize.conduct import Conduct
 from treewright.teachers.given import GivenTeacher
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.taught_points import PointTeacher, imagined_points
 
-__all__ = ["DEFAULT_WEIGHT", "GraphTeacher", "SOFT_WEIGHTS", "SoftLabels", "best_weight", "left_out_losses", "softened"]
+__all__ = [
+    "DEFAULT_WEIGHT",
+    "GraphTeacher",
+    "SOFT_WEIGHTS",
+    "SoftLabels",
+    "best_teacher_weight",
+    "left_out_losses",
+    "softened_graph_task",
+]
 
 
 SOFT_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
@@ -39,8 +47,8 @@ _RESIDUAL = 1e-4
 """Relative residual of smoothed labels that are only compared."""
 
 
-def softened(task: GraphTask, targets: FloatArray, weight: float) -> GraphTask:
-    """The task with targets of this weight at the points that have no label.
+def softened_graph_task(task: GraphTask, targets: FloatArray, weight: float) -> GraphTask:
+    """The task of a LapTAO with targets of this weight at the points that have no label.
 
     Parameters
     ----------
@@ -64,7 +72,7 @@ def softened(task: GraphTask, targets: FloatArray, weight: float) -> GraphTask:
 def left_out_losses(
     task: GraphTask, unseen_labels: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
 ) -> FloatArray:
-    """How far labels smoothed along the graph are from those left out, for each weight of a teacher's labels.
+    """How far LapTAO labels smoothed along the graph are from those left out, for each weight of a teacher's labels.
 
     Parameters
     ----------
@@ -91,7 +99,7 @@ def left_out_losses(
         mass[left] = 0.0
         fewer, values = replace(task, label_weight=mass), None
         for number, weight in enumerate(SOFT_WEIGHTS):
-            soft = softened(fewer, targets, weight)
+            soft = softened_graph_task(fewer, targets, weight)
             smoother = LabelSmoother(soft.W, soft.label_weight, soft.gamma, soft.weight, tol=_RESIDUAL)
             values = smoother.solve(soft.label_weight[:, None] * soft.Y, 0.0, start=values, budget=budget)
             shares = np.maximum(values[left] + mean, _LEAST)
@@ -100,10 +108,10 @@ def left_out_losses(
     return losses
 
 
-def best_weight(
+def best_teacher_weight(
     task: GraphTask, unseen_labels: Sequence[tuple[IntArray, FloatArray]], mean: FloatArray, budget: Budget
 ) -> float:
-    """The weight with which labels left out are told best, see :func:`left_out_losses`; few labels change it little."""
+    """Weight of a LapTAO teacher with which labels left out are told best; few labels change it little."""
     away = np.abs(np.log10(np.maximum(SOFT_WEIGHTS, SOFT_WEIGHTS[1] / 3) / DEFAULT_WEIGHT))
     return SOFT_WEIGHTS[int((left_out_losses(task, unseen_labels, mean, budget) + _CAUTION * away).argmin())]
 
@@ -114,7 +122,7 @@ _TEACHING = 0.3
 
 @dataclass(frozen=True)
 class SoftLabels:
-    """Who taught, and how much it counted."""
+    """Who taught a LapTAO, and how much it counted."""
 
     teacher: TeacherRecord
     weight: float
@@ -130,7 +138,7 @@ class SoftLabels:
 
 @dataclass(frozen=True, eq=False)
 class GraphTeacher:
-    """Whom the model learns from besides labels and graph.
+    """Whom a LapTAO learns from besides labels and graph.
 
     Attributes
     ----------
@@ -168,10 +176,10 @@ class GraphTeacher:
         weight = DEFAULT_WEIGHT if self.weight == "auto" else float(self.weight)
         if choose and taught.unseen_labels:
             unseen_labels = [(left, shares[:n_points] - mean) for left, shares in taught.unseen_labels]
-            weight = best_weight(task, unseen_labels, mean, budget.share(_TEACHING))
+            weight = best_teacher_weight(task, unseen_labels, mean, budget.share(_TEACHING))
         labels = np.eye(len(self.classes))[taught.shares[n_points:].argmax(axis=1)] - mean
         if weight < DEFAULT_WEIGHT:
             imagined, labels = imagined[:0], labels[:0]
-        soft = softened(task, taught.shares[:n_points] - mean, weight)
+        soft = softened_graph_task(task, taught.shares[:n_points] - mean, weight)
         likely = (taught.shares if taught.likely is None else taught.likely)[:n_points]
         return soft, SoftLabels(taught.record, weight, imagined, labels, likely, taught.likely is not None)

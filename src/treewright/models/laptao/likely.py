@@ -11,9 +11,9 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.graph import LabelSmoother
 from treewright.models.laptao.rounds import GraphTask
-from treewright.teachers.pool import pooled
+from treewright.teachers.pool import pooled_scores
 
-__all__ = ["GraphLikely", "graph_probabilities", "log_shares"]
+__all__ = ["GraphLikely", "graph_probabilities", "smoothed_log_shares"]
 
 _LEAST = 1e-6
 """Least share of a class, of which there are logarithms."""
@@ -24,7 +24,7 @@ _RESIDUAL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class GraphLikely:
-    """Probabilities by the graph, and what makes such of the logarithms of shares: a slope, and a level a class."""
+    """LapTAO probabilities by the graph, and what makes them of logarithms of shares: a slope, a level a class."""
 
     points: FloatArray
     """At points of the folds by labels of the others, at other labelled points the mean."""
@@ -35,7 +35,7 @@ class GraphLikely:
 def graph_probabilities(
     task: GraphTask, mean: FloatArray, folds: Sequence[IntArray], budget: Budget
 ) -> GraphLikely | None:
-    """Probabilities of the classes at all points by the graph; None where time is over before, or no label can be left.
+    """LapTAO probabilities at all points by the graph; None where time ends before, or no label can be left out.
 
     Few labels are spikes on a plain: the values of other points differ little from their mean, in the right order. So
     logarithms of shares are taken from their means, in units of their spread, and labels left out say how much that is.
@@ -67,7 +67,7 @@ def graph_probabilities(
     spread = float((found[asked] - centre).std()) or 1.0
     logs = (found - centre) / spread
     y = (task.Y[asked] + mean).argmax(axis=1)
-    pool = pooled([logs[asked]], y, task.label_weight[asked])
+    pool = pooled_scores([logs[asked]], y, task.label_weight[asked])
     likely, slope = pool.shares([logs]), float(pool.weights[0]) / spread
     alone = known.copy()
     alone[asked] = False
@@ -79,10 +79,10 @@ def _smoothed(task: GraphTask, mean: FloatArray, mass: FloatArray, budget: Budge
     """Logarithms of the shares of the classes at all points, by these labels."""
     fewer = replace(task, label_weight=mass)
     smoother = LabelSmoother(fewer.W, mass, fewer.gamma, fewer.weight, tol=_RESIDUAL)
-    return log_shares(smoother.solve(mass[:, None] * fewer.Y, 0.0, budget=budget) + mean)
+    return smoothed_log_shares(smoother.solve(mass[:, None] * fewer.Y, 0.0, budget=budget) + mean)
 
 
-def log_shares(values: FloatArray) -> FloatArray:
-    """Logarithms of the shares of the classes, by values that may be below 0."""
+def smoothed_log_shares(values: FloatArray) -> FloatArray:
+    """LapTAO: logarithms of the shares of the classes, by smoothed values that may be below 0."""
     shares = np.maximum(values, _LEAST)
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))

@@ -33,15 +33,15 @@ from treewright.graph import LabelSmoother, laplacian
 from treewright.tree import Tree
 
 __all__ = [
-    "Fitted",
+    "FittedStep",
     "GraphTask",
     "LapResult",
     "Round",
     "Schedule",
     "TreeStep",
-    "leaf_values",
+    "graph_leaf_values",
     "smooth_and_fit",
-    "trust_labels",
+    "clearest_labels",
 ]
 
 _RESIDUAL = 1e-6
@@ -56,7 +56,7 @@ _DENSE_LEAVES = 2000
 
 @dataclass(frozen=True)
 class GraphTask:
-    """Points on a graph, some of them labelled."""
+    """The task of a LapTAO: points on a graph, some of them labelled."""
 
     X: Any
     """Points with features of about unit size, an array in C order or a csr_array of shape (n_points, n_features)."""
@@ -81,7 +81,7 @@ class GraphTask:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the penalty grows."""
+    """How the penalty of LapTAO rounds grows."""
 
     rounds: int = 20
     """Most rounds; with 0, the model is fitted to the smoothed labels and that is all."""
@@ -94,8 +94,8 @@ class Schedule:
     """Two rounds in which less than this share of the points changes leaves end the work."""
 
 
-class Fitted(NamedTuple):
-    """A model after a tree step."""
+class FittedStep(NamedTuple):
+    """The model of a LapTAO after a tree step."""
 
     values: FloatArray
     """What it predicts for the points; shape (n_points, n_outputs)."""
@@ -108,17 +108,17 @@ class Fitted(NamedTuple):
 
 
 class TreeStep(Protocol):
-    """What fits the model, again and again."""
+    """What fits the model of a LapTAO, again and again."""
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Fit targets of the points; after the first time, from where the last fit ended."""
 
-    def finish(self, model: Any, budget: Budget) -> Fitted | None:
+    def finish(self, model: Any, budget: Budget) -> FittedStep | None:
         """Make the model of the best round one that predicts better; None where there is nothing to do."""
 
 
 class Round(NamedTuple):
-    """How things stand after a tree step; round 0 is the first fit, and a last one is that of the finished model."""
+    """How a LapTAO stands after a tree step; round 0 is the first fit, and a last one is that of the finished model."""
 
     number: int
     seconds: float
@@ -138,7 +138,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class LapResult:
-    """What the rounds ended with."""
+    """What the rounds of a LapTAO ended with."""
 
     model: Any
     """Model of the best round, or the finished one; the trees of a forest have the best values of their leaves."""
@@ -176,7 +176,7 @@ def smooth_and_fit(
     on_round: Callable[[Round], None] | None = None,
     sharpen: Callable[[GraphTask, FloatArray], GraphTask] | None = None,
 ) -> LapResult:
-    """Alternate between labels and model, and keep the best model.
+    """Alternate between smoothed labels and model as LapTAO does, and keep the best model.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def smooth_and_fit(
     on_round : callable or None
         Told of each round.
     sharpen : callable or None
-        Task and smoothed labels to a task with more labels, see :func:`trust_labels`.
+        Task and smoothed labels to a task with more labels, see :func:`clearest_labels`.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def smooth_and_fit(
     return LapResult(model, values, smooth, keeper.rounds, number, finished is not None, reason, task)
 
 
-def trust_labels(
+def clearest_labels(
     task: GraphTask,
     smooth: FloatArray,
     mean: FloatArray,
@@ -253,7 +253,7 @@ def trust_labels(
     strength: float,
     given: BoolArray | None = None,
 ) -> GraphTask:
-    """Take the clearest smoothed labels for labels.
+    """Take the clearest smoothed labels of a LapTAO for labels.
 
     With few labels, smoothed ones are spikes at the labels on a plain: nearly all points have nearly the same values,
     though their order is right, and a tree that is fitted to squared errors sees the spikes. Labels of points that are
@@ -303,22 +303,22 @@ class _Keeper:
     def __init__(self, task: GraphTask, budget: Budget, on_round: Callable[[Round], None] | None) -> None:
         self.task, self.budget, self.on_round = task, budget, on_round
         self.rounds: list[Round] = []
-        self.last: Fitted | None = None
-        self.best: tuple[Fitted, FloatArray, int]
+        self.last: FittedStep | None = None
+        self.best: tuple[FittedStep, FloatArray, int]
 
-    def offer(self, fitted: Fitted, z: FloatArray, mu: float) -> None:
+    def offer(self, fitted: FittedStep, z: FloatArray, mu: float) -> None:
         """Note the model of a round, and keep it if it is the best one."""
         now, values = self._note(fitted, z, mu)
         if len(self.rounds) == 1 or now.objective < self.rounds[self.best[2]].objective:
             self.best = fitted, values, now.number
 
-    def close(self, fitted: Fitted, z: FloatArray) -> None:
+    def close(self, fitted: FittedStep, z: FloatArray) -> None:
         """Note the finished model, and keep it: it is made to predict well, not to lower the objective."""
         self.last, _, best = self.best
         _, values = self._note(fitted, z, self.rounds[-1].mu, finished=True)
         self.best = fitted, values, best
 
-    def _note(self, fitted: Fitted, z: FloatArray, mu: float, finished: bool = False) -> tuple[Round, FloatArray]:
+    def _note(self, fitted: FittedStep, z: FloatArray, mu: float, finished: bool = False) -> tuple[Round, FloatArray]:
         values, loss, smoothness = _settled_values(self.task, fitted)
         residual = float(np.sqrt(np.sum(self.task.weight[:, None] * (z - fitted.values) ** 2)))
         moved = _moved(self.last, fitted)
@@ -331,7 +331,7 @@ class _Keeper:
         return now, values
 
 
-def _settled_values(task: GraphTask, fitted: Fitted) -> tuple[FloatArray, float, float]:
+def _settled_values(task: GraphTask, fitted: FittedStep) -> tuple[FloatArray, float, float]:
     """Values of the points with the leaves of trees at their best, loss at the labels and price along edges.
 
     The trees of a forest get theirs one by one, as if each were alone: together they would fit the labels exactly.
@@ -340,30 +340,30 @@ def _settled_values(task: GraphTask, fitted: Fitted) -> tuple[FloatArray, float,
         return fitted.values, *task.objective(fitted.values)
     if fitted.leaf.ndim == 1:
         numbers, leaf = np.unique(fitted.leaf, return_inverse=True)
-        table, loss, smoothness = leaf_values(task, leaf, len(numbers))
+        table, loss, smoothness = graph_leaf_values(task, leaf, len(numbers))
         return table[leaf], loss, smoothness
     values = np.zeros(task.Y.shape)
     for column in fitted.leaf.T:
         numbers, leaf = np.unique(column, return_inverse=True)
-        values += leaf_values(task, leaf, len(numbers))[0][leaf]
+        values += graph_leaf_values(task, leaf, len(numbers))[0][leaf]
     values /= fitted.leaf.shape[1]
     return values, *task.objective(values)
 
 
-def _with_best_leaves(task: GraphTask, fitted: Fitted) -> list[Tree]:
+def _with_best_leaves(task: GraphTask, fitted: FittedStep) -> list[Tree]:
     """The trees of a forest, each with the best values of its leaves."""
     assert fitted.leaf is not None
     trees = []
     for tree, column in zip(fitted.model, fitted.leaf.T, strict=True):
         numbers, leaf = np.unique(column, return_inverse=True)
         values = tree.values.copy()
-        values[numbers] = leaf_values(task, leaf, len(numbers))[0]
+        values[numbers] = graph_leaf_values(task, leaf, len(numbers))[0]
         trees.append(tree.with_leaves(values, None))
     return trees
 
 
-def leaf_values(task: GraphTask, leaf: IntArray, n_leaves: int) -> tuple[FloatArray, float, float]:
-    r"""Best values of leaves, :math:`(B^\top J B + \gamma B^\top L B)\, c = B^\top J y`, equation (10) of the paper.
+def graph_leaf_values(task: GraphTask, leaf: IntArray, n_leaves: int) -> tuple[FloatArray, float, float]:
+    r"""Best leaf values of a LapTAO tree, :math:`(B^\top J B + \gamma B^\top L B)\, c = B^\top J y`, equation (10).
 
     It is the label step with mu = 0 on the graph of the leaves, whose edges are those of the points between them, added
     up. Leaves that no label reaches along edges get 0, the mean of the labels.
@@ -413,7 +413,7 @@ def _edges_between(W: Any, leaf: IntArray, n_leaves: int) -> Any:
     return ((table + table.T) / 2).tocsr()
 
 
-def _moved(before: Fitted | None, now: Fitted) -> float:
+def _moved(before: FittedStep | None, now: FittedStep) -> float:
     """Share of the points that changed leaves, or of the predictions that changed where there are none."""
     if before is None:
         return 1.0

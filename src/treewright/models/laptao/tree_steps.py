@@ -18,11 +18,11 @@ from treewright.data import target_spread
 from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_rows, cart_tree
 from treewright.engine.leaves import MeanLeaves
-from treewright.engine.sparse_nodes import SparseNodes
 from treewright.engine.stretch import Stretch, improve_stretched
 from treewright.engine.thinning import thinned_tree
-from treewright.models.laptao.rounds import Fitted
+from treewright.models.laptao.rounds import FittedStep
 from treewright.splits.points import Points, Splits
+from treewright.splits.sparse_nodes import SparseNodes
 from treewright.tree import Tree, route
 from treewright.tree.structure import Shape
 
@@ -33,7 +33,7 @@ _LAST_TREES = 3
 
 
 class AlternatingStep:
-    """A tree by alternating optimization, improved by a few passes each time.
+    """LapTAO step: a tree by alternating optimization, improved by a few passes each time.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class AlternatingStep:
         self.targets: FloatArray
         self.alpha = relative_alpha
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Fit targets of the points; after the first time, from where the last fit ended."""
         leaves = MeanLeaves(targets, self.weight)
         self.targets, passes = targets, self.passes
@@ -94,7 +94,7 @@ class AlternatingStep:
                 break
         return self._fitted(self.state)
 
-    def finish(self, model: Tree, budget: Budget) -> Fitted | None:
+    def finish(self, model: Tree, budget: Budget) -> FittedStep | None:
         """Improve a tree on stretched points, whose targets are those of the last fit."""
         if self.stretch is None or self.state is None:
             return None
@@ -115,12 +115,12 @@ class AlternatingStep:
         return self._fitted(state)
 
     @staticmethod
-    def _fitted(state: Alternation) -> Fitted:
-        return Fitted(state.leaves.table()[0][state.leaf], state.price, state.leaf.copy(), state.tree())
+    def _fitted(state: Alternation) -> FittedStep:
+        return FittedStep(state.leaves.table()[0][state.leaf], state.price, state.leaf.copy(), state.tree())
 
 
 class ImaginedStep:
-    """A tree step that also sees imagined points, whose targets stay what they are.
+    """A LapTAO tree step that also sees imagined points, whose targets stay what they are.
 
     Parameters
     ----------
@@ -138,23 +138,23 @@ class ImaginedStep:
         """Price of a split."""
         return self.inner.alpha
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Fit targets of the points; after the first time, from where the last fit ended."""
         return self._of_points(self.inner.fit(np.vstack([targets, self.targets]), budget))
 
-    def finish(self, model: Tree, budget: Budget) -> Fitted | None:
+    def finish(self, model: Tree, budget: Budget) -> FittedStep | None:
         """Improve a tree on stretched points."""
         found = self.inner.finish(model, budget)
         return None if found is None else self._of_points(found)
 
-    def _of_points(self, found: Fitted) -> Fitted:
+    def _of_points(self, found: FittedStep) -> FittedStep:
         n = len(found.values) - len(self.targets)
         assert found.leaf is not None
         return found._replace(values=found.values[:n], leaf=found.leaf[:n])
 
 
 class ForestStep:
-    """A forest of alternating trees, each on some of the points and features; it predicts their mean.
+    """LapTAO step: a forest of alternating trees, each on some points and features; it predicts their mean.
 
     Parameters
     ----------
@@ -197,10 +197,10 @@ class ForestStep:
             levels = n_levels[features] if n_levels is not None and n_levels[features].any() else None
             self.members.append(make_member(Points(part, levels), weight[rows], int(rng.integers(2**31 - 1))))
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Fit all members, side by side; once time is over, there are no new ones but for the first few."""
 
-        def work(number: int) -> Fitted | None:
+        def work(number: int) -> FittedStep | None:
             member = self.members[number]
             if number >= _LAST_TREES and member.state is None and budget.over:
                 return None
@@ -210,10 +210,10 @@ class ForestStep:
         assert found is not None
         return found
 
-    def finish(self, model: list[Tree], budget: Budget) -> Fitted | None:
+    def finish(self, model: list[Tree], budget: Budget) -> FittedStep | None:
         """Improve all members on stretched points."""
 
-        def work(number: int) -> Fitted | None:
+        def work(number: int) -> FittedStep | None:
             tree, features = model[number], self.features[number]
             place = np.append(np.searchsorted(features, np.arange(tree.n_features)), -1)  # of -1, no category, -1
             part = replace(tree, weights=tree.weights[:, features], category=place[tree.category])
@@ -221,7 +221,7 @@ class ForestStep:
 
         return self._each(work)
 
-    def _each(self, work: Callable[[int], Fitted | None]) -> Fitted | None:
+    def _each(self, work: Callable[[int], FittedStep | None]) -> FittedStep | None:
         """What the forest predicts after some work on each member, side by side; None where there was none to do."""
 
         def one(number: int) -> tuple[Tree, IntArray, float] | None:
@@ -240,7 +240,9 @@ class ForestStep:
             return None
         values = np.mean([tree.values[leaf] for tree, leaf, _ in found], axis=0)
         price = sum(price for _, _, price in found) / len(found)
-        return Fitted(values, price, np.column_stack([leaf for _, leaf, _ in found]), [tree for tree, _, _ in found])
+        return FittedStep(
+            values, price, np.column_stack([leaf for _, leaf, _ in found]), [tree for tree, _, _ in found]
+        )
 
     def _whole(self, tree: Tree, features: IntArray) -> Tree:
         """The tree on all features."""
@@ -252,29 +254,29 @@ class ForestStep:
 class _GrownAnew:
     """What is fitted anew each time has nothing to finish."""
 
-    def finish(self, model: Any, budget: Budget) -> Fitted | None:
+    def finish(self, model: Any, budget: Budget) -> FittedStep | None:
         """Leave the model as it is."""
         return None
 
 
 class CartStep(_GrownAnew):
-    """CART, grown anew each time; it needs a seed for ties."""
+    """LapTAO step: CART, grown anew each time; it needs a seed for ties."""
 
     def __init__(self, X: Any, weight: FloatArray, max_depth: int, seed: int, n_levels: IntArray | None = None) -> None:
         self.X, self.weight, self.max_depth, self.seed, self.n_levels = X, weight, max_depth, seed, n_levels
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Grow a tree on the targets; where time is short, on those of some points."""
         some = cart_rows(self.X, self.max_depth, self.seed, budget)
         part = slice(None) if len(some) == len(targets) else some
         X, weight = self.X[part], self.weight[part]
         tree = cart_tree(X, targets[part], weight, None, self.max_depth, seed=self.seed, n_levels=self.n_levels)
         leaf = route(tree, self.X)
-        return Fitted(tree.values[leaf], 0.0, leaf, tree)
+        return FittedStep(tree.values[leaf], 0.0, leaf, tree)
 
 
 class RegressorStep(_GrownAnew):
-    """Any regressor of scikit-learn, fitted anew each time.
+    """LapTAO step: any regressor of scikit-learn, fitted anew each time.
 
     Parameters
     ----------
@@ -297,7 +299,7 @@ class RegressorStep(_GrownAnew):
         if copies is not None and np.any(copies != 1):
             self.rows = np.repeat(np.arange(X.shape[0]), copies)
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Fit a copy of the regressor."""
         wanted, model = targets, clone(self.estimator)
         knows = get_tags(model).target_tags
@@ -307,12 +309,12 @@ class RegressorStep(_GrownAnew):
             model = MultiOutputRegressor(model)
         model.fit(self.X[self.rows], wanted[self.rows], **self.extra)
         values = np.asarray(model.predict(self.X), dtype=np.float64).reshape(targets.shape)
-        return Fitted(values, 0.0, None, model)
+        return FittedStep(values, 0.0, None, model)
 
 
 class NoStep(_GrownAnew):
-    """No model at all: what the graph says is all there is."""
+    """LapTAO step without a model at all: what the graph says is all there is."""
 
-    def fit(self, targets: FloatArray, budget: Budget) -> Fitted:
+    def fit(self, targets: FloatArray, budget: Budget) -> FittedStep:
         """Take the targets as they are."""
-        return Fitted(targets, 0.0, None, None)
+        return FittedStep(targets, 0.0, None, None)

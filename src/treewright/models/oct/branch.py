@@ -46,7 +46,7 @@ a cut take long, and share of what is left for that: the bound of all trees is 0
 
 
 class Plan(NamedTuple):
-    """A tree of cuts of ordinal columns: a leaf has no column."""
+    """A tree of an OCT search, of cuts of ordinal columns: a leaf has no column."""
 
     column: int = -1
     cut: int = -1
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 @dataclass
 class Answer:
-    """What is known of the trees of a depth on some points."""
+    """What an OCT search knows of the trees of a depth on some points."""
 
     cost: float
     """Of the best tree that costs less than asked for; infinite if none was found."""
@@ -83,7 +83,7 @@ class _End(NamedTuple):
 
 @dataclass
 class Branching:
-    """Trees on blocks of points.
+    """The branch and bound of OCT: trees on blocks of points.
 
     Parameters
     ----------

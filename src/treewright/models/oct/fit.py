@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.core.budget import Budget
-from treewright.data import Merge, Problem, Sample, Weighted, reduced
+from treewright.data import Merge, Problem, Sample, Weighted, reduced_sample
 from treewright.models.oct.objective import OCT
 from treewright.models.oct.search import search_oct, start_oct
 from treewright.optimize.conduct import Conduct
@@ -25,10 +25,10 @@ __all__ = ["train_oct"]
 def train_oct(
     problem: Problem, settings: OCTClassifier, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
-    """Find the best tree for labelled rows within a budget."""
+    """Find the best OCT tree for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1. Nothing depends on the scale of features.
     rows = Sample.of(problem.X, problem.y, problem.weight / problem.weight.max(), problem.n_levels)
-    reduction = reduced(rows, Weighted(), Merge())
+    reduction = reduced_sample(rows, Weighted(), Merge())
     points = reduction.points
     assert points.y is not None
     model = OCT(

@@ -35,7 +35,7 @@ from treewright.splits.ordinal import OrdinalColumns
 from treewright.splits.points import Points, Splits
 from treewright.tree import Tree, counted, relabelled, side, weighted_error, without_idle_splits
 
-__all__ = ["OCT", "repaired"]
+__all__ = ["OCT", "repaired_oct_tree"]
 
 
 @dataclass(frozen=True)
@@ -228,9 +228,9 @@ class OCT(DistinctPoints, RelativeErrors):
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits by one feature, leaves large enough, depth kept, best labels, no idle splits.
 
-        See :func:`treewright.models.oct.objective.repaired`.
+        See :func:`treewright.models.oct.objective.repaired_oct_tree`.
         """
-        return repaired(self, tree)
+        return repaired_oct_tree(self, tree)
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree, computed from the tree and the data alone."""
@@ -238,8 +238,8 @@ class OCT(DistinctPoints, RelativeErrors):
         return error / self.baseline + self.complexity * len(tree.branches)
 
 
-def repaired(model: OCT, tree: Tree) -> Tree:
-    """The feasible tree for `model` that `tree` is nearest to.
+def repaired_oct_tree(model: OCT, tree: Tree) -> Tree:
+    """The feasible OCT tree for `model` that `tree` is nearest to.
 
     From the root down, a threshold of one feature stays as it is, to the last bit, and so does a subset of levels that
     parts the points of its node as a cut of an ordinal column does. Any other split becomes the cut that sends the most

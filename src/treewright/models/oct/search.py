@@ -18,7 +18,7 @@ from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree
 from treewright.tree.structure import BEYOND
 
-__all__ = ["block_of", "exact_tree", "plan_tree", "rules_of", "search_oct", "start_oct"]
+__all__ = ["oct_block", "exact_oct_tree", "plan_tree", "oct_rules", "search_oct", "start_oct"]
 
 _MANY_CELLS, _CART_SECONDS = 100_000, 1.5e-7
 """Values of a table from which on CART is a start: of fewer the search has a better tree by then. And what CART takes
@@ -35,7 +35,7 @@ _NOTICED = 1e-6
 
 
 def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget: Budget) -> None:
-    """Offer ever better trees to `best`, and bounds; a single leaf and the given starts in any case.
+    """Offer ever better OCT trees to `best`, and bounds; a single leaf and the given starts in any case.
 
     If the budget is enough, the last tree is the best one there is, and its objective the bound.
 
@@ -51,7 +51,7 @@ def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget
     start_oct(best, model, starts, budget, with_cart=model.depth > 2 and model.X.size > _MANY_CELLS)
     if best.proven or budget.over:
         return
-    block, rules, unit = block_of(model), rules_of(model), model.baseline
+    block, rules, unit = oct_block(model), oct_rules(model), model.baseline
     work, told = Branching(rules, budget), [budget.elapsed]
 
     def better(plan: Plan) -> None:
@@ -70,8 +70,8 @@ def search_oct(best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget
     best.raise_floor(floor if rounding <= _NOTICED * best.objective else floor - rounding)
 
 
-def exact_tree(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, depth: int, budget: Budget) -> Tree:
-    """The tree with one feature a split that misclassifies the least weight, or the best one that time allows.
+def exact_oct_tree(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, depth: int, budget: Budget) -> Tree:
+    """The OCT tree that misclassifies the least weight, one feature a split; or the best one that time allows.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def exact_tree(X: FloatArray, y: IntArray, weight: FloatArray, n_classes: int, d
 def start_oct(
     best: Incumbent[Tree], model: OCT, starts: Iterable[Tree], budget: Budget, with_cart: bool = True
 ) -> None:
-    """Offer a single leaf, the given starts, and the tree of CART if there is time for it."""
+    """Offer what an OCT search starts with: a single leaf, the given trees, and that of CART if time allows."""
     leaf = Tree.leaf(np.bincount(model.y, model.weight, model.n_classes), model.X.shape[1])
     for tree in [*starts, leaf]:
         best.offer(tree)
@@ -123,14 +123,14 @@ def _cart(model: OCT) -> Tree:
     return replace(tree, threshold=threshold)
 
 
-def rules_of(model: OCT) -> Rules:
-    """What trees of a model cost, in the weight of its points."""
+def oct_rules(model: OCT) -> Rules:
+    """What the trees of an OCT cost, in the weight of its points."""
     tolerance = min(_ROUNDING * len(model.weight), _MOST_ROUNDING) * float(model.weight.sum())
     return Rules(model.n_classes, float(model.min_leaf), model.complexity * model.baseline, tolerance)
 
 
-def block_of(model: OCT) -> Block:
-    """All points of a model, sorted by every column."""
+def oct_block(model: OCT) -> Block:
+    """All points of an OCT, sorted by every column."""
     rank = model.columns.rank
     order = np.argsort(rank, axis=1, kind="stable").astype(np.int32)
     ordered = np.take_along_axis(rank, order, axis=1)
@@ -149,7 +149,7 @@ def block_of(model: OCT) -> Block:
 
 
 def plan_tree(model: OCT, plan: Plan) -> Tree:
-    """The tree of a plan all of whose cuts are known."""
+    """The OCT tree of a plan all of whose cuts are known."""
     column, cut = np.full(model.tree.n_branches, -1), np.full(model.tree.n_branches, -1)
     todo = [(0, plan)]
     while todo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from treewright.core.budget import Budget
-from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced_sample, unit_scaling
 from treewright.data.scaling import LEAST_MARGIN
 from treewright.models.oct_h.objective import OCTH
 from treewright.models.oct_h.search import search_oct_h, start_oct_h
@@ -29,10 +29,10 @@ def _margin_of(settings: OCTHClassifier, n_points: int) -> float:
 def train_oct_h(
     problem: Problem, settings: OCTHClassifier, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SolvedTree:
-    """Find the best tree for labelled rows within a budget."""
+    """Find the best OCT-H tree, with hyperplane splits, for labelled rows within a budget."""
     # Only the ratios of weights matter; the largest is 1.
     rows = Sample.of(problem.X, problem.y, problem.weight / problem.weight.max())
-    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    reduction = reduced_sample(rows, Weighted(), Scale(unit_scaling), Merge())
     points = reduction.points
     assert points.y is not None
     model = OCTH(

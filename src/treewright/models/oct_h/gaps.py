@@ -17,7 +17,7 @@ _CHUNK = 500_000
 
 
 def inseparable_groups(X: FloatArray, distance: float, max_pairs: int = 3_000_000) -> IntArray:
-    r"""Group points that no split with :math:`\lVert a \rVert_1 \le 1` and a gap of `distance` can part.
+    r"""Group points that no OCT-H split with :math:`\lVert a \rVert_1 \le 1` and a gap of `distance` can part.
 
     Since :math:`|a^\top(x - x')| \le \lVert x - x' \rVert_\infty`, two points nearer than the gap go the same way at
     every node, and so does every chain of such points.

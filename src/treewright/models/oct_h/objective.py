@@ -42,7 +42,7 @@ from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree, counted, n_split_weights, weighted_error, without_idle_splits
 from treewright.tree.complete import Planes, leaves_reached
 
-__all__ = ["GAP_TOLERANCE", "OCTH", "repaired"]
+__all__ = ["GAP_TOLERANCE", "OCTH", "repaired_oct_h_tree"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class OCTH(RelativeErrors):
     def program_cells(self) -> int:
         """About how many non-zeros the program has, known before it is written."""
         if self.printed:
-            return paper.cells(self)
+            return paper.program_nonzeros(self)
         (n, p), n_leaves = self.X.shape, self.tree.n_leaves
         return n * (2 * self.tree.n_branches * (p + 1) + (self.depth + 3) * n_leaves)
 
@@ -247,9 +247,9 @@ class OCTH(RelativeErrors):
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits with a gap, leaves large enough, depth kept, best labels, no idle splits.
 
-        See :func:`treewright.models.oct_h.objective.repaired`.
+        See :func:`treewright.models.oct_h.objective.repaired_oct_h_tree`.
         """
-        return repaired(self, tree)
+        return repaired_oct_h_tree(self, tree)
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree, computed from the tree and the data alone."""
@@ -263,8 +263,8 @@ tolerance of 1e-6 allows. Points that are nearer than the margin less this are n
 the program and the bound agree on it."""
 
 
-def repaired(model: OCTH, tree: Tree) -> Tree:
-    """The feasible tree for `model` that `tree` is nearest to.
+def repaired_oct_h_tree(model: OCTH, tree: Tree) -> Tree:
+    """The feasible OCT-H tree for `model` that `tree` is nearest to.
 
     A threshold moves to the nearest gap of its node (fewest points change sides); a split without one, or with a
     side below the minimum leaf size, goes. Leaves get their best labels, and splits below which all leaves have the

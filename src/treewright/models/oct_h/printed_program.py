@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
-from treewright.optimize.shared_rows import add_leaf_labels, add_used_leaves, sides_of, split_value
+from treewright.optimize.shared_rows import add_leaf_labels, add_used_leaves, sides_of_branches, split_value
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder
 from treewright.tree.complete import Planes, leaves_reached
@@ -26,17 +26,17 @@ from treewright.tree.complete import Planes, leaves_reached
 if TYPE_CHECKING:
     from treewright.models.oct_h.objective import OCTH
 
-__all__ = ["build", "cells", "planes_of", "point"]
+__all__ = ["build", "program_nonzeros", "planes_of", "point"]
 
 
-def cells(model: OCTH) -> int:
-    """About how many non-zeros the program has."""
+def program_nonzeros(model: OCTH) -> int:
+    """About how many non-zeros the printed program of OCT-H has."""
     (n, p), tree = model.X.shape, model.tree
     return n * tree.n_leaves * (tree.depth * (p + 2) + 6)
 
 
 def build(model: OCTH) -> Program:
-    """Write the printed program."""
+    """Write the program of OCT-H as its paper prints it."""
     builder, tree = ProgramBuilder(), model.tree
     n = len(model.X)
     z = builder.add_variables("z", (n, tree.n_leaves), upper=1, integer=True)
@@ -44,7 +44,7 @@ def build(model: OCTH) -> Program:
     c = add_leaf_labels(builder, model.n_classes, tree.n_leaves, used)
     builder.add_rows("one_leaf", [(z, 1.0)], lower=1, upper=1)
     a, o = _add_splits(builder, model)
-    for b, name, sign, leaves in sides_of(tree):
+    for b, name, sign, leaves in sides_of_branches(tree):
         margin = model.margin if sign > 0 else 0.0
         for t in np.flatnonzero(leaves).tolist():
             terms = [*split_value(model.X, a[b], o[b], sign), (z[:, t], 2.0 + margin)]
@@ -90,14 +90,14 @@ def _add_errors(builder: ProgramBuilder, model: OCTH, z: IntArray, c: IntArray) 
 
 
 def planes_of(model: OCTH, x: FloatArray) -> tuple[Planes, FloatArray]:
-    """Hyperplanes and labels of a solution, thresholds in the middle of the margin; and which nodes split."""
+    """Hyperplanes and labels of a solution of printed OCT-H, thresholds mid-margin; and which nodes split."""
     value = model.build().value
     a = np.where(value(x, "s") > 0.5, value(x, "a"), 0.0)
     return Planes(a, value(x, "o") - model.margin / 2, np.argmax(value(x, "c"), axis=0)), value(x, "d")
 
 
 def point(model: OCTH, planes: Planes) -> dict[str, FloatArray]:
-    """Values of the blocks of the program for the planes of a feasible tree that lets leaves lead on to the right."""
+    """Point of the printed program of OCT-H for the planes of a feasible tree that lets leaves lead on to the right."""
     z = np.zeros((len(model.X), model.tree.n_leaves))
     z[np.arange(len(z)), leaves_reached(planes.values(model.X))] = 1.0
     by_class = (np.eye(model.n_classes)[model.y] * model.weight[:, None]).T @ z

@@ -18,15 +18,15 @@ import numpy as np
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
-from treewright.engine.gap_nodes import alternate
+from treewright.engine.gap_trees import grown_gap_tree, improved_gap_tree
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.oblique import GapPoints, bisector, grow
-from treewright.engine.sparse_nodes import alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import StartTask, random_tree, starting_tree
 from treewright.models.oct_h.objective import OCTH
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import OCTHSearch
 from treewright.splits.directions import widest_gap
+from treewright.splits.gap_splits import GapPoints, bisector
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, relabelled
 from treewright.tree.complete import Planes
@@ -35,7 +35,7 @@ __all__ = ["search_oct_h", "start_oct_h"]
 
 
 def start_oct_h(best: Incumbent[Tree], model: OCTH, starts: Iterable[Tree], budget: Budget, seed: int = 0) -> None:
-    """Offer the given trees, a single leaf and, if there is time, CART: what branch and bound alone begins with."""
+    """Offer what OCT-H branch and bound begins with: the given trees, a single leaf and, if there is time, CART."""
     _offered(best, model, starts, budget, seed)
 
 
@@ -47,7 +47,7 @@ def search_oct_h(
     seed: int = 0,
     search: OCTHSearch = OCTHSearch(),
 ) -> None:
-    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
+    """Offer ever better OCT-H trees to `best`; a single leaf and the given starts in any case.
 
     Examples
     --------
@@ -129,16 +129,16 @@ class _Search:
             task = StartTask(points, targets, weight, model.depth, alpha, None, True, self.seed)
             start = starting_tree(task, "balanced", self.budget)
             leaves = ClassLeaves(model.y, weight, model.n_classes)
-            yield alternate_nodes(start, self.X, leaves, alpha, budget=self.budget).tree
+            yield improved_sparse_tree(start, self.X, leaves, alpha, budget=self.budget).tree
 
     def improve(self, tree: Tree) -> None:
         """Improve the splits a tree has, then grow the ones it lacks and improve again."""
         for growing in (False, True):
             if self.over:
                 return
-            tree = grow(tree, self.points, self.model.depth, self.budget) if growing else tree
+            tree = grown_gap_tree(tree, self.points, self.model.depth, self.budget) if growing else tree
             self.best.offer(tree)
-            tree = alternate(tree, self.points, self.budget)
+            tree = improved_gap_tree(tree, self.points, self.budget)
             self.best.offer(tree)
 
     # ------------------------------------------------------------------ wandering

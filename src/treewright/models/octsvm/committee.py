@@ -26,10 +26,10 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.models.octsvm.machine_loops import NORMS
 from treewright.models.octsvm.machines import Prices, last_values
-from treewright.models.octsvm.search import improved, leaf_machines
+from treewright.models.octsvm.search import improved_machines, leaf_machines
 from treewright.optimize.conduct import Conduct
 
-__all__ = ["FEWEST", "Suspects", "confident_labels", "find_suspects", "short_committee"]
+__all__ = ["FEWEST", "Suspects", "confident_labels", "find_suspects", "unfinished_committee_words"]
 
 FEWEST = 5
 """Points of a class with fewer of which no committee can judge it: nobody would be left to learn from."""
@@ -56,7 +56,7 @@ _EVEN = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """What a committee says of labels.
+    """What a committee of OCTSVM trees says of labels.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def find_suspects(
     conduct: Conduct,
     budget: Budget,
 ) -> Suspects | None:
-    """Let a committee judge the labels; None if a class has too few points or time was too short for any opinion.
+    """Let a committee of OCTSVM trees judge labels; None if a class has too few points or time for no opinion.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def find_suspects(
     return Suspects(other.max(axis=1) - scores[rows, y], suggested, suggested != y, probability, len(heard))
 
 
-def short_committee(n_rounds: int, asked: int) -> str:
-    """What to say of a committee that ran out of time."""
+def unfinished_committee_words(n_rounds: int, asked: int) -> str:
+    """What to say of an OCTSVM committee that ran out of time."""
     return (
         f"the committee that looks for wrong labels had time for {n_rounds} of {asked} rounds (n_estimators); a longer "
         "time_limit makes it surer"
@@ -147,7 +147,7 @@ def short_committee(n_rounds: int, asked: int) -> str:
 
 
 def confident_labels(probability: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
-    """Labels by the rule of confident learning, the given one where no other is confident.
+    """Labels by an OCTSVM committee, by confident learning; the given one where no other is confident.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class _Task:
         for label in [1] if self.n_classes == 2 else range(self.n_classes):
             sign, weight = np.where(self.y[inside] == label, 1.0, -1.0), self.weight[inside]
             machines = leaf_machines(_DEPTH, len(features), sign, weight)
-            improved(own, sign, weight, machines, prices, rng, self.budget, passes=_PASSES)
+            improved_machines(own, sign, weight, machines, prices, rng, self.budget, passes=_PASSES)
             votes[out, label] = np.clip(last_values(others, machines), -1.0, 1.0)
         judges[out] = 1.0
         return votes, judges

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import plain
+from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.loops import MACHINES, TREES
 from treewright.estimators.model import Given, SolvedModel, settings_of
 from treewright.estimators.parameters import estimator, parameter, parameters
@@ -22,9 +23,9 @@ from treewright.estimators.problems import supervised_problem
 from treewright.estimators.record_files import is_number
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.exceptions import InvalidInputError, ModelFileError
+from treewright.models.octsvm.against import last_split_values, tree_against_others
 from treewright.optimize.record import FitRecord
 from treewright.tree import Tree, route
-from treewright.tree.against import against_others, agreeing, last_splits
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 from treewright.tree.text import path_texts
 from treewright.tree.words import FeatureWords
@@ -41,7 +42,7 @@ _PRICE = [Interval(Real, 0, None, closed="right"), None]
 
 
 class SuspectLabel(NamedTuple):
-    """A row of the table of labels, the most suspicious first.
+    """A row of the table of labels that OCTSVM or RE-SVM hold for wrong, the most suspicious first.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class _Judged:
 
 @parameters
 class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
-    """Mixin of the classifiers that find wrong labels.
+    """Mixin of OCTSVM and RE-SVM, the classifiers that find wrong labels.
 
     Parameters
     ----------
@@ -190,9 +191,9 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
 
     def _values(self, rows: Any) -> FloatArray:
         if len(self.trees_) == 1:
-            return last_splits(self.tree_, rows, self._level())[:, None]
-        sides = [against_others(tree, label) for label, tree in enumerate(self.trees_)]
-        values = np.stack([last_splits(tree, rows, self._level()) for tree in sides], axis=1)
+            return last_split_values(self.tree_, rows, self._level())[:, None]
+        sides = [tree_against_others(tree, label) for label, tree in enumerate(self.trees_)]
+        values = np.stack([last_split_values(tree, rows, self._level()) for tree in sides], axis=1)
         # where no tree speaks for a class, or several alike, its share in the leaf decides
         shares = [tree.shares()[route(tree, rows), k] for k, tree in enumerate(self.trees_)]
         return np.asarray(values + 1e-6 * np.stack(shares, axis=1))
@@ -206,7 +207,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         if len(self.trees_) == 1:
             return super()._class_shares(rows)
         own = np.stack([tree.likely()[route(tree, rows), k] for k, tree in enumerate(self.trees_)], axis=1)
-        return agreeing(own / own.sum(axis=1, keepdims=True), self._class_numbers(rows))
+        return agreeing_probabilities(own / own.sum(axis=1, keepdims=True), self._class_numbers(rows))
 
     def _need_routes(self) -> None:
         check_is_fitted(self)
@@ -264,7 +265,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
             return super()._read_trees()
         found = []
         for k, label in enumerate(map(str, self.classes_)):
-            tree, own = against_others(self.trees_[k], k), self.trees_[k]
+            tree, own = tree_against_others(self.trees_[k], k), self.trees_[k]
             tree = tree.with_leaves(_against(own.values, k), tree.labels)
             if own.probabilities is not None:
                 tree = replace(tree, probabilities=_against(own.probabilities, k))

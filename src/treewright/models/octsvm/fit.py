@@ -19,21 +19,31 @@ from joblib import Parallel, delayed
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.data import Merge, Problem, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.data import (
+    Merge,
+    Problem,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    reduced_sample,
+    unit_scaling,
+    weight_unit,
+)
 from treewright.data.columns_checked import show
 from treewright.data.folds import folds_of
-from treewright.models.octsvm.committee import FEWEST, find_suspects, short_committee
-from treewright.models.octsvm.loss import Norm, flips, node_loss
+from treewright.models.octsvm.against import last_split_values, tree_against_others
+from treewright.models.octsvm.committee import FEWEST, find_suspects, unfinished_committee_words
+from treewright.models.octsvm.loss import Norm, octsvm_split_loss, relabelled_points
 from treewright.models.octsvm.machine_loops import NORMS
 from treewright.models.octsvm.machines import Prices, last_values
 from treewright.models.octsvm.objective import OCTSVM, RESVM
-from treewright.models.octsvm.search import grown, search_octsvm
+from treewright.models.octsvm.search import grown_octsvm, search_octsvm
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import Outcome, optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, named_trace
 from treewright.tree import Tree, leaf_counts, route
-from treewright.tree.against import against_others, last_splits
 from treewright.tree.trimming import without_idle_terms
 
 __all__ = [
@@ -42,7 +52,7 @@ __all__ = [
     "chosen_length",
     "octsvm_model",
     "train_octsvm",
-    "without_residue",
+    "tree_without_residue",
 ]
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -85,7 +95,7 @@ class OCTSVMSettings:
 
 @dataclass(frozen=True, eq=False)
 class OCTSVMFit:
-    """What training ended with.
+    """What training of an OCTSVM ended with.
 
     Attributes
     ----------
@@ -129,7 +139,7 @@ class _Labels:
 def train_octsvm(
     problem: Problem, settings: OCTSVMSettings, conduct: Conduct, budget: Budget, starts: list[Tree] | None = None
 ) -> OCTSVMFit:
-    """Find the best tree within a budget, or one a class, and the labels that are wrong.
+    """Find the best OCTSVM tree within a budget, or one a class, and the labels that are wrong.
 
     Parameters
     ----------
@@ -148,7 +158,7 @@ def train_octsvm(
     unit = weight_unit(problem.weight)
     conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, problem.weight / unit)
-    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    reduction = reduced_sample(rows, Weighted(), Scale(unit_scaling), Merge())
     points = reduction.points
     labels = _judged(points, problem.n_classes, settings, conduct, budget)
     if settings.relabel_cost == "auto":
@@ -157,13 +167,15 @@ def train_octsvm(
     classes = [1] if problem.n_classes == 2 else list(range(problem.n_classes))
     given = [reduction.apply_tree(tree) for tree in starts or []]
     if problem.n_classes > 2:
-        given = [against_others(tree, label) for label, tree in enumerate(given)]
+        given = [tree_against_others(tree, label) for label, tree in enumerate(given)]
     max_norm = _length(X, labels.y, weight, classes, settings, conduct, budget)
     outcomes, found, losses = list[Outcome[Tree]](), list[Tree](), list[FloatArray]()
     for k, label in enumerate(classes):
         model = octsvm_model(X, (labels.y == label).astype(np.int64), weight, settings, max_norm)
         start = given[k : k + 1] if len(given) == len(classes) else []
-        outcome = without_residue(model, _optimized(model, start, conduct, budget.share(1 / (len(classes) - k))), X)
+        outcome = tree_without_residue(
+            model, _optimized(model, start, conduct, budget.share(1 / (len(classes) - k))), X
+        )
         outcomes.append(outcome)
         found.append(_in_rows(problem, reduction, outcome.solution, label))
         losses.append(_cheaper(model, outcome.solution))
@@ -187,8 +199,8 @@ def train_octsvm(
     )
 
 
-def without_residue(model: OCTSVM, outcome: Outcome[Tree], X: FloatArray) -> Outcome[Tree]:
-    """The tree without what interior points leave of weights that are 0, where it stays as good."""
+def tree_without_residue(model: OCTSVM, outcome: Outcome[Tree], X: FloatArray) -> Outcome[Tree]:
+    """An OCTSVM tree without what interior points leave of weights that are 0, where it stays as good."""
     most = outcome.record.objective
     assert most is not None
     limit = most + (1e-9 if outcome.record.status == FitStatus.OPTIMAL else 1e-6) * max(1.0, abs(most))
@@ -210,7 +222,7 @@ def _note(settings: OCTSVMSettings, labels: _Labels, problem: Problem, points: S
             "was fitted to, as with relabel='tree': suspicion_ is what the other label would save"
         )
     if labels.by_committee and labels.n_rounds < settings.n_estimators:
-        notes.append(short_committee(labels.n_rounds, settings.n_estimators))
+        notes.append(unfinished_committee_words(labels.n_rounds, settings.n_estimators))
     held = np.bincount(_y(points), weights=labels.suggested != _y(points), minlength=problem.n_classes)
     if not labels.by_committee and len(trees) == 1 and not len(trees[0].branches) and held.any():
         label = show(problem.classes[int(held.argmax())])
@@ -247,7 +259,7 @@ def _judged(points: Sample, n_classes: int, settings: OCTSVMSettings, conduct: C
 def octsvm_model(
     X: FloatArray, y: IntArray, weight: FloatArray, settings: OCTSVMSettings, max_norm: float | None
 ) -> OCTSVM:
-    """The model on points of two classes: with prices of the margin as in the paper, or with bounded normals."""
+    """The OCTSVM on points of two classes: with prices of the margin as in the paper, or with bounded normals."""
     if settings.machine:
         assert settings.c1 is not None and settings.c2 is not None
         return RESVM(X, y, weight, c1=settings.c1, c2=settings.c2, norm=settings.norm)
@@ -300,7 +312,7 @@ def _length(
 def length_errors(
     X: FloatArray, sign: FloatArray, weight: FloatArray, settings: OCTSVMSettings, conduct: Conduct, budget: Budget
 ) -> FloatArray | None:
-    """Weight of the errors at points that were left out, for each length; None if time or points are too few."""
+    """OCTSVM errors at points left out, by weight, for each length of normals; None if time or points are too few."""
     rng = np.random.default_rng(conduct.seed)
     search = conduct.search.octsvm
     some = rng.permutation(len(X))[: search.choice_points] if len(X) > search.choice_points else np.arange(len(X))
@@ -317,7 +329,7 @@ def length_errors(
         r3 = settings.split_cost * float(weight[inside].sum())
         prices = Prices(settings.max_depth, float(settings.relabel_cost), r3, LENGTHS[j], NORMS[settings.norm])
         own, draws = np.ascontiguousarray(X[inside]), np.random.default_rng([conduct.seed, k, j])
-        tree = grown(own, sign[inside], weight[inside], prices, draws, budget, search.choice_restarts)
+        tree = grown_octsvm(own, sign[inside], weight[inside], prices, draws, budget, search.choice_restarts)
         wrong = (last_values(np.ascontiguousarray(X[outside]), tree) >= 0) != (sign[outside] > 0)
         return None if budget.over else float(weight[outside] @ wrong)
 
@@ -331,7 +343,7 @@ def length_errors(
 
 
 def chosen_length(errors: FloatArray, total: float) -> float:
-    """The length nearest to the middle whose errors are within a standard error of the fewest.
+    """The length of OCTSVM normals nearest to the middle whose errors are within a standard error of the fewest.
 
     Parameters
     ----------
@@ -382,7 +394,7 @@ def _cheaper(model: OCTSVM, tree: Tree) -> FloatArray:
         on = np.flatnonzero(node >= 0)
         value = np.einsum("ij,ij->i", model.X[on], tree.weights[node[on]]) - tree.threshold[node[on]]
         margin = model.sign[on] * value
-        total[on] += node_loss(margin, model.c1, model.c2) - node_loss(-margin, model.c1, model.c2)
+        total[on] += octsvm_split_loss(margin, model.c1, model.c2) - octsvm_split_loss(-margin, model.c1, model.c2)
         node = np.where(node >= 0, tree.parent[node], -1)
     return total
 
@@ -397,7 +409,7 @@ def _judge_by_trees(
 ) -> None:
     """Let the trees judge the points that they were fitted to."""
     y, depth = labels.y, 0 if settings.machine else settings.max_depth
-    values = np.stack([last_splits(outcome.solution, X, depth) for outcome in outcomes], axis=1)
+    values = np.stack([last_split_values(outcome.solution, X, depth) for outcome in outcomes], axis=1)
     if n_classes == 2:
         values = np.concatenate([-values, values], axis=1)
     own = values[np.arange(len(y)), y]
@@ -412,7 +424,7 @@ def _judge_by_trees(
         )  # a class that no tree speaks for is no better than the given one
     c1, c2 = (1.0, float(settings.relabel_cost)) if settings.c1 is None else (settings.c1, settings.c2 or 0.0)
     best = values.argmax(axis=1)
-    wrong = (best != y) & np.isfinite(values.max(axis=1)) & flips(own, c1, c2)
+    wrong = (best != y) & np.isfinite(values.max(axis=1)) & relabelled_points(own, c1, c2)
     labels.suggested = np.where(wrong, best, y)
 
 

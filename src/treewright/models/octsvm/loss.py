@@ -15,7 +15,7 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray
 
-__all__ = ["DUAL", "Norm", "flip_below", "flips", "lengths", "node_loss"]
+__all__ = ["DUAL", "Norm", "relabelling_margin", "relabelled_points", "normal_lengths", "octsvm_split_loss"]
 
 Norm = Literal["l2", "l1", "linf"]
 
@@ -25,40 +25,40 @@ DUAL: dict[Norm, Norm] = {"l2": "l2", "l1": "linf", "linf": "l1"}
 _ORDER = {"l2": 2, "l1": 1, "linf": np.inf}
 
 
-def lengths(rows: FloatArray, norm: Norm) -> FloatArray:
-    """Norm of each row.
+def normal_lengths(rows: FloatArray, norm: Norm) -> FloatArray:
+    """Norm of each normal of an OCTSVM.
 
     Examples
     --------
-    >>> [lengths(np.array([[3.0, -4.0]]), norm).tolist() for norm in ("l2", "l1", "linf")]
+    >>> [normal_lengths(np.array([[3.0, -4.0]]), norm).tolist() for norm in ("l2", "l1", "linf")]
     [[5.0], [7.0], [4.0]]
     """
     return np.asarray(np.linalg.norm(rows, _ORDER[norm], axis=1))
 
 
-def flip_below(c1: float, c2: float) -> float:
-    """Margin below which relabelling is cheaper, 0 or less; ``-inf`` where it is not allowed.
+def relabelling_margin(c1: float, c2: float) -> float:
+    """Margin below which relabelling is cheaper in OCTSVM, 0 or less; ``-inf`` where it is not allowed.
 
     Examples
     --------
-    >>> flip_below(1.0, 1.0), flip_below(1.0, 2.5), flip_below(1.0, np.inf)
+    >>> relabelling_margin(1.0, 1.0), relabelling_margin(1.0, 2.5), relabelling_margin(1.0, np.inf)
     (-0.5, -1.5, -inf)
     """
     ratio = c2 / c1
     return -ratio / 2 if ratio < 2 else 1 - ratio
 
 
-def flips(margin: FloatArray, c1: float, c2: float) -> BoolArray:
-    """Whether points with these margins are relabelled."""
-    return np.asarray(margin < flip_below(c1, c2))
+def relabelled_points(margin: FloatArray, c1: float, c2: float) -> BoolArray:
+    """Whether OCTSVM relabels points with these margins."""
+    return np.asarray(margin < relabelling_margin(c1, c2))
 
 
-def node_loss(margin: FloatArray, c1: float, c2: float) -> FloatArray:
-    """What points with these margins pay at a split.
+def octsvm_split_loss(margin: FloatArray, c1: float, c2: float) -> FloatArray:
+    """What points with these margins pay at a split of an OCTSVM.
 
     Examples
     --------
-    >>> node_loss(np.array([1.5, 0.5, 0.0, -0.75, -3.0]), c1=2.0, c2=2.0).tolist()
+    >>> octsvm_split_loss(np.array([1.5, 0.5, 0.0, -0.75, -3.0]), c1=2.0, c2=2.0).tolist()
     [0.0, 1.0, 2.0, 2.5, 2.0]
     """
     kept, flipped = c1 * np.maximum(0.0, 1.0 - margin), c2 + c1 * np.maximum(0.0, 1.0 + margin)

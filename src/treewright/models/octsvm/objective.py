@@ -46,21 +46,21 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError, UnsoundModelWarning, warn_user
 from treewright.models.octsvm import printed_program as paper
 from treewright.models.octsvm import program
-from treewright.models.octsvm.loss import Norm, lengths, node_loss
-from treewright.models.octsvm.repair import comparable, pruned, repaired
-from treewright.models.octsvm.scale import Price
+from treewright.models.octsvm.loss import Norm, normal_lengths, octsvm_split_loss
+from treewright.models.octsvm.repair import comparable_octsvm_tree, pruned_octsvm_tree, repaired_octsvm_tree
+from treewright.models.octsvm.scale import ScalePrice
 from treewright.optimize.formulation import DistinctPoints
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
-from treewright.splits.hinge_costs import members
 from treewright.tree import Tree, counted, route
+from treewright.tree.routing import points_at_splits
 
 __all__ = ["OCTSVM", "RESVM"]
 
 
 @dataclass(frozen=True)
 class OCTSVM(DistinctPoints):
-    """OCTSVM on given data.
+    """The OCTSVM model on given data.
 
     Parameters
     ----------
@@ -169,9 +169,9 @@ class OCTSVM(DistinctPoints):
     # ------------------------------------------------------------------ prices
 
     @property
-    def price(self) -> Price:
+    def price(self) -> ScalePrice:
         """Price of the largest norm."""
-        return Price(self.margin_price / 2)
+        return ScalePrice(self.margin_price / 2)
 
     @property
     def leaf_price(self) -> float:
@@ -205,7 +205,7 @@ class OCTSVM(DistinctPoints):
     @cached_property
     def reach(self) -> FloatArray:
         """Distance of each group from the farthest one, in the dual norm."""
-        return program.farthest(self.rows, self.norm)
+        return program.farthest_distances(self.rows, self.norm)
 
     @cached_property
     def _inseparable(self) -> float:
@@ -260,7 +260,7 @@ class OCTSVM(DistinctPoints):
         """Read the tree off a solution; its values are the weights of the points.
 
         Nodes without a normal are leaves, unless one below them has one. Splits that no point reaches are leaves, and
-        so is what a leaf does as well, see :func:`treewright.models.octsvm.repair.pruned`.
+        so is what a leaf does as well, see :func:`treewright.models.octsvm.repair.pruned_octsvm_tree`.
         """
         omega, intercept, split, place = self._planes(x)
         n_nodes, n_last = len(omega), 2**self.depth
@@ -280,7 +280,7 @@ class OCTSVM(DistinctPoints):
         leaf_label = np.where(weight[rows, said] >= weight[rows, 1 - said], said, 1 - said)
         labels = np.concatenate([leaf_label, np.tile([0, 1], n_last)])
         tree = Tree.from_heap(real, omega, -intercept, np.zeros((len(labels), 2)), labels)
-        return pruned(self, counted(tree, self.X, self.y, self.weight))
+        return pruned_octsvm_tree(self, counted(tree, self.X, self.y, self.weight))
 
     def leaves_of(self, x: FloatArray) -> IntArray:
         """Heap number of the leaf that a solution sends each point to, below the last level of splits."""
@@ -292,7 +292,7 @@ class OCTSVM(DistinctPoints):
     def _planes(self, x: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
         """Normals, intercepts, which nodes may split, and the node of the last level where each point is, from 0."""
         omega, intercept, split, z = self._writer.planes_of(self, x)
-        omega = np.where((lengths(omega, "linf") > 1e-9)[:, None], omega, 0.0)
+        omega = np.where((normal_lengths(omega, "linf") > 1e-9)[:, None], omega, 0.0)
         place = np.argmax(z, axis=1)
         return omega, intercept, split, place if self.formulation == "paper" else place[self.group]
 
@@ -324,22 +324,22 @@ class OCTSVM(DistinctPoints):
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: cut at the depth, splits moved off the points, turned and scaled well.
 
-        See :func:`treewright.models.octsvm.repair.repaired`.
+        See :func:`treewright.models.octsvm.repair.repaired_octsvm_tree`.
         """
-        return repaired(self, tree)
+        return repaired_octsvm_tree(self, tree)
 
     def objective(self, tree: Tree) -> float:
         """Objective of a tree of any shape, computed from the tree and the data alone.
 
         It is the formula above for the splits as they are scaled and oriented, whether the tree is feasible or not.
         """
-        tree = comparable(self, tree)
+        tree = comparable_octsvm_tree(self, tree)
         assert tree.labels is not None
-        longest = lengths(tree.weights[tree.branches], self.norm).max(initial=0.0)
+        longest = normal_lengths(tree.weights[tree.branches], self.norm).max(initial=0.0)
         value = float(self.price(np.array(longest))) + self.c3 * len(tree.branches)
-        for node, inside, _ in members(tree, self.X):
+        for node, inside, _ in points_at_splits(tree, self.X):
             margin = self.sign[inside] * (self.X[inside] @ tree.weights[node] - tree.threshold[node])
-            value += float(self.weight[inside] @ node_loss(margin, self.c1, self.c2))
+            value += float(self.weight[inside] @ octsvm_split_loss(margin, self.c1, self.c2))
         leaf = route(tree, self.X)
         levels_left = np.maximum(0, self.depth + 1 - tree.level[leaf])
         wrong = self.weight * (tree.labels[leaf] != self.y)
@@ -373,6 +373,6 @@ class RESVM(OCTSVM):
     c3: float = field(default=0.0, init=False)
 
     @property
-    def price(self) -> Price:
+    def price(self) -> ScalePrice:
         """Price of the norm."""
-        return Price(0.0, self.margin_price) if self.norm == "l2" else Price(self.margin_price)
+        return ScalePrice(0.0, self.margin_price) if self.norm == "l2" else ScalePrice(self.margin_price)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.models.octsvm.loss import DUAL, flips, lengths
+from treewright.models.octsvm.loss import DUAL, normal_lengths, relabelled_points
 from treewright.models.octsvm.program import add_norms, norm_blocks
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder, Term
@@ -26,11 +26,11 @@ __all__ = ["build", "planes_of", "point"]
 
 
 def build(model: OCTSVM) -> Program:
-    """Write the printed program."""
+    """Write the program of OCTSVM as its paper prints it."""
     builder, (n, p), limit = ProgramBuilder(), model.X.shape, model.norm_limit
     n_nodes = 2 ** (model.depth + 1) - 1
     omega = builder.add_variables("omega", (n_nodes, p), -limit, limit)
-    most = 1.0 + limit * float(lengths(model.X, DUAL[model.norm]).max())
+    most = 1.0 + limit * float(normal_lengths(model.X, DUAL[model.norm]).max())
     intercept = builder.add_variables("intercept", n_nodes, -most, most)
     d = builder.add_variables("d", n_nodes, upper=1, integer=True, cost=model.c3)
     norm = add_norms(builder, model, omega)
@@ -53,8 +53,8 @@ def build(model: OCTSVM) -> Program:
     return builder.build()
 
 
-def big_m(model: OCTSVM) -> float:
-    """The largest value that a point can have at a split."""
+def octsvm_big_m(model: OCTSVM) -> float:
+    """The largest value that a point can have at a split of an OCTSVM: the M of the printed program."""
     return 1.0 + model.norm_limit * float(model.reach.max())
 
 
@@ -67,7 +67,7 @@ def _add_margins(
     bounds: tuple[float, float],
 ) -> None:
     """(3), (4), (9) and (10)."""
-    X, M = model.X, big_m(model)
+    X, M = model.X, octsvm_big_m(model)
     n, n_nodes = z.shape
     relabels = np.isfinite(model.c2)
     e = builder.add_variables("e", (n, n_nodes), cost=model.c1 * model.weight[:, None])
@@ -104,20 +104,20 @@ def _add_products(
 
 
 def planes_of(model: OCTSVM, x: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray]:
-    """Normals, intercepts, which nodes split and the places of the points at the last level."""
+    """Normals, intercepts, splitting nodes and last-level places of points, of a solution of printed OCTSVM."""
     value = model.build().value
     place = value(x, "z")[:, 2**model.depth - 1 :]
     return value(x, "omega"), value(x, "intercept"), value(x, "d") > 0.5, place
 
 
 def point(model: OCTSVM, omega: FloatArray, intercept: FloatArray, split: BoolArray, place: IntArray) -> FloatArray:
-    """Point of the printed program for a feasible complete tree, given the last node of each point."""
+    """Point of the printed program of OCTSVM for a feasible complete tree, given the last node of each point."""
     f = model.X @ omega.T + intercept
     heap = np.arange(1, len(omega) + 1)
     level = np.array([int(h).bit_length() - 1 for h in heap])
     z = (place[:, None] + 2**model.depth) >> (model.depth - level) == heap
     margin = model.sign[:, None] * f
-    xi = z & flips(margin, model.c1, model.c2)
+    xi = z & relabelled_points(margin, model.c1, model.c2)
     e = np.where(z, np.maximum(0.0, 1.0 - np.where(xi, -margin, margin)), 0.0)
     beta = xi[:, :, None] * np.column_stack([omega, intercept])
     blocks = {"omega": omega, "intercept": intercept, "d": split, "z": z, "theta": f > 0, "e": e, "xi": xi}

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
-from treewright.models.octsvm.loss import DUAL, flips, lengths
+from treewright.models.octsvm.loss import DUAL, normal_lengths, relabelled_points
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder, Term
 from treewright.tree.complete import CompleteTree
@@ -47,11 +47,11 @@ from treewright.tree.complete import CompleteTree
 if TYPE_CHECKING:
     from treewright.models.octsvm.objective import OCTSVM
 
-__all__ = ["add_norms", "build", "farthest", "norm_blocks", "planes_of", "point"]
+__all__ = ["add_norms", "build", "farthest_distances", "norm_blocks", "planes_of", "point"]
 
 
 def add_norms(builder: ProgramBuilder, model: OCTSVM, omega: IntArray) -> IntArray:
-    """Declare the norm of each node and the price of the longest; return the columns of the former."""
+    """Declare the norm of each node of an OCTSVM and the price of the longest; return the columns of the former."""
     n_nodes, limit = len(omega), model.norm_limit
     norm = builder.add_variables("norm", n_nodes, upper=limit)
     if model.norm == "l2":
@@ -79,8 +79,8 @@ def add_norms(builder: ProgramBuilder, model: OCTSVM, omega: IntArray) -> IntArr
 
 
 def norm_blocks(model: OCTSVM, omega: FloatArray) -> dict[str, FloatArray]:
-    """Values of the blocks of :func:`add_norms`, given the normals."""
-    norm = lengths(omega, model.norm)
+    """Values of the blocks of :func:`add_norms` of an OCTSVM, given the normals."""
+    norm = normal_lengths(omega, model.norm)
     longest = norm.max(initial=0.0)
     square = np.array(0.5 * longest**2)
     return {
@@ -101,29 +101,29 @@ _MOST_PAIRS, _PAIRS_EACH, _LEAST_PAID = 1_000_000, 5, 0.05
 _METRIC = {"l2": "euclidean", "l1": "cityblock", "linf": "chebyshev"}
 
 
-def farthest(X: FloatArray, norm: str) -> FloatArray:
-    """Distance of each point from the farthest one in the dual of `norm`, or a bound of it where points are many.
+def farthest_distances(X: FloatArray, norm: str) -> FloatArray:
+    """Distance of OCTSVM points from the farthest one in the dual of `norm`, or a bound where points are many.
 
     Examples
     --------
-    >>> farthest(np.array([[0.0, 0.0], [3.0, 4.0]]), "linf").tolist()
+    >>> farthest_distances(np.array([[0.0, 0.0], [3.0, 4.0]]), "linf").tolist()
     [7.0, 7.0]
     """
     dual = DUAL[norm]  # type: ignore[index]
     if len(X) <= _EXACT_DISTANCES:
         return np.asarray(cdist(X, X, _METRIC[dual]).max(axis=1))
-    return lengths(np.maximum(X - X.min(axis=0), X.max(axis=0) - X), dual)
+    return normal_lengths(np.maximum(X - X.min(axis=0), X.max(axis=0) - X), dual)
 
 
 def build(model: OCTSVM) -> Program:
-    """Write the tight program."""
+    """Write the tight program of OCTSVM."""
     builder, shape = ProgramBuilder(), CompleteTree(model.depth)
     X, limit = model.centred, model.norm_limit
     n_nodes = shape.n_branches + shape.n_leaves
     z = _add_places(builder, model)
     omega = builder.add_variables("omega", (n_nodes, X.shape[1]), -limit, limit)
     norm = add_norms(builder, model, omega)
-    most = 1.0 + limit * float(lengths(X, DUAL[model.norm]).max())
+    most = 1.0 + limit * float(normal_lengths(X, DUAL[model.norm]).max())
     offset = builder.add_variables("offset", n_nodes, -most, most)
     _add_splits(builder, model, norm)
     F = 1.0 + limit * model.reach
@@ -158,8 +158,8 @@ def _add_splits(builder: ProgramBuilder, model: OCTSVM, norm: IntArray) -> None:
         builder.add_rows("parent_splits", [(d[child], 1.0), (d[(child - 1) // 2], -1.0)], upper=0)
 
 
-def below(model: OCTSVM) -> BoolArray:
-    """Whether each node of the last level is below, or is, each node of all levels, shape (n_nodes, n_last)."""
+def nodes_above_last(model: OCTSVM) -> BoolArray:
+    """OCTSVM: whether each last-level node is below, or is, each node of all levels, shape (n_nodes, n_last)."""
     shape = CompleteTree(model.depth)
     return np.vstack([shape.left_of | shape.right_of, np.eye(shape.n_leaves, dtype=bool)])
 
@@ -174,33 +174,33 @@ def _add_sides(builder: ProgramBuilder, model: OCTSVM, z: IntArray, f: IntArray,
             builder.add_rows(f"{name}[{t + 1}]", [(f[:, t], sign), (columns, weights)], lower=-F)
 
 
-def pairs_of(model: OCTSVM) -> tuple[IntArray, IntArray]:
-    """Groups and classes that have weight, group by group."""
+def group_class_pairs(model: OCTSVM) -> tuple[IntArray, IntArray]:
+    """Groups of equal OCTSVM points and classes that have weight, group by group."""
     group, klass = np.nonzero(model.group_weight)
     return np.asarray(group), np.asarray(klass)
 
 
-def may_flip(model: OCTSVM) -> BoolArray:
-    """Whether relabelling could pay, for each pair of group and class."""
+def pairs_that_may_flip(model: OCTSVM) -> BoolArray:
+    """Whether relabelling could pay in OCTSVM, for each pair of group and class."""
     F = 1.0 + model.norm_limit * model.reach
-    return np.asarray(model.c2 / model.c1 < 1.0 + F[pairs_of(model)[0]])
+    return np.asarray(model.c2 / model.c1 < 1.0 + F[group_class_pairs(model)[0]])
 
 
 def _add_losses(builder: ProgramBuilder, model: OCTSVM, z: IntArray, f: IntArray, F: FloatArray) -> None:
     """Hinge errors and relabelled points at each node."""
-    (group, klass), shape = pairs_of(model), CompleteTree(model.depth)
+    (group, klass), shape = group_class_pairs(model), CompleteTree(model.depth)
     if not len(group):
         return
     weight, sign, reach = model.group_weight[group, klass], 2.0 * klass - 1.0, F[group]
     n_nodes, ratio, mu = f.shape[1], model.c2 / model.c1, model.tolerance
-    relabels = may_flip(model)
+    relabels = pairs_that_may_flip(model)
     size = (len(group), n_nodes)
     e = builder.add_variables("e", size, cost=model.c1 * weight[:, None])
     xi = None
     if relabels.any():
         most = np.where(relabels, 1.0, 0.0)[:, None]
         xi = builder.add_variables("xi", size, upper=most, integer=True, cost=model.c2 * weight[:, None])
-    inside = below(model)
+    inside = nodes_above_last(model)
     for t in range(n_nodes):
         here = z[group][:, inside[t]]
         kept: list[Term] = [(f[group, t], sign), (e[:, t], 1.0), (here, -(1.0 + reach)[:, None] + 0.0 * here)]
@@ -233,7 +233,7 @@ def _add_both_labels(
     both = np.flatnonzero(model.group_weight.min(axis=1) > 0)
     if not len(both):
         return
-    group, _ = pairs_of(model)
+    group, _ = group_class_pairs(model)
     first = np.searchsorted(group, both)
     pair, weight = np.stack([first, first + 1], axis=1), model.group_weight[both]
     terms: list[Term] = [(e[pair], weight)]
@@ -247,7 +247,7 @@ def _add_both_labels(
 
 def _add_near_pairs(builder: ProgramBuilder, model: OCTSVM, e: IntArray, xi: IntArray) -> None:
     """Points of different classes that are near one another pay at the root, where all points are."""
-    group, klass = pairs_of(model)
+    group, klass = group_class_pairs(model)
     first, second = np.flatnonzero(klass == 0), np.flatnonzero(klass == 1)
     if not len(first) or not len(second) or len(first) * len(second) > _MOST_PAIRS:
         return
@@ -269,7 +269,7 @@ def _add_near_pairs(builder: ProgramBuilder, model: OCTSVM, e: IntArray, xi: Int
 
 
 def planes_of(model: OCTSVM, x: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray]:
-    """Normals, intercepts, which nodes may split and the places of the groups at the last level."""
+    """Normals, intercepts, possible splits and last-level places of groups, of a solution of tight OCTSVM."""
     program = model.build()
     omega, offset = program.value(x, "omega"), program.value(x, "offset")
     split = program.value(x, "d") > 0.5 if "d" in program.variables else np.ones(len(omega), dtype=bool)
@@ -277,14 +277,14 @@ def planes_of(model: OCTSVM, x: FloatArray) -> tuple[FloatArray, FloatArray, Boo
 
 
 def point(model: OCTSVM, omega: FloatArray, intercept: FloatArray, split: BoolArray, place: IntArray) -> FloatArray:
-    """Point of the tight program for a feasible complete tree, given the last node of each group."""
+    """Point of the tight program of OCTSVM for a feasible complete tree, given the last node of each group."""
     offset = intercept + omega @ model.centre
     f = model.centred @ omega.T + offset
-    group, klass = pairs_of(model)
+    group, klass = group_class_pairs(model)
     z = np.eye(2**model.depth)[place]
-    here = (z @ below(model).T)[group] > 0.5
+    here = (z @ nodes_above_last(model).T)[group] > 0.5
     margin = (2.0 * klass - 1.0)[:, None] * f[group]
-    xi = here & flips(margin, model.c1, model.c2) & may_flip(model)[:, None]
+    xi = here & relabelled_points(margin, model.c1, model.c2) & pairs_that_may_flip(model)[:, None]
     e = np.where(here, np.maximum(0.0, 1.0 - np.where(xi, -margin, margin)), 0.0)
     blocks = {"z": z, "omega": omega, "offset": offset, "d": split, "f": f, "e": e, "xi": xi}
     return model.build().point(blocks | norm_blocks(model, omega))

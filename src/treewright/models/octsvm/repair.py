@@ -9,30 +9,36 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.models.octsvm.loss import lengths, node_loss
+from treewright.models.octsvm.loss import normal_lengths, octsvm_split_loss
 from treewright.models.octsvm.scale import ScaleCost, best_scales
-from treewright.splits.hinge_costs import members
 from treewright.splits.thresholds import Cuts
 from treewright.tree import Tree, counted, leaf_counts, visited
+from treewright.tree.routing import points_at_splits
 
 if TYPE_CHECKING:
     from treewright.models.octsvm.objective import OCTSVM
 
-__all__ = ["comparable", "is_feasible", "pruned", "repaired", "scaled"]
+__all__ = [
+    "comparable_octsvm_tree",
+    "is_feasible_octsvm",
+    "pruned_octsvm_tree",
+    "repaired_octsvm_tree",
+    "best_scaled_tree",
+]
 
 _SLACK = 9e-7
 """A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
 
 
-def repaired(model: OCTSVM, tree: Tree) -> Tree:
-    """The feasible tree for `model` that `tree` is nearest to.
+def repaired_octsvm_tree(model: OCTSVM, tree: Tree) -> Tree:
+    """The feasible OCTSVM tree for `model` that `tree` is nearest to.
 
     A feasible tree stays as it is, to the last bit. Splits that no point reaches become leaves, and those with all
     points beyond the margin are scaled down until one is at its end: neither ever costs anything. Of a tree that is not
-    feasible then, the directions and places of the splits stay, their scales are chosen anew (see :func:`scaled`), and
-    what a leaf does as well goes (see :func:`pruned`).
+    feasible then, the directions and places of the splits stay, their scales are chosen anew (see
+    :func:`best_scaled_tree`), and what a leaf does as well goes (see :func:`pruned_octsvm_tree`).
     """
-    tree = comparable(model, tree)
+    tree = comparable_octsvm_tree(model, tree)
     reached = visited(tree, model.X)
     if not reached[tree.branches].all():
         keep = np.ones(tree.n_nodes, dtype=bool)
@@ -40,14 +46,14 @@ def repaired(model: OCTSVM, tree: Tree) -> Tree:
         keep[tree.left[idle]], keep[tree.right[idle]] = False, False
         tree = tree.collapsed(keep)
     tree = _pulled_in(model, tree)
-    return tree if is_feasible(model, tree) else pruned(model, scaled(model, tree))
+    return tree if is_feasible_octsvm(model, tree) else pruned_octsvm_tree(model, best_scaled_tree(model, tree))
 
 
 def _pulled_in(model: OCTSVM, tree: Tree) -> Tree:
     """Scale splits down on which no point is within the margin."""
     far = {
         node: nearest
-        for node, inside, _ in members(tree, model.X)
+        for node, inside, _ in points_at_splits(tree, model.X)
         if (nearest := float(_distances(model, tree, node, inside).min())) > 1.0 + _SLACK
     }
     if not far:
@@ -61,8 +67,8 @@ def _distances(model: OCTSVM, tree: Tree, node: int, inside: IntArray) -> FloatA
     return np.asarray(np.abs(model.X[inside] @ tree.weights[node] - tree.threshold[node]))
 
 
-def comparable(model: OCTSVM, tree: Tree) -> Tree:
-    """The tree itself; refused if it is about other data."""
+def comparable_octsvm_tree(model: OCTSVM, tree: Tree) -> Tree:
+    """The OCTSVM tree itself; refused if it is about other data."""
     if tree.labels is None or tree.n_outputs != 2 or tree.n_features != model.X.shape[1]:
         raise InvalidInputError(
             f"the tree has {tree.n_outputs} outputs and {tree.n_features} features, "
@@ -71,8 +77,8 @@ def comparable(model: OCTSVM, tree: Tree) -> Tree:
     return tree.numerical()
 
 
-def is_feasible(model: OCTSVM, tree: Tree) -> bool:
-    """Whether a tree all of whose splits are reached, by some point within the margin, is feasible as it is."""
+def is_feasible_octsvm(model: OCTSVM, tree: Tree) -> bool:
+    """Whether an OCTSVM tree all of whose splits some point within the margin reaches is feasible as it is."""
     assert tree.labels is not None
     level = tree.level
     last = tree.branches[level[tree.branches] == model.depth]
@@ -80,17 +86,17 @@ def is_feasible(model: OCTSVM, tree: Tree) -> bool:
         return False
     if not np.all(tree.labels[tree.right[last]] == 1):
         return False
-    if np.any(lengths(tree.weights[tree.branches], model.norm) > model.norm_limit + _SLACK):
+    if np.any(normal_lengths(tree.weights[tree.branches], model.norm) > model.norm_limit + _SLACK):
         return False
     gap = model.tolerance - min(_SLACK, 0.01 * model.tolerance)
-    for node, inside, _ in members(tree, model.X):
+    for node, inside, _ in points_at_splits(tree, model.X):
         if level[node] < model.depth and _distances(model, tree, node, inside).min() < gap:
             return False
     return True
 
 
-def scaled(model: OCTSVM, tree: Tree) -> Tree:
-    r"""The tree with the best scales and orientations for the directions and places of its splits.
+def best_scaled_tree(model: OCTSVM, tree: Tree) -> Tree:
+    r"""OCTSVM tree with the best scales and orientations for the directions and places of its splits.
 
     From the root down, a split above the last level needs its points :math:`\mu / R` away, where R is the largest norm
     that is allowed: where they are not, the threshold moves to the nearest gap that is wide enough (by weight that
@@ -106,16 +112,16 @@ def scaled(model: OCTSVM, tree: Tree) -> Tree:
     tree : Tree
         Any tree of numerical splits, feasible or not.
     """
-    plan = _Plan(model, comparable(model, tree))
+    plan = _Plan(model, comparable_octsvm_tree(model, tree))
     plan.place(0, 1, np.arange(len(model.X)))
     found = plan.tree()
     # A split that sends all points one way may pay, as some are wrong by less than at a leaf.
-    worse = model.objective(found) > model.objective(tree) and is_feasible(model, tree)
+    worse = model.objective(found) > model.objective(tree) and is_feasible_octsvm(model, tree)
     return tree if worse else found
 
 
-def pruned(model: OCTSVM, tree: Tree) -> Tree:
-    """The tree without what a leaf does as well: from the bottom up, a subtree that costs no less becomes one.
+def pruned_octsvm_tree(model: OCTSVM, tree: Tree) -> Tree:
+    """OCTSVM tree without what a leaf does as well: from the bottom up, subtrees that cost no less become one.
 
     The price of the longest normal is left out of account, so that the objective may fall by more than is seen here.
 
@@ -130,7 +136,7 @@ def pruned(model: OCTSVM, tree: Tree) -> Tree:
     --------
     >>> from treewright.models.octsvm.objective import OCTSVM
     >>> model = OCTSVM(np.array([[0.0], [1.0]]), np.array([1, 1]), np.ones(2), depth=0)
-    >>> pruned(model, Tree.stump([1.0], -1.0, [[0.0, 0.0], [0.0, 2.0]])).n_nodes
+    >>> pruned_octsvm_tree(model, Tree.stump([1.0], -1.0, [[0.0, 0.0], [0.0, 2.0]])).n_nodes
     1
     """
     assert tree.labels is not None
@@ -139,7 +145,7 @@ def pruned(model: OCTSVM, tree: Tree) -> Tree:
     price = model.leaf_price * np.maximum(0, model.depth + 1 - level)
     weight = leaf_counts(tree, model.X, model.y, model.weight, 2)
     cost = price * weight[np.arange(tree.n_nodes), 1 - tree.labels]
-    loss = {node: _loss(model, tree, node, inside) for node, inside, _ in members(tree, model.X)}
+    loss = {node: _loss(model, tree, node, inside) for node, inside, _ in points_at_splits(tree, model.X)}
     keep = np.ones(tree.n_nodes, dtype=bool)
     for node in tree.branches[::-1]:
         children = [int(tree.left[node]), int(tree.right[node])]
@@ -152,7 +158,7 @@ def pruned(model: OCTSVM, tree: Tree) -> Tree:
 
 def _loss(model: OCTSVM, tree: Tree, node: int, inside: IntArray) -> float:
     margin = model.sign[inside] * (model.X[inside] @ tree.weights[node] - tree.threshold[node])
-    return float(model.weight[inside] @ node_loss(margin, model.c1, model.c2))
+    return float(model.weight[inside] @ octsvm_split_loss(margin, model.c1, model.c2))
 
 
 @dataclass
@@ -177,7 +183,7 @@ class _Plan:
         level = heap.bit_length() - 1
         if source.left[node] < 0 or not len(inside) or level > model.depth:
             return
-        size = float(lengths(source.weights[[node]], model.norm)[0])
+        size = float(normal_lengths(source.weights[[node]], model.norm)[0])
         if size == 0.0:
             self._pass_on(node, heap, inside, np.full(len(inside), bool(source.threshold[node] >= 0.0)))
             return

@@ -16,12 +16,12 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray
 
-__all__ = ["Price", "ScaleCost", "best_scales"]
+__all__ = ["ScalePrice", "ScaleCost", "best_scales"]
 
 
 @dataclass(frozen=True)
 class ScaleCost:
-    """Loss of a split as a function of its scale.
+    """Loss of an OCTSVM split as a function of its scale.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class ScaleCost:
 
 
 @dataclass(frozen=True)
-class Price:
-    """Price ``slope * n + curvature * n**2 / 2`` of a largest scale n.
+class ScalePrice:
+    """OCTSVM price ``slope * n + curvature * n**2 / 2`` of a largest scale n.
 
     Examples
     --------
-    >>> Price(0.5)(np.array([4.0])).tolist(), Price(0.0, 1.0)(np.array([4.0])).tolist()
+    >>> ScalePrice(0.5)(np.array([4.0])).tolist(), ScalePrice(0.0, 1.0)(np.array([4.0])).tolist()
     ([2.0], [8.0])
     """
 
@@ -109,7 +109,7 @@ class Price:
 
         Examples
         --------
-        >>> Price(0.5).limit(3.0), Price(0.0, 1.0).limit(8.0), Price(0.0).limit(1.0)
+        >>> ScalePrice(0.5).limit(3.0), ScalePrice(0.0, 1.0).limit(8.0), ScalePrice(0.0).limit(1.0)
         (6.0, 4.0, inf)
         """
         if self.curvature > 0:
@@ -118,8 +118,8 @@ class Price:
         return paid / self.slope if self.slope > 0 else np.inf
 
 
-def best_scales(costs: Sequence[ScaleCost], least: FloatArray, most: float, price: Price) -> FloatArray:
-    """Scales of several splits with the least loss and price of the largest scale.
+def best_scales(costs: Sequence[ScaleCost], least: FloatArray, most: float, price: ScalePrice) -> FloatArray:
+    """Scales of several OCTSVM splits with the least loss and price of the largest scale.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ def best_scales(costs: Sequence[ScaleCost], least: FloatArray, most: float, pric
     Examples
     --------
     >>> cost = ScaleCost.of(np.array([0.5, 0.25]), np.ones(2), c1=1.0, c2=1.0)
-    >>> best_scales([cost, cost], np.zeros(2), 10.0, Price(0.3)).tolist()
+    >>> best_scales([cost, cost], np.zeros(2), 10.0, ScalePrice(0.3)).tolist()
     [4.0, 4.0]
-    >>> best_scales([cost, cost], np.zeros(2), 10.0, Price(0.6)).tolist()
+    >>> best_scales([cost, cost], np.zeros(2), 10.0, ScalePrice(0.6)).tolist()
     [2.0, 2.0]
-    >>> best_scales([cost], np.zeros(1), 10.0, Price(0.0, 0.1)).tolist()  # between: 0.25 - 0.1 n = 0
+    >>> best_scales([cost], np.zeros(1), 10.0, ScalePrice(0.0, 0.1)).tolist()  # between: 0.25 - 0.1 n = 0
     [2.5]
     """
     low = float(np.max(least, initial=0.0))

@@ -16,17 +16,25 @@ from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
 from treewright.engine.draws import draws_of
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.sparse_nodes import alternate_nodes
-from treewright.models.octsvm.loss import lengths
+from treewright.engine.sparse_trees import improved_sparse_tree
+from treewright.models.octsvm.loss import normal_lengths
 from treewright.models.octsvm.machine_loops import NORMS
 from treewright.models.octsvm.machines import Machines, Prices, improve_node, kicked, total_cost
 from treewright.models.octsvm.objective import OCTSVM
-from treewright.models.octsvm.repair import scaled
+from treewright.models.octsvm.repair import best_scaled_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.solvers.conic import fixed_conic
 from treewright.tree import Tree
 
-__all__ = ["grown", "improved", "leaf_machines", "machines_of", "search_octsvm", "single_leaf", "tree_of"]
+__all__ = [
+    "grown_octsvm",
+    "improved_machines",
+    "leaf_machines",
+    "machines_of_tree",
+    "search_octsvm",
+    "single_leaf_octsvm",
+    "tree_of_machines",
+]
 
 _PASSES = 10
 """Most passes over a tree."""
@@ -58,7 +66,7 @@ def search_octsvm(
     seed: int = 0,
     patience: int = 4,
 ) -> None:
-    """Offer ever better trees to `best`.
+    """Offer ever better OCTSVM trees to `best`.
 
     Parameters
     ----------
@@ -88,7 +96,7 @@ def search_octsvm(
     (2, True)
     """
     given = list(starts)
-    for tree in [*given, single_leaf(model)]:
+    for tree in [*given, single_leaf_octsvm(model)]:
         best.offer(tree)
     if budget.over or best.proven:
         return
@@ -98,8 +106,8 @@ def search_octsvm(
     work.polish()
 
 
-def single_leaf(model: OCTSVM) -> Tree:
-    """The tree that is a leaf."""
+def single_leaf_octsvm(model: OCTSVM) -> Tree:
+    """The OCTSVM tree that is a leaf."""
     return Tree.leaf(np.bincount(model.y, model.weight, 2), model.X.shape[1])
 
 
@@ -143,34 +151,34 @@ class _Work:
 
     def _starts(self, given: list[Tree]) -> Iterator[Tree]:
         model = self.model
-        yield single_leaf(model)
+        yield single_leaf_octsvm(model)
         yield from given
         if model.depth == 0 or self.over or len(np.unique(self.y)) < 2:
             return
         cart = cart_tree(self.X, self.y, self.weight, 2, model.depth + 1)
-        yield scaled(model, cart)  # its normals have length 1, which means nothing
+        yield best_scaled_tree(model, cart)  # its normals have length 1, which means nothing
         if not self.over:
             # normals have a price in rows there: weights of mean 1
             leaves = ClassLeaves(self.y, self.weight / self.weight.mean(), 2)
-            found = alternate_nodes(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
-            yield scaled(model, found)
+            found = improved_sparse_tree(cart, self.X, leaves, _TAO_ALPHA, budget=self.budget.share(0.2)).tree
+            yield best_scaled_tree(model, found)
 
     def _improved(self, tree: Tree, limit: float, noise: float = 0.0) -> Tree:
         """Improve a tree and offer it."""
-        machines = machines_of(self.model.repair(tree), self.model.depth)
-        found = tree_of(self._run(machines, limit, noise))
+        machines = machines_of_tree(self.model.repair(tree), self.model.depth)
+        found = tree_of_machines(self._run(machines, limit, noise))
         self.best.offer(found)
         return found
 
     def _run(self, machines: Machines, limit: float, noise: float) -> Machines:
         prices = self.prices(limit)
-        shortened(machines, prices)
-        return improved(self.X, self.sign, self.weight, machines, prices, self.rng, self.budget, noise)
+        shortened_normals(machines, prices)
+        return improved_machines(self.X, self.sign, self.weight, machines, prices, self.rng, self.budget, noise)
 
     def _best_lengths(self) -> FloatArray:
         """The length that is nearest to that of the best tree, and the next one."""
         assert self.best.solution is not None
-        longest = float(lengths(self.best.solution.weights, self.model.norm).max(initial=0.0))
+        longest = float(normal_lengths(self.best.solution.weights, self.model.norm).max(initial=0.0))
         at = int(np.argmin(np.abs(np.log(self.lengths / max(longest, 1e-9)))))
         return self.lengths[at : at + 2]
 
@@ -179,13 +187,13 @@ class _Work:
         failures, number = 0, 0
         while failures < patience and number < 3 * patience and not self.over:
             assert self.best.solution is not None
-            machines = machines_of(self.best.solution, self.model.depth)
+            machines = machines_of_tree(self.best.solution, self.model.depth)
             nearest = self._best_lengths()[0]
             limit = float(nearest * 2.0 ** self.rng.uniform(-0.5, 0.5)) if len(self.lengths) > 1 else float(nearest)
             kicked(self.X, self.sign, machines, self.prices(limit), number % 3 == 0, draws_of(self.rng))
             machines = self._run(machines, limit, _NOISE)
             before = self.best.objective
-            self.best.offer(tree_of(self._run(machines, limit, 0.0)))
+            self.best.offer(tree_of_machines(self._run(machines, limit, 0.0)))
             better = self.best.objective < before * (1 - _WORTH)
             failures, number = 0 if better else failures + 1, number + 1
 
@@ -212,15 +220,15 @@ def _lengths(model: OCTSVM) -> FloatArray:
     return np.unique(np.minimum(most, np.geomspace(least, min(most, least * 4.0**_LENGTHS), _LENGTHS)))
 
 
-def shortened(machines: Machines, prices: Prices) -> None:
-    """Shorten normals that are longer than they may be; no point changes sides."""
+def shortened_normals(machines: Machines, prices: Prices) -> None:
+    """Shorten normals of an OCTSVM that are longer than they may be; no point changes sides."""
     order = {0: 2, 1: 1, 2: np.inf}[prices.norm]
     long = np.linalg.norm(machines.w, order, axis=1)
     factor = np.where(long > prices.limit, prices.limit / np.maximum(long, 1e-300), 1.0)
     machines.w[:], machines.b[:] = machines.w * factor[:, None], machines.b * factor
 
 
-def improved(
+def improved_machines(
     X: FloatArray,
     sign: FloatArray,
     weight: FloatArray,
@@ -231,7 +239,7 @@ def improved(
     noise: float = 0.0,
     passes: int = _PASSES,
 ) -> Machines:
-    """Improve the machines in place, the deepest nodes first, until a pass changes nothing or time is over."""
+    """Improve the machines of an OCTSVM in place, deepest nodes first, until a pass changes nothing or time ends."""
     before, draws = np.inf, draws_of(rng)
     for _ in range(passes):
         changed = False
@@ -247,13 +255,13 @@ def improved(
 
 
 def leaf_machines(depth: int, n_features: int, sign: FloatArray, weight: FloatArray) -> Machines:
-    """The tree that is a leaf of the heavier class, to begin with."""
+    """The machines of an OCTSVM that is a leaf of the heavier class, to begin with."""
     n = 2 ** (depth + 1) - 1
     label = 1.0 if sign @ weight >= 0 else -1.0
     return Machines(np.zeros((n, n_features)), np.zeros(n), np.zeros(n, dtype=bool), np.full(n, label))
 
 
-def grown(
+def grown_octsvm(
     X: FloatArray,
     sign: FloatArray,
     weight: FloatArray,
@@ -262,28 +270,30 @@ def grown(
     budget: Budget,
     restarts: int = 0,
 ) -> Machines:
-    """A tree grown from a leaf, and the best of some restarts, without the other starts of a search."""
-    best = improved(X, sign, weight, leaf_machines(prices.depth, X.shape[1], sign, weight), prices, rng, budget)
+    """An OCTSVM tree grown from a leaf, and the best of some restarts, without the other starts of a search."""
+    best = improved_machines(
+        X, sign, weight, leaf_machines(prices.depth, X.shape[1], sign, weight), prices, rng, budget
+    )
     least = total_cost(X, sign, weight, best, prices)
     for number in range(restarts):
         if budget.over:
             break
         other = Machines(best.w.copy(), best.b.copy(), best.split.copy(), best.label.copy())
         kicked(X, sign, other, prices, number % 3 == 0, draws_of(rng))
-        improved(X, sign, weight, other, prices, rng, budget, _NOISE)
-        improved(X, sign, weight, other, prices, rng, budget)
+        improved_machines(X, sign, weight, other, prices, rng, budget, _NOISE)
+        improved_machines(X, sign, weight, other, prices, rng, budget)
         cost = total_cost(X, sign, weight, other, prices)
         if cost < least:
             best, least = other, cost
     return best
 
 
-def machines_of(tree: Tree, depth: int) -> Machines:
-    """The splits of a tree of depth ``depth + 1`` at most as arrays.
+def machines_of_tree(tree: Tree, depth: int) -> Machines:
+    """The splits of an OCTSVM tree of depth ``depth + 1`` at most as arrays.
 
     Examples
     --------
-    >>> machines = machines_of(Tree.stump([2.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), depth=1)
+    >>> machines = machines_of_tree(Tree.stump([2.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), depth=1)
     >>> machines.b.tolist(), machines.label.tolist()
     ([-0.5, 0.0, 0.0], [1.0, -1.0, 1.0])
     """
@@ -299,12 +309,12 @@ def machines_of(tree: Tree, depth: int) -> Machines:
     return machines
 
 
-def tree_of(machines: Machines) -> Tree:
-    """The arrays as a tree, whose leaves have labels and no weights yet.
+def tree_of_machines(machines: Machines) -> Tree:
+    """Arrays of an OCTSVM search as a tree, whose leaves have labels and no weights yet.
 
     Examples
     --------
-    >>> tree_of(machines_of(Tree.stump([2.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), depth=1)).threshold[0]
+    >>> tree_of_machines(machines_of_tree(Tree.stump([2.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), depth=1)).threshold[0]
     np.float64(0.5)
     """
     n = len(machines.b)

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from treewright.core.arrays import FloatArray
 
-__all__ = ["crowding", "farthest", "largest_distance"]
+__all__ = ["crowded_distances", "farthest_distances", "largest_distance"]
 
 _EXACT_REACH, _EXACT_DISTANCE = 100_000_000, 4_000_000_000
 """Largest n * n * p for which the farthest point of each point is looked for (above, the bounding box serves), and for
@@ -15,7 +15,7 @@ which the farthest two are looked for pair by pair: a second."""
 
 
 def largest_distance(X: FloatArray) -> float:
-    r"""Largest Euclidean distance of two points, the paper's eta.
+    r"""Largest Euclidean distance of two points of an S2OCT, the paper's eta.
 
     Points that cannot be one of the farthest two are left out first: with :math:`r_i` the distance to the middle of
     the bounding box, :math:`\lVert x_i - x_k \rVert \le r_i + r_k`. If too many remain, the diagonal of the bounding
@@ -59,8 +59,8 @@ def _away(X: FloatArray, point: FloatArray) -> FloatArray:
     return np.concatenate(blocks)
 
 
-def farthest(X: FloatArray) -> FloatArray:
-    """1-norm distance of each point to the farthest one, or to the farthest corner of the bounding box."""
+def farthest_distances(X: FloatArray) -> FloatArray:
+    """1-norm distance of each S2OCT point to the farthest one, or to the farthest corner of the bounding box."""
     n, p = X.shape
     if n * n * p <= _EXACT_REACH:
         blocks = [cdist(X[start : start + 1000], X, "cityblock").max(axis=1) for start in range(0, n, 1000)]
@@ -68,12 +68,12 @@ def farthest(X: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(X - X.min(axis=0), X.max(axis=0) - X).sum(axis=1))
 
 
-def crowding(X: FloatArray, room: float) -> FloatArray:
-    """Distance of each value from the first of those of its feature that follow one another within `room`.
+def crowded_distances(X: FloatArray, room: float) -> FloatArray:
+    """S2OCT: distance of values from the first of those of their feature that follow one another within `room`.
 
     Examples
     --------
-    >>> crowding(np.array([[0.0], [3.0], [0.2], [0.1]]), room=0.15).ravel().tolist()
+    >>> crowded_distances(np.array([[0.0], [3.0], [0.2], [0.1]]), room=0.15).ravel().tolist()
     [0.0, 0.0, 0.2, 0.1]
     """
     order = np.argsort(X, axis=0, kind="stable")

@@ -13,16 +13,16 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
+from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
-from treewright.estimators.teachers import given_teacher_of, read_teacher, teacher_state
-from treewright.estimators.totals_model import TotalsModel, log_shares, transduced
+from treewright.estimators.totals_model import TotalsModel, log_shares, transduced_attributes
 from treewright.estimators.tree_model import TreeClassifier
 from treewright.exceptions import ModelFileError
 from treewright.optimize.record import FitRecord
+from treewright.teachers.record import teacher_record_from_dict, teacher_record_to_dict
 from treewright.tree import Tree, predict_labels, route
-from treewright.tree.against import agreeing
 from treewright.tree.serialize import tree_from_dict, tree_to_dict
 
 if TYPE_CHECKING:
@@ -159,13 +159,14 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     def _trained_on(self, problem: Problem, prepared: Conduct, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         from treewright.models.s2oct.fit import train_s2oct
+        from treewright.teachers.given import teacher_of_parameter
 
         start, settings = self._given_tree(problem.n_features), self
-        given_teacher = given_teacher_of(self.teacher, problem, self._seed())
+        given_teacher = teacher_of_parameter(self.teacher, problem, self._seed())
         with budget.stop_on_interrupt():
             found = train_s2oct(problem, settings, prepared, budget, start, given_teacher)
         fitted = {"tree_": found.tree, "trees_": [found.tree, *found.others], "teacher_": found.teacher}
-        fitted |= transduced(problem, found.numbers)
+        fitted |= transduced_attributes(problem, found.numbers)
         return found.record, fitted | {"transduction_proba_": self._shares(problem, fitted, budget)}
 
     def _shares(self, problem: Problem, fitted: dict[str, Any], budget: Budget) -> FloatArray:
@@ -199,7 +200,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         found = np.mean([tree.likely()[route(tree, rows)] for tree in self.trees_], axis=0)
         if self._alone or self.totals_:  # with totals the label need not be the most likely class
             return np.asarray(found)
-        return agreeing(found, self._class_numbers(rows))
+        return agreeing_probabilities(found, self._class_numbers(rows))
 
     @property
     def _alone(self) -> bool:
@@ -210,14 +211,14 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     def _fitted_state(self) -> dict[str, Any]:
         committee_trees = [tree_to_dict(tree) for tree in self.trees_[1:]]
         state = {"totals": [_plain(row) for row in self.totals_], "committee": committee_trees}
-        return super()._fitted_state() | state | {"teacher": teacher_state(self.teacher_)}
+        return super()._fitted_state() | state | {"teacher": teacher_record_to_dict(self.teacher_)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         if not isinstance(state["totals"], list) or not isinstance(state["committee"], list):
             raise ModelFileError("totals and committee must be lists")
         self.totals_ = state["totals"]
-        self.teacher_ = read_teacher(state.get("teacher"))
+        self.teacher_ = teacher_record_from_dict(state.get("teacher"))
         self.trees_ = [self.tree_, *(tree_from_dict(tree) for tree in state["committee"])]
 
 

@@ -20,37 +20,37 @@ from treewright.data import (
     Sample,
     Scale,
     Weighted,
-    reduced,
+    reduced_sample,
     refuse_narrow,
     s2oct_scaling,
     weight_unit,
 )
 from treewright.data.columns_checked import listing
-from treewright.data.teacher_record import TeacherRecord
 from treewright.engine.leaf_probabilities import smoothed_tree
 from treewright.models.s2oct.distances import largest_distance
 from treewright.models.s2oct.leaf_shares import likely_trees
 from treewright.models.s2oct.objective import S2OCT, default_depth, default_max_coefficient
 from treewright.models.s2oct.search.attempts import TeacherMaker, search_s2oct
-from treewright.models.s2oct.search.choice import LEEWAY, Pool, committee, members
+from treewright.models.s2oct.search.choice import LEEWAY, TreePool, committee_labels, committee_trees
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.sparse import (
     SizedTree,
-    all_right,
+    all_right_tree,
     chosen_size,
-    measured,
+    measured_s2oct_tree,
+    path_sizes,
     sized_trees,
-    sizes_of,
 )
 from treewright.models.s2oct.search.taught import TaughtSettings, taught_planes
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import Outcome, optimize, solved_tree
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
-from treewright.solvers import Progress, require
+from treewright.solvers import Progress, require_capabilities
 from treewright.teachers.auto import auto_teacher
 from treewright.teachers.given import GivenTeacher
 from treewright.teachers.points import TeacherPoints
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.teacher import Teacher
 from treewright.tree import Tree, predict_labels
 from treewright.tree.rounding import rounded_tree
@@ -89,7 +89,7 @@ def _takes_smallest(settings: S2OCTClassifier) -> bool:
 
 @dataclass(frozen=True)
 class S2OCTFit:
-    """What training ended with."""
+    """What training of an S2OCT ended with."""
 
     tree: Tree
     """The tree, in the units of the data."""
@@ -112,7 +112,7 @@ class _Search:
     samples: int
     make_teacher: TeacherMaker | None
     conduct: Conduct
-    pool: Pool = field(default_factory=Pool)
+    pool: TreePool = field(default_factory=TreePool)
 
     def __call__(self, best: Incumbent[Tree], budget: Budget) -> None:
         self.pool = search_s2oct(
@@ -136,7 +136,7 @@ def train_s2oct(
     start: Tree | None = None,
     given_teacher: GivenTeacher | None = None,
 ) -> S2OCTFit:
-    """Find the best trees for labelled and unlabelled rows and their totals, and choose among them.
+    """Find the best S2OCT trees for labelled and unlabelled rows and their totals, and choose among them.
 
     The teacher is made of the points themselves unless `given_teacher` brings one.
     """
@@ -145,7 +145,7 @@ def train_s2oct(
     refuse_narrow(problem.X, problem.feature_names)
     conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, np.where(problem.labelled, problem.weight / unit, 1.0))
-    reduction = reduced(rows, Scale(s2oct_scaling), Weighted(), Merge())
+    reduction = reduced_sample(rows, Scale(s2oct_scaling), Weighted(), Merge())
     model = _model(problem, reduction, settings)
     starts = [] if start is None else [reduction.apply_tree(start)]
     make_teacher = _teacher_maker(problem, reduction, model, conduct, given_teacher)
@@ -248,20 +248,20 @@ def _sparse(
 
     Points stand for so many rows each as `size` says.
     """
-    require(conduct.prover.name, conduct.prover.capabilities, model.needs)
+    require_capabilities(conduct.prover.name, conduct.prover.capabilities, model.needs)
     survey = Survey(model, conduct.search.s2oct)
     teacher = make_teacher(survey.teacher_points, budget.share(0.4))
     taught = teacher.labels()
-    path = [measured(survey, tree, taught, None) for tree in starts]
+    path = [measured_s2oct_tree(survey, tree, taught, None) for tree in starts]
     tried = sized_trees(survey, taught, conduct.seed, budget)
     path += tried
-    best = all_right(survey, chosen_size(path), taught, conduct.seed, budget)
+    best = all_right_tree(survey, chosen_size(path), taught, conduct.seed, budget)
     if conduct.told is not None:
         conduct.told(Progress(budget.elapsed, model.objective(best.tree), model.lower_bound()))
     trees = _members(survey, teacher, best, path, settings.n_estimators, conduct.seed, budget)
     labels = [predict_labels(step.tree, survey.hidden) for step in trees]
-    pool = Pool(0.0, [step.tree for step in trees], labels, teacher, taught)
-    guess = committee(pool, model, list(range(len(trees))))
+    pool = TreePool(0.0, [step.tree for step in trees], labels, teacher, taught)
+    guess = committee_labels(pool, model, list(range(len(trees))))
     objective, bound = model.objective(best.tree), model.lower_bound()
     trace = named_trace([(budget.elapsed, objective, bound)], "seconds", "objective", "bound")
     status, reason = FitStatus.LOCAL, _words(best, survey, size, len(tried))
@@ -290,7 +290,7 @@ def _members(
         taught, most = teacher.varied(rng, _CHANCE), _MEMBER_FEATURES[number % len(_MEMBER_FEATURES)]
         settings = TaughtSettings(most, 3.0, 1.0, kicks=survey.search.path_kicks)
         planes = taught_planes(survey, taught, settings, seed + 1 + number, budget)
-        step = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
+        step = measured_s2oct_tree(survey, planes.to_tree(survey.model.n_classes), taught, most)
         if step.missed <= best.missed:
             found.append(step)
     return found
@@ -303,7 +303,7 @@ def _words(best: SizedTree, survey: Survey, size: FloatArray, n_tried: int) -> s
     given = counted(int(rows.sum()), "labelled row")
     right = f"{int(rows[wrong].sum())} of {given} are not as labelled" if wrong.any() else "all labels are right"
     met = "the totals are met" if not best.missed else f"{counted(best.missed, 'row misses', 'rows miss')} the totals"
-    n_sizes = len(sizes_of(survey))
+    n_sizes = len(path_sizes(survey))
     time = f"; the time was over after {n_tried} of {n_sizes} sizes of trees" if n_tried < n_sizes else ""
     words = f"the smallest tree that has learned enough: {met}, {right}{time}"
     return f"{words}; max_split_features=None asks for an optimum, margin_rule='paper' for that of the paper's model"
@@ -400,10 +400,10 @@ def _chosen(
         pool.labels.insert(0, predict_labels(outcome.solution, hidden))
     if not pool.trees:
         return _simplified(model, outcome, outcome.solution), [], predict_labels(outcome.solution, hidden)
-    first, *others = chosen = members(pool, model, settings.prefer, settings.n_estimators)
+    first, *others = chosen = committee_trees(pool, model, settings.prefer, settings.n_estimators)
     trees = [model.simplified(pool.trees[k]) for k in others]
     found = _simplified(model, outcome, pool.trees[first])
-    return _least_told(found, least), trees, committee(pool, model, chosen)
+    return _least_told(found, least), trees, committee_labels(pool, model, chosen)
 
 
 def _least_told(outcome: Outcome[Tree], least: float) -> Outcome[Tree]:

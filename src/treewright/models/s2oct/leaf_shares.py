@@ -9,7 +9,7 @@ import numpy as np
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import Problem, Sample
-from treewright.engine.leaf_probabilities import smoothed, taught_tree
+from treewright.engine.leaf_probabilities import smoothed_probabilities, taught_tree
 from treewright.teachers.cut import class_shifts
 from treewright.teachers.given import GivenTeacher, TableTeacher
 from treewright.totals.shift import Margin, rake, shifted
@@ -31,7 +31,7 @@ def likely_trees(
     given_teacher: GivenTeacher | None,
     budget: Budget,
 ) -> list[Tree]:
-    """Trees with probabilities that sum to the totals over the unlabelled rows, which must be some.
+    """S2OCT trees with probabilities that sum to the totals over the unlabelled rows, which must be some.
 
     A row has what the teacher says of it, or without one what the labelled rows of its leaf say. The classes are as
     frequent as among the labels, as far as the totals do not say otherwise; a leaf has the mean of its unlabelled rows.
@@ -64,7 +64,7 @@ def likely_trees(
     for tree in trees:
         own = likely
         if own is None:
-            seen = smoothed(tree, problem.X, problem.y, problem.weight)
+            seen = smoothed_probabilities(tree, problem.X, problem.y, problem.weight)
             own = _within(problem, np.log(np.maximum(seen[route(tree, hidden)], _LEAST)), time)
         found.append(taught_tree(tree, rows, own, judged=False, agree=problem.totals is None))
     return found

@@ -28,7 +28,7 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.data import PointTotals, distinct_rows
 from treewright.exceptions import InvalidInputError
 from treewright.models.s2oct import printed_program, program, repair
-from treewright.models.s2oct.distances import crowding, farthest, largest_distance
+from treewright.models.s2oct.distances import crowded_distances, farthest_distances, largest_distance
 from treewright.optimize.formulation import SureBounds
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
@@ -44,7 +44,7 @@ _EQUAL, _LEVEL = 1e-6, 2e-5
 
 @dataclass(frozen=True)
 class S2OCT(SureBounds):
-    """S2OCT on given data.
+    """The S2OCT model on given data.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class S2OCT(SureBounds):
         """Bound of ``|f_b(x_i)|`` that the program relies on, for each point."""
         if self.formulation == "paper":
             return np.full(len(self.X), printed_program.big_m(self) - 1.0)
-        return 1.0 + self.max_coefficient * farthest(self.X)
+        return 1.0 + self.max_coefficient * farthest_distances(self.X)
 
     @cached_property
     def hidden(self) -> FloatArray:
@@ -262,7 +262,7 @@ class S2OCT(SureBounds):
 
     def encode(self, tree: Tree) -> FloatArray:
         """Write a tree, made feasible by :meth:`repair`, as a point of the program."""
-        planes = repair.repaired(self, tree)
+        planes = repair.repaired_s2oct_planes(self, tree)
         written = printed_program if self.formulation == "paper" else program
         return self.build().point(written.point(self, planes))
 
@@ -278,9 +278,9 @@ class S2OCT(SureBounds):
 
         What is feasible already stays as it is, to the last bit. Otherwise a threshold moves to the nearest gap
         of the unlabelled points (fewest rows change sides), and the scale of the split follows from the margins and
-        the labelled points; see :func:`treewright.models.s2oct.repair.repaired`.
+        the labelled points; see :func:`treewright.models.s2oct.repair.repaired_s2oct_planes`.
         """
-        return self.as_tree(repair.repaired(self, tree))
+        return self.as_tree(repair.repaired_s2oct_planes(self, tree))
 
     def keeps_margins(self, tree: Tree) -> bool:
         """Whether unlabelled points are as far from the splits of a tree as they must be, within a solver's tolerance.
@@ -351,14 +351,14 @@ class S2OCT(SureBounds):
         labelled point at each of D nodes.
         """
         points, most = self._charged, self.max_split_features or self.X.shape[1]
-        moved = crowding(self.X, max(_EQUAL, _LEVEL / self.max_coefficient))[points]
+        moved = crowded_distances(self.X, max(_EQUAL, _LEVEL / self.max_coefficient))[points]
         along = np.sort(moved, axis=1)[:, -most:].sum(axis=1)
         hidden = self.max_coefficient * self.depth * float(self.weight[points] @ along)
         return max(min(bound, 0.0), super().sure_bound(bound, gap) - hidden)
 
 
 def default_depth(n_points: int, n_classes: int = 2) -> int:
-    """Depth that the paper uses: 2 below 1000 points, else 3; more where more than that many leaves have a class.
+    """Depth of an S2OCT in the paper: 2 below 1000 points, else 3; more where more leaves than that have a class.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def default_depth(n_points: int, n_classes: int = 2) -> int:
 
 
 def default_max_coefficient(n_points: int, diameter: float, n_features: int) -> float:
-    r"""Bound s that the paper uses: :math:`\max(s_0, 499 / (\eta \sqrt p))`, so that its M is at least 500.
+    r"""Bound s of the S2OCT paper: :math:`\max(s_0, 499 / (\eta \sqrt p))`, so that its M is at least 500.
 
     :math:`s_0` is 10 below 650 points, 20 below 1500, else 40.
 

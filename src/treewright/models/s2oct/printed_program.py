@@ -31,12 +31,12 @@ __all__ = ["big_m", "build", "leaves_of", "point", "refuse", "warn"]
 
 
 def big_m(model: S2OCT) -> float:
-    r"""The printed :math:`M = \eta s \sqrt p + 1`."""
+    r"""The printed :math:`M = \eta s \sqrt p + 1` of S2OCT."""
     return float(model.diameter * model.max_coefficient * np.sqrt(model.X.shape[1]) + 1.0)
 
 
 def refuse(model: S2OCT) -> None:
-    """Refuse what the printed model does not know."""
+    """Refuse what the printed program of S2OCT does not know."""
     lacking = [
         text
         for holds, text in [
@@ -60,7 +60,7 @@ def refuse(model: S2OCT) -> None:
 
 
 def warn(model: S2OCT) -> None:
-    """Warn of a program that is not the model."""
+    """Warn of a printed program of S2OCT that is not the model."""
     warn_user(
         f"the printed program of S2OCT can cut off the optimum, as its constant M = {big_m(model):.4g} is too small "
         "for a labelled row inside the margin with all others beyond it; what is proven of it need not hold for the "
@@ -70,7 +70,7 @@ def warn(model: S2OCT) -> None:
 
 
 def build(model: S2OCT) -> Program:
-    """Write the printed program; blocks of rows have the numbers of the formulas."""
+    """Write the program of S2OCT as its paper prints it; blocks of rows have the numbers of the formulas."""
     builder, tree, p = ProgramBuilder(), model.tree, model.X.shape[1]
     omega = builder.add_variables("omega", (tree.n_branches, p), -model.max_coefficient, model.max_coefficient)  # P1d
     gamma = builder.add_variables("gamma", tree.n_branches, -np.inf, np.inf)
@@ -124,7 +124,7 @@ def _add_unlabelled(builder: ProgramBuilder, model: S2OCT, omega: IntArray, gamm
 
 
 def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
-    """Values of the blocks of the printed program for a feasible complete tree."""
+    """Point of the printed program of S2OCT for a feasible complete tree."""
     f = planes.values(model.X)
     right, left = (np.maximum(0.0, 1.0 + sign * f[model.labelled]) for sign in (-1.0, 1.0))
     alpha, _, error = model.choice(planes)
@@ -145,5 +145,5 @@ def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
 
 
 def leaves_of(model: S2OCT, x: FloatArray) -> IntArray:
-    """Heap number of the leaf of each unlabelled point, by its sides."""
+    """Heap number of the leaf of each unlabelled point, by its sides, in the printed program of S2OCT."""
     return leaves_reached(model.build().value(x, "z") - 0.5) + model.tree.n_leaves

@@ -31,7 +31,7 @@ from treewright.optimize.shared_rows import (
     add_rising_labels,
     add_routing_rows,
     class_totals_blocks,
-    sides_of,
+    sides_of_branches,
     split_value,
 )
 from treewright.solvers.program import Program
@@ -45,7 +45,7 @@ __all__ = ["build", "point"]
 
 
 def build(model: S2OCT) -> Program:
-    """The model as a program."""
+    """Write the tight program of S2OCT."""
     builder, tree = ProgramBuilder(), model.tree
     omega = builder.add_variables(
         "omega", (tree.n_branches, model.X.shape[1]), -model.max_coefficient, model.max_coefficient
@@ -78,7 +78,7 @@ def _add_labelled(model: S2OCT, builder: ProgramBuilder, omega: IntArray, gamma:
     if c is not None:
         label = c[model.y[points][:, None], own].ravel()
         builder.add_rows("right_label", [(alpha.ravel(), 1.0), (label, -1.0)], upper=0)
-    for b, name, sign, below in sides_of(model.tree):
+    for b, name, sign, below in sides_of_branches(model.tree):
         on_side = below[own]
         some = np.flatnonzero(on_side.any(axis=1))  # points without a leaf there need no row
         f, chosen = split_value(X[some], omega[b], gamma[b], sign), (alpha[some], on_side[some])
@@ -110,7 +110,7 @@ def _add_unlabelled(model: S2OCT, builder: ProgramBuilder, omega: IntArray, gamm
 
 
 def point(model: S2OCT, planes: Planes) -> dict[str, FloatArray]:
-    """Values of the blocks of the program, of feasible planes."""
+    """Point of the tight program of S2OCT for feasible planes."""
     planes = _mirrored(model, planes)
     complete, f = model.tree, planes.values(model.X)
     f_labelled, f_unlabelled = f[model.labelled], f[model.unlabelled]

@@ -16,7 +16,7 @@ from treewright.tree.complete import FREE, Planes
 if TYPE_CHECKING:
     from treewright.models.s2oct.objective import S2OCT
 
-__all__ = ["repaired"]
+__all__ = ["repaired_s2oct_planes"]
 
 _SLACK = 9e-7
 """A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
@@ -34,8 +34,8 @@ class _Moved:
     scale: float | None
 
 
-def repaired(model: S2OCT, tree: Tree) -> Planes:
-    r"""Planes of a complete tree that is feasible for `model` and as near to `tree` as cheaply possible.
+def repaired_s2oct_planes(model: S2OCT, tree: Tree) -> Planes:
+    r"""Planes of a complete tree that is feasible for the S2OCT `model` and as near to `tree` as cheaply possible.
 
     0. A split with more features than the model allows keeps those of the largest weights; its threshold moves to where
        as many points go left as before.

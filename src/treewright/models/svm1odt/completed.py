@@ -9,17 +9,17 @@ import numpy as np
 from treewright.core.arrays import FloatArray
 from treewright.tree import Tree
 
-__all__ = ["completed", "fitting", "with_plane"]
+__all__ = ["completed_heap_tree", "largest_planes", "with_plane"]
 
 
-def completed(tree: Tree, depth: int, n_classes: int) -> Tree:
-    """Complete a tree; what is below `depth` is cut off, and splits that are added send all left.
+def completed_heap_tree(tree: Tree, depth: int, n_classes: int) -> Tree:
+    """Complete an SVM1-ODT tree; what is below `depth` is cut off, and splits that are added send all left.
 
     Its nodes have no values yet; a tree without labels gets the first class everywhere.
 
     Examples
     --------
-    >>> tree = completed(Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), 2, 2)
+    >>> tree = completed_heap_tree(Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]]), 2, 2)
     >>> tree.left.tolist(), tree.threshold.tolist(), tree.labels[tree.leaves].tolist()
     ([1, 3, 5, -1, -1, -1, -1], [0.5, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], [0, 0, 1, 1])
     """
@@ -48,8 +48,8 @@ def completed(tree: Tree, depth: int, n_classes: int) -> Tree:
     )
 
 
-def fitting(tree: Tree, X: FloatArray, largest: float) -> Tree:
-    """Scale the planes of a tree to the largest size at which no value of a point leaves [-1, 1].
+def largest_planes(tree: Tree, X: FloatArray, largest: float) -> Tree:
+    """Scale planes of an SVM1-ODT to the largest size at which no value of a point leaves [-1, 1].
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def fitting(tree: Tree, X: FloatArray, largest: float) -> Tree:
 
 
 def with_plane(tree: Tree, node: int, normal: FloatArray, threshold: float) -> Tree:
-    """The tree with another split at a node: a plane."""
+    """The SVM1-ODT tree with another split at a node: a plane."""
     weights, thresholds, category = tree.weights.copy(), tree.threshold.copy(), tree.category.copy()
     weights[node], thresholds[node], category[node] = normal, threshold, -1
     return replace(tree, weights=weights, threshold=thresholds, category=category)

@@ -52,7 +52,7 @@ Root = tuple[FloatArray, float]
 
 
 class Crossing:
-    """Places of the points of a model, in complete trees.
+    """Places of the points of an SVM1-ODT, in complete trees.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Where all points are in a tree, and the best planes for that."""
+    """Where all points are in an SVM1-ODT tree, and the best planes for that."""
 
     within: Crossing
     tree: Tree

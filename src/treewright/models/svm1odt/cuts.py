@@ -35,7 +35,7 @@ CUTS: tuple[Cut, ...] = ("leaf", "all_but_one", "all")
 
 
 def classes_without_leaf(class_weight: FloatArray, n_leaves: int) -> float:
-    """Least weight of the classes for which no leaf is left.
+    """Least weight of the classes of an SVM1-ODT for which no leaf is left.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def add_error_cuts(
     weight: FloatArray,
     class_weight: FloatArray,
 ) -> None:
-    """Add the cuts of Proposition 1 that are asked for and say something.
+    """Add the cuts of Proposition 1 of SVM1-ODT that are asked for and say something.
 
     Parameters
     ----------

@@ -11,13 +11,19 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.data import Merge, Problem, Sample, Scale, Weighted, reduced_sample, unit_scaling, weight_unit
 from treewright.data.folds import folds_of
 from treewright.models.svm1odt.layers import train_layers
 from treewright.models.svm1odt.objective import SVM1ODT
-from treewright.models.svm1odt.prices import beats_leaf, fold_errors, in_the_race, leaf_errors, strongest_of_the_best
+from treewright.models.svm1odt.prices import (
+    beats_leaf,
+    fold_errors,
+    leaf_errors,
+    prices_in_the_race,
+    strongest_best_price,
+)
 from treewright.models.svm1odt.search import search_svm1odt
-from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
+from treewright.models.svm1odt.selection.choice import ChoiceSettings, rows_worth_training
 from treewright.models.svm1odt.selection.rounds import round_rows
 from treewright.models.tao.estimator import TAOClassifier
 from treewright.models.tao.fit import train_tao
@@ -110,7 +116,7 @@ class SVM1ODTSettings:
 
 @dataclass(frozen=True, eq=False)
 class SVM1ODTFit:
-    """What training ended with."""
+    """What training of an SVM1-ODT ended with."""
 
     tree: Tree
     record: FitRecord
@@ -128,12 +134,12 @@ class SVM1ODTFit:
 def train_svm1odt(
     problem: Problem, settings: SVM1ODTSettings, conduct: Conduct, budget: Budget, start: Tree | None = None
 ) -> SVM1ODTFit:
-    """Find the best tree for labelled rows within a budget."""
+    """Find the best SVM1-ODT tree for labelled rows within a budget."""
     # Prices are those of rows of weight 1, whatever rows weigh to the user.
     unit = weight_unit(problem.weight)
     conduct = conduct.told_in_units(unit)
     rows = Sample.of(problem.X, problem.y, problem.weight / unit, problem.n_levels)
-    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Merge())
+    reduction = reduced_sample(rows, Weighted(), Scale(unit_scaling), Merge())
     starts = [] if start is None else [reduction.apply_tree(start)]
     mixed = bool((rows.n_levels is not None and rows.n_levels.any()) or np.isnan(rows.X).any())
     if (mixed or len(reduction.points) > _ENOUGH) and not budget.over:
@@ -196,7 +202,7 @@ def chosen_settings(
     budget: Budget,
     starts: Sequence[Tree] = (),
 ) -> SVM1ODTSettings:
-    """Settings with numbers for what is "auto", by cross-validation on these points alone.
+    """SVM1-ODT settings with numbers for what is "auto", by cross-validation on these points alone.
 
     The margin is chosen first where there is more than one to choose from, then alpha_2 along a path. Of two classes
     there must be a point in every fold. Where there is none, or no time, it is the middle margin and the default price.
@@ -204,7 +210,7 @@ def chosen_settings(
     points of a fold does not matter then, and prices are compared on trees such as the fit will have.
     """
     assert points.y is not None
-    margins = [float(settings.epsilon)] if settings.epsilon != "auto" else margins_for(points, settings.alpha_1)
+    margins = [float(settings.epsilon)] if settings.epsilon != "auto" else margin_choices(points, settings.alpha_1)
     settings = replace(settings, epsilon=margins[len(margins) // 2])
     plain = settings.path()[_DEFAULT]
     if plain.alpha_1 == 0 or budget.over or (settings.alpha_2 != "auto" and len(margins) == 1):
@@ -274,17 +280,17 @@ class _Folding:
             part[racing] = errors
             found = np.hstack([found, part])
             leaf = np.append(leaf, leaf_errors(points.y, points.weight, fold, held_out))
-            racing = np.flatnonzero(in_the_race(found, _FOLDS))
+            racing = np.flatnonzero(prices_in_the_race(found, _FOLDS))
             if len(racing) == 1 or time.over or time.remaining < before - time.remaining:
                 break
         if not found.size or not np.isfinite(found).any(axis=1).all():
             return None
-        best = strongest_of_the_best(found)
+        best = strongest_best_price(found)
         return path[best if not guarded or beats_leaf(found[best], leaf, _FOLDS) else 0]
 
 
-def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
-    """Margins to choose from, the widest first.
+def margin_choices(points: Sample, alpha_1: float | str = "auto") -> list[float]:
+    """Margins of an SVM1-ODT to choose from, the widest first.
 
     No value of a split leaves [-1, 1], whatever row has it. Where a few rows are far off, as in features that are
     skewed, all others lie within a small part of the range, and a margin of 0.05 is wider than that: every split would
@@ -297,9 +303,9 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
     Examples
     --------
     >>> x = np.linspace(0.0, 1.0, 101)[:, None]
-    >>> margins_for(Sample.of(x, None, np.ones(101))), margins_for(Sample.of(x**9, None, np.ones(101)))
+    >>> margin_choices(Sample.of(x, None, np.ones(101))), margin_choices(Sample.of(x**9, None, np.ones(101)))
     ([0.05], [0.019, 0.0038, 0.00075])
-    >>> margins_for(Sample.of(np.linspace(0.0, 1.0, 8000)[:, None], None, np.ones(8000)))
+    >>> margin_choices(Sample.of(np.linspace(0.0, 1.0, 8000)[:, None], None, np.ones(8000)))
     [0.025, 0.005, 0.001]
     """
     spread = middle_halves(points)
@@ -317,7 +323,7 @@ def margins_for(points: Sample, alpha_1: float | str = "auto") -> list[float]:
 
 
 def middle_halves(points: Sample) -> FloatArray:
-    """Share of its range that the middle half of each numerical feature takes; NaN of one with two values or fewer."""
+    """SVM1-ODT: share of its range that the middle half of a numerical feature takes; NaN of two values or fewer."""
     X, spread = np.asarray(points.X), np.full(np.shape(points.X)[1], np.nan)
     numerical = np.ones(X.shape[1], dtype=bool) if points.categorical is None else ~points.categorical
     for j in np.flatnonzero(numerical).tolist():
@@ -337,7 +343,7 @@ def _on_some(points: Sample, n_classes: int, settings: SVM1ODTSettings, rows: In
 
 
 def svm1odt_model(points: Sample, n_classes: int, settings: SVM1ODTSettings) -> SVM1ODT:
-    """The model on points. What is near a split is charged by weight, as errors are: a weight of 2 is a row twice."""
+    """The SVM1-ODT on points; near splits they are charged by weight, as errors are: a weight of 2 is a row twice."""
     assert points.y is not None
     return SVM1ODT(
         X=np.asarray(points.X),
@@ -356,7 +362,7 @@ def svm1odt_model(points: Sample, n_classes: int, settings: SVM1ODTSettings) -> 
 
 
 def least_distance(points: Sample) -> float:
-    """The distance that points keep from splits, in a range of 1: 1e-4, and less where they lie closer.
+    """The distance that SVM1-ODT points keep from splits, in a range of 1: 1e-4, and less where they lie closer.
 
     With 200 000 points of a column of numbers no gap is wider than 1e-4 but at its ends, and splits would have to go
     there; likewise with a hundred where one that is far off takes up most of the range. So it is at most half of the
@@ -374,8 +380,8 @@ def least_distance(points: Sample) -> float:
     return max(_LEAST_DISTANCE, min(1e-4, 0.5 * narrow / max(1, len(points))))
 
 
-def restricted(model: SVM1ODT, points: IntArray, weight: FloatArray | None = None) -> SVM1ODT:
-    """The model on some of its points, whose errors may have other weights."""
+def restricted_svm1odt(model: SVM1ODT, points: IntArray, weight: FloatArray | None = None) -> SVM1ODT:
+    """An SVM1-ODT on some of its points, whose errors may have other weights."""
     weight = model.weight[points] if weight is None else weight
     return replace(model, X=model.X[points], y=model.y[points], weight=weight, size=model.sizes[points])
 
@@ -409,7 +415,7 @@ class _Chosen:
             if budget.over:  # no row is worth a program that nobody solves
                 return None
             model = self.model
-            found = choose_rows(
+            found = rows_worth_training(
                 model.X,
                 model.y,
                 best.solution,
@@ -420,13 +426,13 @@ class _Chosen:
             )
             self.points[:] = self.before
             self.points[found.rows] = True
-            return Relaxation(restricted(model, found.rows), lambda bound: bound, share=0.5)
+            return Relaxation(restricted_svm1odt(model, found.rows), lambda bound: bound, share=0.5)
 
         return relaxation
 
 
 def train_rounds(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: Budget, rounds: int) -> Iterator[Tree]:
-    """Algorithm 3: train on the rows that the last tree makes worth it, again and again.
+    """Algorithm 3 of SVM1-ODT: train on the rows that the last tree makes worth it, again and again.
 
     The training accuracy never falls (what Proposition 2 promises; see :func:`.round_rows` for what it overlooks).
     Yields the tree to start with, in the units of the model, then that of each round; rounds end where one changes
@@ -469,7 +475,7 @@ def _round(model: SVM1ODT, tree: Tree, conduct: Conduct, budget: Budget) -> Tree
             width=np.ones(model.X.shape[1]),
             budget=budget.share(0.3),
         )
-        some = restricted(model, rows.rows, rows.weight)
+        some = restricted_svm1odt(model, rows.rows, rows.weight)
 
         def search(best: Incumbent[Tree], time: Budget, some: SVM1ODT = some) -> None:
             search_svm1odt(best, some, [tree], time, conduct.seed, conduct.threads, conduct.search.svm1odt)

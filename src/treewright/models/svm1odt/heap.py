@@ -15,14 +15,14 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.tree import Tree
 from treewright.tree.complete import CompleteTree
 
-__all__ = ["HeapTree", "mirrored"]
+__all__ = ["HeapTree", "mirrored_heap_tree"]
 
 S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class HeapTree:
-    """Splits of all branch nodes of a complete tree, and the labels of its leaves.
+    """Splits of all branch nodes of a complete SVM1-ODT tree, and the labels of its leaves.
 
     Attributes
     ----------
@@ -99,13 +99,13 @@ class HeapTree:
         )
 
 
-def mirrored(tree: Tree, nodes: BoolArray) -> Tree:
-    """Exchange the two sides of `nodes` with all below them: every point with known levels keeps its leaf.
+def mirrored_heap_tree(tree: Tree, nodes: BoolArray) -> Tree:
+    """Exchange the sides of SVM1-ODT `nodes` with all below: every point with known levels keeps its leaf.
 
     Examples
     --------
     >>> stump = Tree.stump(weights=[1.0], threshold=0.3, values=[[2.0, 0.0], [0.0, 2.0]])
-    >>> turned = mirrored(stump, np.array([True, False, False]))
+    >>> turned = mirrored_heap_tree(stump, np.array([True, False, False]))
     >>> float(turned.threshold[0]), turned.left.tolist(), turned.right.tolist()
     (-0.3, [2, -1, -1], [1, -1, -1])
     """

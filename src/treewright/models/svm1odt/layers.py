@@ -14,10 +14,10 @@ import numpy as np
 from treewright.core.arrays import BoolArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
-from treewright.models.svm1odt.completed import completed
+from treewright.models.svm1odt.completed import completed_heap_tree
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.models.svm1odt.search import search_svm1odt
-from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
+from treewright.models.svm1odt.selection.choice import ChoiceSettings, rows_worth_training
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.course import optimize
 from treewright.optimize.incumbent import Incumbent
@@ -32,7 +32,7 @@ _SEARCH_SHARE = 0.6
 
 @stage("layers of the tree")
 def train_layers(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: Budget) -> tuple[Tree, BoolArray]:
-    """Train a tree from the root down, each subtree on rows selected at its node; never worse than the first tree.
+    """Train an SVM1-ODT from the root down, subtrees on rows selected at their nodes; never worse than the first tree.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def train_layers(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: B
         time = budget.share(1 / (model.depth - layer))
         assert best.solution is not None
         # Nodes of a layer part the points among them, so that each may be trained from the same tree.
-        tree = completed(best.solution, model.depth, model.n_classes)
+        tree = completed_heap_tree(best.solution, model.depth, model.n_classes)
         nodes = _nodes_of(model, tree, layer)
         for number, (node, inside) in enumerate(nodes):
             if time.over:
@@ -68,7 +68,7 @@ def train_layers(model: SVM1ODT, starts: list[Tree], conduct: Conduct, budget: B
             part = time.share(1 / (len(nodes) - number))
             rows, below = _trained(model, tree, node, inside, conduct, part)
             selected[rows] = True
-            grafted = _grafted(completed(best.solution, model.depth, model.n_classes), node, below)
+            grafted = _grafted(completed_heap_tree(best.solution, model.depth, model.n_classes), node, below)
             best.offer(grafted)
             assert best.solution is not None
     assert best.solution is not None
@@ -87,7 +87,7 @@ def _trained(
 ) -> tuple[IntArray, Tree]:
     """Rows selected at a node, and the subtree that is trained on them, complete."""
     below = _cut(tree, node)
-    chosen = choose_rows(
+    chosen = rows_worth_training(
         model.X[inside],
         model.y[inside],
         below,
@@ -105,7 +105,7 @@ def _trained(
         search_svm1odt(best, some, [below], time, conduct.seed, conduct.threads, conduct.search.svm1odt)
 
     found = optimize(some, search, replace(conduct, told=None), budget, _SEARCH_SHARE).solution
-    return rows, completed(found, below.depth, model.n_classes)
+    return rows, completed_heap_tree(found, below.depth, model.n_classes)
 
 
 def _places(node: int, depth: int) -> IntArray:

@@ -10,12 +10,12 @@ from scipy.spatial.distance import cdist
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.models.svm1odt.heap import HeapTree
 
-__all__ = ["Levels", "filled"]
+__all__ = ["Levels", "filled_rows"]
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Categorical features that can part points, and their levels one after the other.
+    """Categorical features that can part points of an SVM1-ODT, and their levels one after the other.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ class Levels:
         return {"uses": uses.astype(np.float64), "left": (left & uses[:, self.feature]).astype(np.float64)}
 
 
-def filled(X: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
-    r"""Rows with missing values filled in, and a bound of :math:`|g - h^\top x|` for each.
+def filled_rows(X: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
+    r"""Rows of an SVM1-ODT with missing values filled in, and a bound of :math:`|g - h^\top x|` for each.
 
     The bound holds for all g and h with entries of at most `bound` such that :math:`|g - h^\top x| \le 1` for all rows
     that lack nothing. A row takes what it lacks from the nearest of those in the 1-norm of what it has; its value
@@ -101,7 +101,7 @@ def filled(X: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
 
     Examples
     --------
-    >>> rows, reach = filled(np.array([[0.0, 0.25], [1.0, 0.75], [0.9, np.nan]]), 10.0)
+    >>> rows, reach = filled_rows(np.array([[0.0, 0.25], [1.0, 0.75], [0.9, np.nan]]), 10.0)
     >>> rows[2].tolist(), reach.round(6).tolist()
     ([0.9, 0.75], [1.0, 1.0, 2.0])
     """

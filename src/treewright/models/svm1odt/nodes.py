@@ -10,11 +10,11 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Node
 from treewright.models.svm1odt.objective import SVM1ODT
-from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished
+from treewright.splits.hinge_planes import MarginNode, MarginPoints, Plane, polished_plane
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule
 
 __all__ = ["MarginNodes", "margin_points"]
@@ -27,7 +27,7 @@ _STRENGTHS = (0.1, 1.0)
 
 
 def margin_points(model: SVM1ODT) -> MarginPoints:
-    """The points of a model as the problem of a node sees them."""
+    """The points of an SVM1-ODT as the problem of a node sees them."""
     price = np.full(len(model.X), np.inf) if model.hard else model.alpha_1 * model.sizes
     usable = ~model.is_categorical
     largest = model.max_coefficient
@@ -36,7 +36,7 @@ def margin_points(model: SVM1ODT) -> MarginPoints:
 
 @dataclass
 class MarginNodes:
-    """Finds splits of least downstream loss, hinge error and norm.
+    """Finds SVM1-ODT splits of least downstream loss, hinge error and norm.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class MarginNodes:
         for plane in planes[:2]:
             plane = here.descended(plane, rng, budget)
             if self.thorough and np.isfinite(plane.cost):
-                plane = here.descended(polished(here, plane, budget), rng, budget)
+                plane = here.descended(polished_plane(here, plane, budget), rng, budget)
             if np.isfinite(plane.cost):
                 yield self._priced(here, plane)
 

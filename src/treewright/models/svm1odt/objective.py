@@ -47,21 +47,22 @@ from treewright.exceptions import InvalidInputError
 from treewright.models.svm1odt import printed_program as paper
 from treewright.models.svm1odt import program
 from treewright.models.svm1odt.cuts import CUTS, Cut, classes_without_leaf
-from treewright.models.svm1odt.heap import HeapTree, mirrored
-from treewright.models.svm1odt.mixed import Levels, filled
-from treewright.models.svm1odt.repair import repaired, with_sides_for_the_unseen
+from treewright.models.svm1odt.heap import HeapTree, mirrored_heap_tree
+from treewright.models.svm1odt.hinge_costs import hinge_errors, split_norm, split_values
+from treewright.models.svm1odt.mixed import Levels, filled_rows
+from treewright.models.svm1odt.repair import repaired_svm1odt_tree, with_sides_for_the_unseen
 from treewright.optimize.formulation import DistinctPoints, LabelledPoints
 from treewright.solvers import Capability
 from treewright.solvers.program import Program
-from treewright.splits.hinge_costs import hinge_errors, members, split_norm, split_values
 from treewright.tree import Tree, counted, side, weighted_error
+from treewright.tree.routing import points_at_splits
 
 __all__ = ["SVM1ODT"]
 
 
 @dataclass(frozen=True)
 class SVM1ODT(DistinctPoints, LabelledPoints):
-    """SVM1-ODT on given data.
+    """The SVM1-ODT model on given data.
 
     Numerical features are in [0, 1], categorical ones codes 0, 1, 2, ...; both are NaN where a value is missing.
 
@@ -244,7 +245,7 @@ class SVM1ODT(DistinctPoints, LabelledPoints):
 
     @cached_property
     def _filled(self) -> tuple[FloatArray, FloatArray]:
-        return filled(self.rows[:, self.numerical], self.max_coefficient)
+        return filled_rows(self.rows[:, self.numerical], self.max_coefficient)
 
     @property
     def filled(self) -> FloatArray:
@@ -308,16 +309,16 @@ class SVM1ODT(DistinctPoints, LabelledPoints):
             node = int(tree.left[node] if turned[node] else tree.right[node])
         lowest = tree.branches[tree.level[tree.branches] == self.depth - 1]
         turned[lowest] = tree.labels[tree.left[lowest]] > tree.labels[tree.right[lowest]]
-        return mirrored(tree, turned)
+        return mirrored_heap_tree(tree, turned)
 
     # ------------------------------------------------------------------ any tree made feasible, and measured
 
     def repair(self, tree: Tree) -> Tree:
         """Make any tree feasible: splits scaled and moved off the points, best labels, no idle splits.
 
-        See :func:`treewright.models.svm1odt.repair.repaired`.
+        See :func:`treewright.models.svm1odt.repair.repaired_svm1odt_tree`.
         """
-        return repaired(self, tree)
+        return repaired_svm1odt_tree(self, tree)
 
     def lower_bound(self) -> float:
         """A bound without conduct: equal rows of different classes, and classes for which no leaf is left."""
@@ -342,7 +343,7 @@ class SVM1ODT(DistinctPoints, LabelledPoints):
         self.refuse_codes_as_numbers(tree)
         value = weighted_error(tree, self.X, self.y, self.weight) + self.alpha_2 * split_norm(tree)
         if self.alpha_1 > 0:
-            for node, inside, _ in members(tree, self.X):
+            for node, inside, _ in points_at_splits(tree, self.X):
                 if tree.category[node] < 0:
                     error = hinge_errors(split_values(tree, self.X[inside], node), self.epsilon)
                     value += self.alpha_1 * float(self.sizes[inside] @ error)

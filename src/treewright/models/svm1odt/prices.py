@@ -15,7 +15,7 @@ from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import SVM1ODTSearch
 from treewright.tree import Tree, predict_labels
 
-__all__ = ["beats_leaf", "fold_errors", "in_the_race", "leaf_errors", "strongest_of_the_best"]
+__all__ = ["beats_leaf", "fold_errors", "prices_in_the_race", "leaf_errors", "strongest_best_price"]
 
 
 def fold_errors(
@@ -29,7 +29,7 @@ def fold_errors(
     held_out: int | None = None,
     given: Sequence[Tree] = (),
 ) -> FloatArray | None:
-    """Weight of the errors of each model on points that it was not trained on, in each fold.
+    """Errors of each SVM1-ODT of several prices on points that it was not trained on, by weight, in each fold.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def fold_errors(
     return np.array(known).T if len(known) == len(jobs) else None
 
 
-def in_the_race(errors: FloatArray, n_folds: int, leeway: float = 2.0) -> BoolArray:
-    """Which prices are not clearly worse than the one with the least sum of errors, and worth another partition.
+def prices_in_the_race(errors: FloatArray, n_folds: int, leeway: float = 2.0) -> BoolArray:
+    """Which SVM1-ODT prices are not clearly worse than the best one, and worth another partition.
 
     Prices are compared fold by fold. As partitions have the same points, and folds of a partition most training points,
     in common, the variance of a mean of m differences of variance s^2 is taken to be (1 / m + 1 / (n_folds - 1)) s^2
@@ -107,12 +107,12 @@ def in_the_race(errors: FloatArray, n_folds: int, leeway: float = 2.0) -> BoolAr
     Examples
     --------
     >>> errors = np.array([[9.0, 8.0], [2.0, 3.0], [3.0, 1.0], [1.0, np.inf]])
-    >>> in_the_race(errors, 2).tolist()
+    >>> prices_in_the_race(errors, 2).tolist()
     [False, True, True, False]
     """
     known = np.flatnonzero(np.isfinite(errors.sum(axis=1)))
     kept = np.zeros(len(errors), dtype=bool)
-    worse = errors[known] - errors[strongest_of_the_best(errors)]
+    worse = errors[known] - errors[strongest_best_price(errors)]
     kept[known] = worse.mean(axis=1) <= leeway * _standard_error(worse, n_folds) + 1e-9
     return kept
 
@@ -125,7 +125,7 @@ def _standard_error(differences: FloatArray, n_folds: int) -> FloatArray:
 
 
 def leaf_errors(y: IntArray, weight: FloatArray, fold: IntArray, held_out: int | None = None) -> FloatArray:
-    """Weight of the errors in each fold of a single leaf, which says the heaviest class of the others.
+    """Errors of a single leaf in each fold, by weight, to compare an SVM1-ODT with: it says the heaviest class.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def leaf_errors(y: IntArray, weight: FloatArray, fold: IntArray, held_out: int |
 
 
 def beats_leaf(errors: FloatArray, leaf: FloatArray, n_folds: int, leeway: float = 0.5) -> bool:
-    """Whether the least of several errors is clearly below those of a single leaf.
+    """Whether the least of several SVM1-ODT errors is clearly below those of a single leaf.
 
     The least of several is low by chance alone, and a tree of splits that are no better than none is worse than none:
     haberman, three draws, 71.0 % right on new rows with the price of least error and 74.0 with a leaf, where its gain
@@ -157,12 +157,12 @@ def beats_leaf(errors: FloatArray, leaf: FloatArray, n_folds: int, leeway: float
     return bool((gain.mean(axis=1) > leeway * _standard_error(gain, n_folds) + 1e-9)[0])
 
 
-def strongest_of_the_best(errors: FloatArray) -> int:
-    """The first row, which is the strongest price, of the least sum of errors; rounding makes no difference.
+def strongest_best_price(errors: FloatArray) -> int:
+    """The first row, the strongest SVM1-ODT price, of the least sum of errors, but for rounding.
 
     Examples
     --------
-    >>> strongest_of_the_best(np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]]))
+    >>> strongest_best_price(np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]]))
     1
     """
     total = errors.sum(axis=1)

@@ -36,7 +36,7 @@ __all__ = ["build", "planes_of", "point", "refuse"]
 
 
 def refuse(model: SVM1ODT) -> None:
-    """Refuse what the printed model does not know."""
+    """Refuse what the printed program of SVM1-ODT does not know."""
     if np.isnan(model.X).any():
         raise InvalidInputError(
             "the printed formulation does not know missing values; use formulation='tight', which covers them"
@@ -44,7 +44,7 @@ def refuse(model: SVM1ODT) -> None:
 
 
 def build(model: SVM1ODT) -> Program:
-    """Write the printed program."""
+    """Write the program of SVM1-ODT as its paper prints it."""
     builder, tree, n = ProgramBuilder(), model.tree, len(model.X)
     e = builder.add_variables("e", (n, tree.n_leaves), upper=1, integer=True)
     _add_labels(builder, model, e)
@@ -128,7 +128,7 @@ def _add_margins(
 
 
 def planes_of(model: SVM1ODT, x: FloatArray) -> HeapTree:
-    """Read the splits off a point of the program, and the labels off its points: the class that most are right with."""
+    """Read SVM1-ODT splits off a point of the printed program, and labels: the class that most are right with."""
     value, tree = model.build().value, model.tree
     h = np.zeros((tree.n_branches, model.X.shape[1]))
     h[:, model.numerical] = np.where(np.abs(value(x, "h")) > 1e-9, value(x, "h"), 0.0)
@@ -141,7 +141,7 @@ def planes_of(model: SVM1ODT, x: FloatArray) -> HeapTree:
 
 
 def point(model: SVM1ODT, heap: HeapTree) -> dict[str, FloatArray]:
-    """Values of the blocks of the printed program for a feasible complete tree."""
+    """Point of the printed program of SVM1-ODT for a feasible complete tree."""
     complete = model.tree
     leaf = route(heap.to_tree(model.n_classes), model.X) - complete.n_branches
     e, label = np.eye(complete.n_leaves)[leaf], heap.labels + 1.0

@@ -68,7 +68,7 @@ import numpy as np
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.models.svm1odt.cuts import add_error_cuts
 from treewright.models.svm1odt.heap import HeapTree
-from treewright.optimize.shared_rows import add_leaf_labels, add_rising_labels, sides_of
+from treewright.optimize.shared_rows import add_leaf_labels, add_rising_labels, sides_of_branches
 from treewright.solvers.program import Program
 from treewright.solvers.program_builder import ProgramBuilder, Term
 from treewright.tree import route
@@ -80,7 +80,7 @@ __all__ = ["build", "planes_of", "point"]
 
 
 def build(model: SVM1ODT) -> Program:
-    """Write the tight program."""
+    """Write the tight program of SVM1-ODT."""
     builder, tree = ProgramBuilder(), model.tree
     e = _add_places(builder, model)
     h, g = _add_hyperplanes(builder, model)
@@ -210,7 +210,7 @@ def _add_gaps(
         own, n = lacks[number], int(lacking.sum())
         one = [(plus[:, lacking].ravel(), -1.0), (minus[:, lacking].ravel(), -1.0)]
         builder.add_rows(f"lacks_any[{number}]", [(np.repeat(own, n), 1.0), *one], lower=0)
-    for b, name, sign, leaves in sides_of(model.tree):
+    for b, name, sign, leaves in sides_of_branches(model.tree):
         terms: list[Term] = [(e[groups][:, leaves], 1.0), (lacks[pattern, b], 1.0)]
         terms.append((np.full(len(groups), missing_left[b]), -sign))
         builder.add_rows(f"missing_{name}", terms, upper=1.0 if sign > 0 else 2.0)
@@ -233,7 +233,7 @@ def _add_margins(
     lacking = np.zeros((n, f.shape[1]), dtype=np.int64)  # column 0 with coefficient 0 where nothing is lacking
     lacking[lacks[0]], relaxed[lacks[0]] = lacks[1], 1.0
     reach, own = model.reach, model.levels_used.of_row
-    for b, name, sign, leaves in sides_of(model.tree):
+    for b, name, sign, leaves in sides_of_branches(model.tree):
         row: list[Term] = [(f[:, b], sign), (m[:, b], 1.0), (e[:, leaves], -wide)]
         box: list[Term] = [(f[:, b], -sign)]
         if len(lacks[0]):
@@ -255,7 +255,7 @@ def _add_margins(
 
 
 def planes_of(model: SVM1ODT, x: FloatArray) -> HeapTree:
-    """Read the splits and labels off a point of the program."""
+    """Read SVM1-ODT splits and labels off a point of the tight program."""
     value, n_branches = model.build().value, model.tree.n_branches
     h = np.zeros((n_branches, model.X.shape[1]))
     h[:, model.numerical] = np.where(np.abs(value(x, "h")) > 1e-9, value(x, "h"), 0.0)
@@ -274,7 +274,7 @@ def planes_of(model: SVM1ODT, x: FloatArray) -> HeapTree:
 
 
 def point(model: SVM1ODT, heap: HeapTree) -> dict[str, FloatArray]:
-    """Values of the blocks of the tight program for a feasible complete tree."""
+    """Point of the tight program of SVM1-ODT for a feasible complete tree."""
     tree, complete, X = heap.to_tree(model.n_classes), model.tree, model.rows
     leaf = route(tree, X) - complete.n_branches
     e = np.eye(complete.n_leaves)[leaf]

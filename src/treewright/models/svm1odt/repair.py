@@ -9,21 +9,22 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.exceptions import InvalidInputError
-from treewright.splits.hinge_costs import members, split_values
+from treewright.models.svm1odt.hinge_costs import split_values
 from treewright.splits.thresholds import Cuts, best_scale
 from treewright.tree import Tree, side, without_idle_splits
+from treewright.tree.routing import points_at_splits
 
 if TYPE_CHECKING:
     from treewright.models.svm1odt.objective import SVM1ODT
 
-__all__ = ["repaired", "with_sides_for_the_unseen"]
+__all__ = ["repaired_svm1odt_tree", "with_sides_for_the_unseen"]
 
 _SLACK = 9e-7
 """A solution may miss rows by a solver's tolerance of 1e-6; such splits stay as they are."""
 
 
-def repaired(model: SVM1ODT, tree: Tree) -> Tree:
-    r"""The feasible tree for `model` that `tree` is nearest to.
+def repaired_svm1odt_tree(model: SVM1ODT, tree: Tree) -> Tree:
+    r"""The feasible SVM1-ODT tree for `model` that `tree` is nearest to.
 
     From the root down, a split that is feasible stays as it is, to the last bit. Of any other the normal is kept and
     scaled: with its largest entry 1 it has the threshold :math:`\tau` and may be multiplied by up to
@@ -172,9 +173,9 @@ def _scale(model: SVM1ODT, a: FloatArray, distance: FloatArray, size: FloatArray
 
 
 def with_sides_for_the_unseen(model: SVM1ODT, tree: Tree) -> Tree:
-    """Send levels and missing values that no point has where a split is reached with the larger side."""
+    """SVM1-ODT tree that sends levels and missing values no point has where more points go."""
     left_categories, missing_left = tree.left_categories.copy(), tree.missing_left.copy()
-    for node, inside, left in members(tree, model.X):
+    for node, inside, left in points_at_splits(tree, model.X):
         X, size = model.X[inside], model.sizes[inside]
         larger: bool = float(size[left].sum()) > float(size[~left].sum())
         j = int(tree.category[node])

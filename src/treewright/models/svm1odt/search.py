@@ -25,15 +25,15 @@ from treewright.core.budget import Budget
 from treewright.engine.alternate import Alternation
 from treewright.engine.cart import cart_start
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.oblique import bisector
-from treewright.engine.sparse_nodes import alternate_nodes
+from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import StartTask, random_tree, starting_tree
-from treewright.models.svm1odt.completed import completed, fitting, with_plane
+from treewright.models.svm1odt.completed import completed_heap_tree, largest_planes, with_plane
 from treewright.models.svm1odt.crossing import Crossing, Root
 from treewright.models.svm1odt.nodes import MarginNodes, margin_points
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import SVM1ODTSearch
+from treewright.splits.gap_splits import bisector
 from treewright.splits.hinge_planes import MarginPoints
 from treewright.splits.points import Points
 from treewright.tree import Tree, passing, side, weighted_error
@@ -50,7 +50,7 @@ def search_svm1odt(
     threads: int = 1,
     search: SVM1ODTSearch = SVM1ODTSearch(),
 ) -> None:
-    """Offer ever better trees to `best`; a single leaf and the given starts in any case.
+    """Offer ever better SVM1-ODT trees to `best`; a single leaf and the given starts in any case.
 
     If `best` has a tree already, the search goes on from it and the given starts alone, and makes none itself. So many
     `threads` trees wander at a time, and what is found within a number of rounds depends on it. A search for a
@@ -95,11 +95,11 @@ def _first_tree(model: SVM1ODT) -> Tree:
         model.X, model.y[:, None].astype(np.float64), model.weight, model.depth, True, 0, Budget(), _levels(model), True
     )
     assert hasty is not None
-    return completed(hasty, model.depth, model.n_classes)
+    return completed_heap_tree(hasty, model.depth, model.n_classes)
 
 
 def start_trees(model: SVM1ODT, budget: Budget, tao_alpha: float) -> Iterator[Tree]:
-    """CART, a balanced tree, and both improved by alternating optimization, whatever margins and norms cost.
+    """Starts of an SVM1-ODT: CART, a balanced tree, and both alternated, whatever margins and norms cost.
 
     Examples
     --------
@@ -114,13 +114,13 @@ def start_trees(model: SVM1ODT, budget: Budget, tao_alpha: float) -> Iterator[Tr
     task = StartTask(Points(X, n_levels), classes, weight, depth, tao_alpha, None, classify=True, seed=0)
     grown = []
     for kind in ("cart", "balanced"):
-        grown.append(completed(starting_tree(task, kind, budget), depth, model.n_classes))
+        grown.append(completed_heap_tree(starting_tree(task, kind, budget), depth, model.n_classes))
         yield grown[-1]
     for tree in grown:
         if budget.over:
             return
         leaves = ClassLeaves(model.y, weight, model.n_classes)
-        yield alternate_nodes(tree, X, leaves, tao_alpha, budget=budget, n_levels=n_levels).tree
+        yield improved_sparse_tree(tree, X, leaves, tao_alpha, budget=budget, n_levels=n_levels).tree
 
 
 def _levels(model: SVM1ODT) -> IntArray | None:
@@ -237,7 +237,9 @@ class _Search:
             np.clip(settings.cross_values / crossing.table.size, settings.fewest_crossings, settings.most_crossings)
         )
         if tree is None or rng.random() < settings.crossed_new:
-            blank = completed(Tree.leaf(np.ones(model.n_classes), model.X.shape[1]), model.depth, model.n_classes)
+            blank = completed_heap_tree(
+                Tree.leaf(np.ones(model.n_classes), model.X.shape[1]), model.depth, model.n_classes
+            )
             for _ in range(settings.settled):
                 if self.budget.over:
                     break
@@ -252,7 +254,7 @@ class _Search:
             tree = self.pool.pop(0)[1] if self.pool else tree
         if tree is None:
             return self._fresh(), np.inf
-        start = completed(tree, model.depth, model.n_classes)
+        start = completed_heap_tree(tree, model.depth, model.n_classes)
         return crossing.cross(start, rng, steps, 10.0 ** rng.uniform(*settings.warm), self.budget)
 
     def _root(self, crossing: Crossing) -> Root | None:
@@ -290,7 +292,7 @@ class _Search:
     def _ready(self, tree: Tree) -> Tree:
         """A tree completed, its planes as long as they may be."""
         model = self.model
-        return fitting(completed(tree, model.depth, model.n_classes), model.X, model.max_coefficient)
+        return largest_planes(completed_heap_tree(tree, model.depth, model.n_classes), model.X, model.max_coefficient)
 
     def _wander(self, tree: Tree, steps: int, heat: float, cheap: float, seed: int) -> tuple[Tree, float]:
         """Let a complete tree wander; the best tree on its way, and its objective."""

@@ -16,12 +16,12 @@ from treewright.data import Sample
 from treewright.data.columns_checked import refuse_dates
 from treewright.estimators.class_weights import ClassWeighted, class_weighted
 from treewright.estimators.loops import TOTALS, TREES
-from treewright.estimators.mixed import MixedModel, levels_of
+from treewright.estimators.mixed import MixedModel, levels_of_features
 from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import FIT_TO_OTHERS, semi_supervised_problem, supervised_problem
 from treewright.estimators.record_files import is_number, whole_number
-from treewright.estimators.teachers import TaughtModel, given_teacher_of
+from treewright.estimators.taught_model import TaughtModel
 from treewright.estimators.tree_model import (
     TreeClassifier,
     TreeModel,
@@ -45,7 +45,7 @@ _TEACHER = f"let a teacher label them, teacher='auto', or {FIT_TO_OTHERS}; if no
 
 @parameters
 class TAOModel(MixedModel, TimedModel):
-    r"""What both share: parameters, the start, the course of a fit.
+    r"""What both TAO estimators share: parameters, the start, the course of a fit.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class TAOModel(MixedModel, TimedModel):
     def _ready(self, given: Given, y: Any, weight: FloatArray) -> tuple[Sample, Tree | None]:
         """Rows and start."""
         start = self._given_mixed_tree(given.noted, self.max_split_features)
-        return Sample.of(given.X, y, weight, levels_of(given.noted)), start
+        return Sample.of(given.X, y, weight, levels_of_features(given.noted)), start
 
     def _fitted_state(self) -> dict[str, Any]:
         return super()._fitted_state() | {"n_iter": int(self.n_iter_), "alpha": float(self.alpha_)}
@@ -243,9 +243,10 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
     def _taught(self, given: Given, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
         """The fit to labels and to what the teacher says of rows that have none."""
         from treewright.models.tao.fit import train_taught_tao
+        from treewright.teachers.given import teacher_of_parameter
 
         problem = semi_supervised_problem(given.without_features(), self.unlabeled)
-        given_teacher = given_teacher_of(self.teacher, problem, self._seed())
+        given_teacher = teacher_of_parameter(self.teacher, problem, self._seed())
         rows, start = self._ready(given, problem.y, problem.weight)
 
         def factors(numbers: IntArray) -> FloatArray:

@@ -14,21 +14,30 @@ from treewright.core.budget import Budget
 from treewright.core.names import counted
 from treewright.core.progress import stage
 from treewright.core.threads import one_thread
-from treewright.data import Compact, Merge, Reduction, Sample, Scale, Weighted, reduced, unit_scaling, weight_unit
+from treewright.data import (
+    Compact,
+    Merge,
+    Reduction,
+    Sample,
+    Scale,
+    Weighted,
+    reduced_sample,
+    unit_scaling,
+    weight_unit,
+)
 from treewright.data.columns_checked import show
-from treewright.data.teacher_record import TeacherRecord
 from treewright.engine.leaf_probabilities import taught_tree
-from treewright.engine.sparse_nodes import TAOResult, alternate_nodes, automatic_alpha, split_price
+from treewright.engine.sparse_trees import TAOResult, automatic_alpha, improved_sparse_tree, split_price, turned_tree
 from treewright.engine.starts import StartTask, several_starts, starting_tree
 from treewright.engine.stretch import Stretch, improve_stretched
-from treewright.engine.turning import turned_tree
 from treewright.exceptions import InvalidInputError
-from treewright.models.tao.leaves import Classes, Goal, Lines, Means
+from treewright.models.tao.leaves import ClassGoal, LeafGoal, LineGoal, MeanGoal
 from treewright.optimize.conduct import Conduct
 from treewright.optimize.record import FitRecord, FitStatus, cut_short, named_trace
 from treewright.splits.few import restricted_to
 from treewright.splits.points import Points
 from treewright.teachers.given import GivenTeacher
+from treewright.teachers.record import TeacherRecord
 from treewright.teachers.taught_points import PointTeacher, imagined_points, refuse_unteachable
 from treewright.tree import Tree, predict_labels, predict_values, settled, visited
 from treewright.tree.trimming import trimmed_tree
@@ -86,7 +95,7 @@ def _stretches(settings: TAOModel) -> bool:
 
 @dataclass(frozen=True)
 class TAOFit:
-    """What training ended with."""
+    """What training of a TAO tree ended with."""
 
     tree: Tree
     alpha: float
@@ -106,13 +115,13 @@ def train_tao(
     imagined: Sample | None = None,
     alpha: float | str | None = None,
 ) -> TAOFit:
-    """Fit a tree to class numbers, or to targets in columns (`n_classes` is None).
+    """Fit a TAO tree to class numbers, or to targets in columns (`n_classes` is None).
 
     Told seconds, objective and loss of each pass, and words for passes over stretched rows. What is too deep in a start
     is cut off. Imagined rows, of classes alone, are there for the search; leaves and objective are those of the rows.
     `alpha` is the price of a split where it is not that of the settings.
     """
-    rows = reduced(rows, Weighted()).points
+    rows = reduced_sample(rows, Weighted()).points
     if not len(rows):
         raise InvalidInputError("all weights are zero; at least one row must count")
     with np.errstate(over="ignore"):
@@ -122,17 +131,17 @@ def train_tao(
     # The search has tolerances of its own, so rows weigh about 1 to it, whatever they weigh to the user.
     unit = weight_unit(rows.weight)
     rows, conduct = replace(rows, weight=rows.weight / unit), _told_in_units(conduct, unit)
-    goal: Goal
+    goal: LeafGoal
     if n_classes is not None:
-        goal = Classes(rows, n_classes)
+        goal = ClassGoal(rows, n_classes)
     elif settings.leaves == "linear":
-        goal = Lines(rows, settings.leaf_ridge)
+        goal = LineGoal(rows, settings.leaf_ridge)
     else:
-        goal = Means(rows)
+        goal = MeanGoal(rows)
     sample = Sample.of(rows.X, goal.targets, rows.weight, rows.n_levels)
     if imagined is not None and len(imagined):
         sample = _with_imagined(sample, imagined, unit)
-    reduction = reduced(sample, Scale(unit_scaling))
+    reduction = reduced_sample(sample, Scale(unit_scaling))
     close = Points(reduction.points.X, rows.n_levels).close  # which want double precision
     reduction = reduction.then(Compact(exact=len(close) > 0)).then(Merge(large=False))
     points = reduction.points
@@ -177,7 +186,7 @@ def train_tao(
 
 @dataclass(frozen=True)
 class TaughtTAOFit:
-    """What training ended with where a teacher labelled rows."""
+    """What training of a TAO tree ended with where a teacher labelled rows."""
 
     fit: TAOFit
     numbers: IntArray
@@ -195,7 +204,7 @@ def train_taught_tao(
     budget: Budget,
     start: Tree | None = None,
 ) -> TaughtTAOFit:
-    """Fit a tree to class numbers, -1 for none, and to what a teacher says of rows that have none.
+    """Fit a TAO tree to class numbers, -1 for none, and to what a teacher says of rows that have none.
 
     The teacher is made of the points themselves unless `given_teacher` brings one; `factors` are those of the weights
     of rows by their class. Where rows are few, the teacher is asked for others between them, which the search sees too.
@@ -207,7 +216,7 @@ def train_taught_tao(
     if not np.any(labelled & (rows.weight > 0)):
         raise InvalidInputError("no labelled row has a weight above 0; at least one must count")
     refuse_unteachable(rows.X, given_teacher)
-    reduction = reduced(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
+    reduction = reduced_sample(rows, Weighted(), Scale(unit_scaling), Compact(), Merge(labels=False))
     imagined = imagined_points(reduction.points, given_teacher, conduct, _IMAGINED, steps=True)
     point_teacher = PointTeacher.of(reduction, rows.y, rows.weight, classes, given_teacher, conduct, imagined)
     with one_thread():
@@ -289,7 +298,7 @@ class _Work:
 
     points: Sample
     classify: bool
-    goal: Goal
+    goal: LeafGoal
     alpha: float
     settings: TAOModel
     conduct: Conduct
@@ -377,7 +386,7 @@ class _Work:
     ) -> TAOResult:
         """So many passes over a tree at most."""
         points = self.points
-        return alternate_nodes(
+        return improved_sparse_tree(
             tree,
             points.X,
             self.goal.leaves(points.X, points.y, points.weight),

@@ -13,11 +13,11 @@ from treewright.engine.leaves import ClassLeaves, Leaves, LinearLeaves, MeanLeav
 from treewright.tree import Tree, averaged, predict_values, relabelled, route, weighted_error
 from treewright.tree.structure import Shape
 
-__all__ = ["Classes", "Goal", "Lines", "Means"]
+__all__ = ["ClassGoal", "LeafGoal", "LineGoal", "MeanGoal"]
 
 
-class Goal(Protocol):
-    """What the leaves are to predict."""
+class LeafGoal(Protocol):
+    """What the leaves of a TAO or LapTAO tree are to predict."""
 
     targets: FloatArray
     """What the search works with, a row a row."""
@@ -29,8 +29,8 @@ class Goal(Protocol):
         """A tree of splits alone with the leaves of its rows, and its loss."""
 
 
-class Classes:
-    """The class of most rows."""
+class ClassGoal:
+    """TAO leaves that predict the class of most rows."""
 
     def __init__(self, rows: Sample, n_classes: int) -> None:
         self.rows, self.n_classes = rows, n_classes
@@ -48,8 +48,8 @@ class Classes:
         return tree, weighted_error(tree, self.rows.X, self.codes, self.rows.weight)
 
 
-class Means:
-    """The mean of the rows; targets are centred and have unit spread."""
+class MeanGoal:
+    """TAO leaves that predict the mean of the rows; targets are centred and have unit spread."""
 
     def __init__(self, rows: Sample) -> None:
         self.rows = rows
@@ -73,8 +73,8 @@ class Means:
         return float(self.rows.weight @ (away**2).sum(axis=1))
 
 
-class Lines(Means):
-    """A ridge regression on the rows."""
+class LineGoal(MeanGoal):
+    """TAO leaves that predict by a ridge regression on the rows."""
 
     def __init__(self, rows: Sample, ridge: float) -> None:
         super().__init__(rows)

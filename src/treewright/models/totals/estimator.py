@@ -26,8 +26,8 @@ from treewright.estimators.frames import (
 from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, new_rows, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter
-from treewright.estimators.tables import of_own_columns
-from treewright.estimators.totals_model import PricedModel, transduced
+from treewright.estimators.tables import model_of_own_columns
+from treewright.estimators.totals_model import PricedModel, transduced_attributes
 from treewright.exceptions import InvalidInputError
 from treewright.optimize.record import FitRecord
 
@@ -166,7 +166,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         found = train_totals(problem, estimator, how, rng, budget)
         fitted = {"estimator_": found.scores.classifier, "_scores": found.scores}
         fitted |= self._fitted_prices(found.prices, found.divided.shifts, found.shares)
-        return found.record, fitted | transduced(problem, found.numbers)
+        return found.record, fitted | transduced_attributes(problem, found.numbers)
 
     def _probabilities(self, X: ArrayLike, groups: Any) -> FloatArray:
         from treewright.totals.shift import shifted
@@ -191,7 +191,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _given_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        own = of_own_columns(self, X)
+        own = model_of_own_columns(self, X)
         if own is not None:
             return own[0]._given_rows(own[1])
         if hasattr(self, "_encoder"):
@@ -222,12 +222,12 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         """An unfitted copy of the estimator, if it can do what is needed."""
         from treewright.teachers.classifier import TeacherClassifier
         from treewright.teachers.cut import NO_SCORES
-        from treewright.totals.scores import response_of, weight_argument
+        from treewright.totals.scores import response_method, weight_argument
 
         if self._automatic:
             return TeacherClassifier(members=getattr(self, "_members", None))
         kind = wrapped_kind(self.estimator, is_classifier, "classifier of scikit-learn")
-        if response_of(type(self.estimator)) is None:
+        if response_method(type(self.estimator)) is None:
             raise InvalidInputError(NO_SCORES.format(kind))
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidInputError(f"estimator {kind} wants a kernel matrix or distances; features are needed here")

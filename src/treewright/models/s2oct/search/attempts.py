@@ -32,15 +32,20 @@ from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
 from treewright.models.s2oct.objective import S2OCT
-from treewright.models.s2oct.search.choice import Pool
+from treewright.models.s2oct.search.choice import TreePool
 from treewright.models.s2oct.search.data import Survey
-from treewright.models.s2oct.search.labelled_sides import right_planes, widened
+from treewright.models.s2oct.search.labelled_sides import right_planes, widened_planes
 from treewright.models.s2oct.search.levelling import Levelling
-from treewright.models.s2oct.search.margins import settled
-from treewright.models.s2oct.search.moves import Moves, shrunk
+from treewright.models.s2oct.search.margins import planes_with_room
+from treewright.models.s2oct.search.moves import Moves, shrunk_planes
 from treewright.models.s2oct.search.one_feature import axis_trees
 from treewright.models.s2oct.search.priced import OWN, priced_trees
-from treewright.models.s2oct.search.structure import grown, linear, separated, simplified
+from treewright.models.s2oct.search.structure import (
+    grown_planes,
+    logistic_planes,
+    separated_planes,
+    simplified_planes,
+)
 from treewright.models.s2oct.search.taught import TaughtSettings, taught_planes
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import S2OCTSearch
@@ -78,8 +83,8 @@ def search_s2oct(
     attempts: int = 300,
     n_jobs: int = 1,
     search: S2OCTSearch = S2OCTSearch(),
-) -> Pool:
-    """Offer trees to `best` and collect the best ones.
+) -> TreePool:
+    """Offer S2OCT trees to `best` and collect the best ones.
 
     Parameters
     ----------
@@ -109,7 +114,7 @@ def search_s2oct(
     Pool
         The best trees found.
     """
-    offers, survey = _Offers(best, model, Pool()), Survey(model, search)
+    offers, survey = _Offers(best, model, TreePool()), Survey(model, search)
     for tree in starts:
         offers.add(tree)
     offers.add(cart_tree(survey.X, survey.y, survey.weight, model.n_classes, model.depth))
@@ -138,7 +143,7 @@ class _Offers:
 
     best: Incumbent[Tree]
     model: S2OCT
-    pool: Pool
+    pool: TreePool
 
     def add_planes(self, planes: Planes) -> None:
         """Repair the tree of some planes and offer it."""
@@ -194,7 +199,7 @@ class _Run:
         for tree in priced_trees(survey, taught, self.seed, budget):
             planes = survey.stretched(survey.completed(tree))
             levelling = Levelling(survey, taught, worth, np.random.default_rng(self.seed), budget, most=1)
-            yield shrunk(survey, levelling.level(planes), budget)
+            yield shrunk_planes(survey, levelling.level(planes), budget)
 
     def taught(self) -> None:
         """TeacherMaker trees until more of them are no better: objective first, then agreement with the teacher."""
@@ -260,18 +265,18 @@ class _Run:
 
 def _linear(survey: Survey, budget: Budget) -> Iterator[Planes]:
     """Hyperplanes of logistic regressions, moved to the totals; more of them where there is time."""
-    planes, nodes = linear(survey, budget)
+    planes, nodes = logistic_planes(survey, budget)
     moves = Moves(survey, np.random.default_rng(0), budget)
     moved = planes
     for node in nodes:
         if not budget.over:
             moved = moves.shifted(moved, node)
-    yield shrunk(survey, moved, budget)
+    yield shrunk_planes(survey, moved, budget)
     # Leaves that no point reaches get their labels by repair, and scales depend on them.
     repaired = survey.completed(survey.model.repair(moved.to_tree(survey.model.n_classes)))
     for found in (repaired, planes):
         if not budget.over:
-            yield shrunk(survey, found, budget)
+            yield shrunk_planes(survey, found, budget)
 
 
 @dataclass(frozen=True)
@@ -290,7 +295,7 @@ class _TaughtTask:
         if self.settings.most is None:
             return right
         # With few features labels cannot all be right, and what it takes to mend some may ruin others.
-        return min(right, shrunk(survey, planes, budget), key=survey.objective)
+        return min(right, shrunk_planes(survey, planes, budget), key=survey.objective)
 
 
 @dataclass(frozen=True)
@@ -317,12 +322,12 @@ class _Task:
         model, rng = survey.model, np.random.default_rng(self.seed)
         roomy = model.margin_rule != "tolerance"
         depth = min(2, model.depth) if roomy and self.shallow else model.depth
-        planes = grown(survey, self.guided, self.guidance, depth, self.random_root, rng, budget)
-        planes = separated(survey, planes, self.guided, rng, budget)
+        planes = grown_planes(survey, self.guided, self.guidance, depth, self.random_root, rng, budget)
+        planes = separated_planes(survey, planes, self.guided, rng, budget)
         if roomy and self.simplify:
-            planes = simplified(survey, planes, self.guided, self.alone, rng, budget)
+            planes = simplified_planes(survey, planes, self.guided, self.alone, rng, budget)
         moves = Moves(survey, rng, budget)
-        planes = shrunk(survey, planes, budget)
+        planes = shrunk_planes(survey, planes, budget)
         best, least = planes, np.inf
         for _ in range(survey.search.guided_rounds):
             if budget.over:
@@ -335,8 +340,8 @@ class _Task:
             if deviation == 0:
                 break
             # The guide is now what mends the totals with the smallest changes; all nodes try to follow.
-            planes = separated(survey, planes, moves.mended_labels(planes), rng, budget)
-        return shrunk(survey, settled(moves, best) if roomy else widened(moves, best), budget)
+            planes = separated_planes(survey, planes, moves.mended_labels(planes), rng, budget)
+        return shrunk_planes(survey, planes_with_room(moves, best) if roomy else widened_planes(moves, best), budget)
 
 
 def _made_elsewhere(model: S2OCT, search: S2OCTSearch, task: _Task | _TaughtTask, seconds: float) -> Planes:

@@ -12,7 +12,7 @@ from treewright.teachers.teacher import Teacher
 from treewright.totals.points import divide_points
 from treewright.tree import Tree, n_split_weights, passing, predict_labels
 
-__all__ = ["LEEWAY", "Pool", "choose", "committee", "members", "vote_shares"]
+__all__ = ["LEEWAY", "TreePool", "preferred_tree", "committee_labels", "committee_trees", "committee_shares"]
 
 LEEWAY = 0.15
 """Share by which an objective that is not proven may be above the least one found, where the tree agrees more with the
@@ -20,8 +20,8 @@ teacher: such objectives are mostly missing margins of labels that no tree has r
 
 
 @dataclass
-class Pool:
-    """Equally good trees, with the labels that each gives to the unlabelled points."""
+class TreePool:
+    """Equally good S2OCT trees, with the labels that each gives to the unlabelled points."""
 
     objective: float = np.inf
     """Objective of all of them."""
@@ -64,14 +64,14 @@ class Pool:
         self.labels.append(labels)
         self._keep_near(worse)
 
-    def up_to(self, limit: float) -> Pool:
+    def up_to(self, limit: float) -> TreePool:
         """The pool with the trees near it, as far as their objectives do not exceed a limit, as if all were as good."""
         trees, labels = list(self.trees), list(self.labels)
         if self.objective > limit + _tolerance(limit):
             trees, labels = [], []
         found = [(tree, of) for objective, tree, of in self.near if objective <= limit + _tolerance(limit)]
         trees, labels = trees + [tree for tree, _ in found], labels + [of for _, of in found]
-        return Pool(self.objective, trees, labels, self.teacher, self.taught)
+        return TreePool(self.objective, trees, labels, self.teacher, self.taught)
 
     def _keep_near(self, more: list[tuple[float, Tree, IntArray]]) -> None:
         """Take more trees among those near the pool, and leave out those that another one makes needless."""
@@ -93,8 +93,8 @@ def _tolerance(objective: float) -> float:
     return 1e-6 * max(1.0, abs(objective))
 
 
-def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
-    """Number of the preferred tree of a pool.
+def preferred_tree(pool: TreePool, model: S2OCT, prefer: str) -> int:
+    """Number of the preferred tree of a pool of S2OCT trees.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ def choose(pool: Pool, model: S2OCT, prefer: str) -> int:
         return int(np.argmin([n_split_weights(model.simplified(tree)) for tree in pool.trees]))
     if prefer == "margin":
         return int(np.argmax([_margin(tree, model.hidden) for tree in pool.trees]))
-    votes = vote_shares(pool.labels, model.n_classes, pool.taught)
+    votes = committee_shares(pool.labels, model.n_classes, pool.taught)
     rows = np.arange(len(votes))
     return int(np.argmax([model.totals.rows @ votes[rows, labels] for labels in pool.labels]))
 
 
-def members(pool: Pool, model: S2OCT, prefer: str, n_estimators: int) -> list[int]:
-    """Numbers of the trees of a committee: the preferred one, then those that agree most with the teacher.
+def committee_trees(pool: TreePool, model: S2OCT, prefer: str, n_estimators: int) -> list[int]:
+    """Numbers of the S2OCT trees of a committee: the preferred one, then those agreeing most with the teacher.
 
     Without a teacher the others come in the order in which they were found.
 
@@ -131,27 +131,27 @@ def members(pool: Pool, model: S2OCT, prefer: str, n_estimators: int) -> list[in
     >>> from treewright.data import PointTotals
     >>> X, y = np.array([[0.0], [9.0], [4.0]]), np.array([0, 1, -1])
     >>> model = S2OCT(X, y, np.ones(3), PointTotals([[1]], [[0, 0]], [[1, 1]]), depth=1)
-    >>> pool = Pool()
+    >>> pool = TreePool()
     >>> for threshold in (2.0, 6.0, 7.0):
     ...     pool.add(model, model.repair(Tree.stump([1.0], threshold, [[1.0, 0.0], [0.0, 1.0]])), 0.0)
-    >>> members(pool, model, "typical", 2)
+    >>> committee_trees(pool, model, "typical", 2)
     [1, 0]
     """
-    first = choose(pool, model, prefer)
+    first = preferred_tree(pool, model, prefer)
     others = sorted((k for k in range(len(pool.trees)) if k != first), key=lambda k: -pool.agreement(k))
     return [first, *others][:n_estimators]
 
 
-def committee(pool: Pool, model: S2OCT, chosen: list[int]) -> IntArray:
-    """Labels of the unlabelled points by the vote of some trees within the totals; one tree labels as it does."""
+def committee_labels(pool: TreePool, model: S2OCT, chosen: list[int]) -> IntArray:
+    """Labels of unlabelled points by the vote of some S2OCT trees within the totals; one tree labels as it does."""
     if len(chosen) == 1:
         return pool.labels[chosen[0]]
-    votes = vote_shares([pool.labels[k] for k in chosen], model.n_classes, pool.taught)
+    votes = committee_shares([pool.labels[k] for k in chosen], model.n_classes, pool.taught)
     return divide_points(votes, model.totals)
 
 
-def vote_shares(labels: list[IntArray], n_classes: int, taught: IntArray | None) -> FloatArray:
-    """Share of the votes for each class, shape (n_points, n_classes); the teacher's half vote breaks ties."""
+def committee_shares(labels: list[IntArray], n_classes: int, taught: IntArray | None) -> FloatArray:
+    """Share of the votes of S2OCT trees for each class, (n_points, n_classes); the teacher's half vote breaks ties."""
     rows = np.arange(len(labels[0]))
     votes = np.zeros((len(rows), n_classes))
     for ballot in labels:

@@ -11,16 +11,16 @@ from treewright.models.s2oct.objective import S2OCT
 from treewright.optimize.settings import S2OCTSearch
 from treewright.teachers.points import TeacherPoints
 from treewright.tree import Tree
-from treewright.tree.complete import Planes, planes_errors
+from treewright.tree.complete import Planes, leaves_reached
 
-__all__ = ["Survey"]
+__all__ = ["Survey", "planes_errors"]
 
 _RIGHT = 1e-6
 """Labelled points that miss their margins by less are right."""
 
 
 class Survey:
-    """Labelled and unlabelled points of a model.
+    """Labelled and unlabelled points of an S2OCT as its search sees them.
 
     Parameters
     ----------
@@ -102,3 +102,12 @@ class Survey:
         largest = np.abs(planes.omega).max(axis=1)
         factor = np.where(largest > 0, self.model.max_coefficient / np.where(largest > 0, largest, 1.0), 1.0)
         return Planes(planes.omega * factor[:, None], planes.gamma * factor, planes.labels)
+
+
+def planes_errors(planes: Planes, X: FloatArray, y: IntArray) -> tuple[FloatArray, IntArray]:
+    """S2OCT: least leaf error of each labelled point among the leaves of its class, and that leaf."""
+    least, leaf = planes.own_errors(X, y)
+    # A class without a leaf: the point stays where it is, and cannot be right.
+    lost = ~np.isfinite(least)
+    leaf[lost] = leaves_reached(planes.values(X[lost]))
+    return np.where(lost, 0.0, least), leaf

@@ -11,13 +11,13 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.models.s2oct.search.data import Survey
-from treewright.models.s2oct.search.moves import Moves, shrunk
+from treewright.models.s2oct.search.data import Survey, planes_errors
+from treewright.models.s2oct.search.moves import Moves, shrunk_planes
 from treewright.splits.directions import Separation
 from treewright.splits.joining import solve_joining
-from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes, planes_errors
+from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
-__all__ = ["mended", "right_planes", "widened"]
+__all__ = ["mended_planes", "right_planes", "widened_planes"]
 
 
 def right_planes(
@@ -28,7 +28,7 @@ def right_planes(
     budget: Budget,
     support: BoolArray | None = None,
 ) -> Planes:
-    """Give labelled points their sides and margins, and meet the totals again.
+    """Give labelled points of an S2OCT their sides and margins, and meet the totals again.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ def right_planes(
     if survey.model.restricted and support is None:
         support = planes.omega != 0
     moves = Moves(survey, rng, budget, support)
-    planes = shrunk(survey, mended(survey, planes, taught, budget, support), budget)
+    planes = shrunk_planes(survey, mended_planes(survey, planes, taught, budget, support), budget)
     for _ in range(survey.search.sides_rounds):
         if budget.over or moves.deviation(planes) == 0:
             break
         planes = moves.meet_totals(planes)
         if moves.deviation(planes):
-            planes = mended(survey, planes, moves.mended_labels(planes), budget, support)
-    return shrunk(survey, widened(moves, planes), budget)
+            planes = mended_planes(survey, planes, moves.mended_labels(planes), budget, support)
+    return shrunk_planes(survey, widened_planes(moves, planes), budget)
 
 
-def widened(moves: Moves, planes: Planes) -> Planes:
-    """Give unlabelled points their margins; where that moves rows over a split, meet the totals again."""
+def widened_planes(moves: Moves, planes: Planes) -> Planes:
+    """Give unlabelled points of an S2OCT their margins; where that moves rows over a split, meet the totals again."""
     model, best, least = moves.model, planes, np.inf
     for _ in range(moves.survey.search.sides_rounds):
         planes = moves.widened(planes)
@@ -66,10 +66,10 @@ def widened(moves: Moves, planes: Planes) -> Planes:
     return best
 
 
-def mended(
+def mended_planes(
     survey: Survey, planes: Planes, taught: IntArray, budget: Budget, support: BoolArray | None = None
 ) -> Planes:
-    """Give labelled points their margins, by moving only the hyperplanes on the way of those that miss them.
+    """Give labelled points of an S2OCT their margins, moving only hyperplanes on the way of those that miss them.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class _State:
 
 @dataclass(eq=False)
 class Levelling:
-    """What is taught of labelled and unlabelled points, and moves of thresholds that bring counts to the totals.
+    """What an S2OCT is taught of all points, and moves of thresholds that bring counts to the totals.
 
     Attributes
     ----------

@@ -20,14 +20,14 @@ from treewright.splits.joining import solve_joining
 from treewright.totals.points import divide_points
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
-__all__ = ["settled"]
+__all__ = ["planes_with_room"]
 
 _CLEAR = 1e-7
 """A margin missed by less than this is kept."""
 
 
-def settled(moves: Moves, planes: Planes) -> Planes:
-    """Move the nodes, the root first, until all unlabelled points have room and the totals are met, or nothing helps.
+def planes_with_room(moves: Moves, planes: Planes) -> Planes:
+    """Move nodes of an S2OCT, the root first, until unlabelled points have room and totals are met, or nothing helps.
 
     Parameters
     ----------

@@ -12,13 +12,13 @@ import numpy as np
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.models.s2oct.search.data import Survey
-from treewright.splits.directions import Separation, separate
+from treewright.splits.directions import Separation, separating_plane
 from treewright.splits.joining import solve_joining
 from treewright.splits.thresholds import Segment
 from treewright.totals.points import divide_points
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
-__all__ = ["Moves", "shrunk"]
+__all__ = ["Moves", "shrunk_planes"]
 
 _HALVINGS = 0.5 ** np.arange(16.0)
 """Scales that are tried at a node."""
@@ -27,7 +27,7 @@ _CELLS = 4_000_000
 
 
 class Moves:
-    """Moves one node at a time along segments of hyperplanes.
+    """Moves of an S2OCT search, one node at a time along segments of hyperplanes.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Moves:
             points, wish, weight = flips
             hard = self.X[sides != 0][:, columns], sides[sides != 0]
             soft = points[:, columns], wish, weight
-            found.append(separate(*hard, *soft, self.model.max_coefficient, seconds=self.budget.remaining))
+            found.append(separating_plane(*hard, *soft, self.model.max_coefficient, seconds=self.budget.remaining))
         program = self._program(node, sides)
         for factor in (1.0, -1.0):
             aim = mean + (0.5 * self.rng.normal(size=len(mean)) * self._spread if wild else 0.0)
@@ -284,8 +284,8 @@ class Moves:
         return self.embedded(node, found.solution) if wider else None
 
 
-def shrunk(survey: Survey, planes: Planes, budget: Budget) -> Planes:
-    """Scale hyperplanes down where that lowers the labelled error; no point changes sides, margins are kept."""
+def shrunk_planes(survey: Survey, planes: Planes, budget: Budget) -> Planes:
+    """Scale hyperplanes of an S2OCT down where that lowers the labelled error; sides and margins are kept."""
     if survey.error(planes) <= 1e-6:
         return planes
     model, shape = survey.model, planes.shape

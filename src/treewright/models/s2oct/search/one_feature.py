@@ -40,7 +40,7 @@ _WORK = 20_000_000
 
 @dataclass(frozen=True)
 class AxisTrees:
-    """What there is among the trees of two levels with one feature a split."""
+    """What there is among S2OCT trees of two levels with one feature a split."""
 
     tree: Tree | None
     """The one that agrees most with the teacher, right in all labels and within all totals; None if none was found."""
@@ -49,7 +49,7 @@ class AxisTrees:
 
 
 def axis_trees(survey: Survey, taught: IntArray, budget: Budget) -> AxisTrees | None:
-    """Look at all trees of at most two levels with one feature a split.
+    """Look at all S2OCT trees of at most two levels with one feature a split.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.models.oct.search import exact_tree
+from treewright.models.oct.search import exact_oct_tree
 from treewright.models.s2oct.search.data import Survey
 from treewright.tree import Tree, predict_labels
 
@@ -26,7 +26,7 @@ OWN = 10.0
 
 
 def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> Iterator[Tree]:
-    """Trees with fewer and fewer rows off the totals, more or less; the last one if it meets them.
+    """S2OCT trees with fewer and fewer rows off the totals, more or less; the last one if it meets them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def priced_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) ->
     for number in range(search.priced_rounds):
         time = budget.share(1.0 / (search.priced_rounds - number))
         weight = np.concatenate([own, rows * np.exp(price[cell])])
-        tree = exact_tree(X, y, weight, model.n_classes, model.depth, time)
+        tree = exact_oct_tree(X, y, weight, model.n_classes, model.depth, time)
         yield tree
         off = _off(survey, tree)
         if budget.over or not off.any():

@@ -20,11 +20,11 @@ from treewright.models.s2oct.objective import S2OCT
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.labelled_sides import right_planes
 from treewright.models.s2oct.search.levelling import MISSED
-from treewright.models.s2oct.search.taught import TaughtSettings, levelled_planes, taught_tree
+from treewright.models.s2oct.search.taught import TaughtSettings, levelled_planes, taught_s2oct_tree
 from treewright.tree import Tree, n_split_weights, predict_labels, route
 from treewright.tree.structure import LEAF
 
-__all__ = ["SizedTree", "all_right", "chosen_size", "pruned", "sized_trees", "sizes_of"]
+__all__ = ["SizedTree", "all_right_tree", "chosen_size", "pruned_s2oct_tree", "sized_trees", "path_sizes"]
 
 _OWN = 3.0
 """Weight of a labelled point, of a taught one 1."""
@@ -38,7 +38,7 @@ _FEW = 0.01
 
 @dataclass(frozen=True)
 class SizedTree:
-    """A step of the path."""
+    """A step of the path from sparse to dense S2OCT trees."""
 
     tree: Tree
     """In the units of the model, without what no point reaches."""
@@ -68,7 +68,7 @@ class SizedTree:
 
 @stage("trees of several sizes")
 def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> list[SizedTree]:
-    """Taught trees from sparse to dense; at least one whatever the budget.
+    """Taught S2OCT trees from sparse to dense; at least one whatever the budget.
 
     Parameters
     ----------
@@ -78,34 +78,34 @@ def sized_trees(survey: Survey, taught: IntArray, seed: int, budget: Budget) -> 
     found = list[SizedTree]()
     # A lower price often changes nothing: then the tree that came of it stands for both.
     known = dict[tuple[int | None, bytes, bytes], SizedTree]()
-    sizes = sizes_of(survey)
+    sizes = path_sizes(survey)
     for number, (most, price) in enumerate(sizes):
         if found and budget.over:
             break
         best = f"{max(step.learned for step in found):.1%} learned" if found else ""
         note(part=(number + 1, len(sizes)), detail=best)
         settings = TaughtSettings(most, _OWN, price, kicks=survey.search.path_kicks)
-        tree = taught_tree(survey, taught, settings, seed, budget)
+        tree = taught_s2oct_tree(survey, taught, settings, seed, budget)
         place = (most, tree.weights.tobytes(), tree.threshold.tobytes())
         if place not in known:
             planes = levelled_planes(survey, tree, taught, settings, seed, budget)
-            known[place] = measured(survey, planes.to_tree(survey.model.n_classes), taught, most)
+            known[place] = measured_s2oct_tree(survey, planes.to_tree(survey.model.n_classes), taught, most)
         found.append(known[place])
     return found
 
 
-def sizes_of(survey: Survey) -> list[tuple[int | None, float]]:
-    """The path for as many features as there are: the first step has at most all, others with more are left out."""
+def path_sizes(survey: Survey) -> list[tuple[int | None, float]]:
+    """The path of S2OCT tree sizes for so many features: the first step has at most all, others with more go."""
     n_features = survey.model.X.shape[1]
     (most, price), *others = survey.search.path
     first = n_features if most is None else min(most, n_features)
     return [(first, price), *((few, of) for few, of in others if few is None or few <= n_features)]
 
 
-def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> SizedTree:
-    """A tree made feasible and pruned, and what it has learned."""
+def measured_s2oct_tree(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> SizedTree:
+    """An S2OCT tree made feasible and pruned, and what it has learned."""
     model = survey.model
-    tree = pruned(model, model.repair(tree), taught)
+    tree = pruned_s2oct_tree(model, model.repair(tree), taught)
     known, hidden = predict_labels(tree, survey.X), predict_labels(tree, survey.hidden)
     own, rows = _OWN * survey.weight / max(survey.weight.mean(), 1e-300), model.totals.rows
     right = float(own @ (known == survey.y) + rows @ (hidden == taught))
@@ -117,7 +117,7 @@ def measured(survey: Survey, tree: Tree, taught: IntArray, most: int | None) -> 
 
 
 def chosen_size(path: list[SizedTree]) -> SizedTree:
-    """The tree of the fewest terms that meets the totals and has learned nearly as much as the best of these.
+    """The S2OCT tree of the fewest terms that meets the totals and has learned nearly as much as the best of these.
 
     Where none meets the totals, rows that miss them count as several that were not learned, and of trees that are
     nearly as good those come first that know the most classes: one that never says what few rows are is no summary.
@@ -131,21 +131,21 @@ def chosen_size(path: list[SizedTree]) -> SizedTree:
 
 
 @stage("all labels right")
-def all_right(survey: Survey, step: SizedTree, taught: IntArray, seed: int, budget: Budget) -> SizedTree:
-    """The tree with all labelled points right and the totals met, if its features allow that at next to no loss."""
+def all_right_tree(survey: Survey, step: SizedTree, taught: IntArray, seed: int, budget: Budget) -> SizedTree:
+    """S2OCT tree with all labels right and the totals met, if its features allow that at next to no loss."""
     model = survey.model
     if model.objective(step.tree) <= 0.0 or budget.over:
         return step
     planes = survey.stretched(survey.completed(step.tree))
     support, rng = planes.omega != 0, np.random.default_rng(seed)
     tree = right_planes(survey, planes, taught, rng, budget, support).to_tree(model.n_classes)
-    found = measured(survey, tree, taught, step.most)
+    found = measured_s2oct_tree(survey, tree, taught, step.most)
     good = model.objective(found.tree) <= 1e-9 and found.learned >= step.learned - _LOSS
     return found if good and found.terms <= step.terms else step
 
 
-def pruned(model: S2OCT, tree: Tree, taught: IntArray | None = None) -> Tree:
-    """The tree without splits that nobody needs.
+def pruned_s2oct_tree(model: S2OCT, tree: Tree, taught: IntArray | None = None) -> Tree:
+    """An S2OCT tree without splits that nobody needs.
 
     Splits that send all points one way, or to leaves of the same label, go. So do leaves that no labelled point and
     hardly any other reaches, where the totals are met as well without them and, if `taught` is given, no fewer points

@@ -9,25 +9,18 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.gap_nodes import alternate
-from treewright.engine.oblique import GapPoints, grow
-from treewright.models.s2oct.search.data import Survey
-from treewright.splits.directions import logistic_direction, separate
+from treewright.engine.gap_trees import grown_gap_tree, improved_gap_tree
+from treewright.models.s2oct.search.data import Survey, planes_errors
+from treewright.splits.directions import logistic_direction, separating_plane
+from treewright.splits.gap_splits import GapPoints
 from treewright.splits.thresholds import best_threshold
 from treewright.tree import Tree
-from treewright.tree.complete import (
-    CompleteTree,
-    Planes,
-    labels_on_either_side,
-    leaves_reached,
-    passes,
-    planes_errors,
-)
+from treewright.tree.complete import CompleteTree, Planes, labels_on_either_side, leaves_reached, passes
 
-__all__ = ["grown", "linear", "separated", "simplified"]
+__all__ = ["grown_planes", "logistic_planes", "separated_planes", "simplified_planes"]
 
 
-def grown(
+def grown_planes(
     survey: Survey,
     guided: IntArray,
     guidance: float,
@@ -36,7 +29,7 @@ def grown(
     rng: np.random.Generator,
     budget: Budget,
 ) -> Planes:
-    """Hyperplanes of a tree on labelled and guided points.
+    """Hyperplanes to begin an S2OCT with, of a tree on labelled and guided points.
 
     Parameters
     ----------
@@ -60,7 +53,7 @@ def grown(
     if random_root:
         start = _random_root(X, y, len(known), start, rng)
     points = GapPoints(X, y, weight, n_classes, gap=survey.gap)
-    tree = alternate(grow(start, points, depth, budget), points, budget, rounds=2)
+    tree = improved_gap_tree(grown_gap_tree(start, points, depth, budget), points, budget, rounds=2)
     tree = tree.unscaled(1.0 / survey.width, survey.low)
     return survey.stretched(survey.completed(tree))
 
@@ -88,8 +81,8 @@ def _single(survey: Survey, normal: FloatArray, threshold: float) -> Planes:
     return survey.stretched(Planes(omega, gamma, np.arange(shape.n_leaves) % 2))
 
 
-def linear(survey: Survey, budget: Budget) -> tuple[Planes, list[int]]:
-    """Hyperplanes of logistic regressions that part the labelled classes half by half, and their nodes from the root.
+def logistic_planes(survey: Survey, budget: Budget) -> tuple[Planes, list[int]]:
+    """Hyperplanes to begin an S2OCT with: logistic regressions part the classes half by half; and their nodes.
 
     Two classes are one hyperplane, which is hard to beat on large noisy data. It takes no guide and little time: what
     a search ends with where time is short. When time is over, directions are differences of means.
@@ -144,8 +137,10 @@ def _halves(mean: FloatArray, below: IntArray) -> tuple[IntArray, IntArray]:
     return order[:middle], order[middle:]
 
 
-def separated(survey: Survey, planes: Planes, guided: IntArray, rng: np.random.Generator, budget: Budget) -> Planes:
-    """Hyperplanes by linear programs, lowest nodes first; again while labelled points remain wrong and errors fall.
+def separated_planes(
+    survey: Survey, planes: Planes, guided: IntArray, rng: np.random.Generator, budget: Budget
+) -> Planes:
+    """S2OCT hyperplanes by linear programs, lowest nodes first; again while labels remain wrong and errors fall.
 
     Parameters
     ----------
@@ -188,12 +183,12 @@ def _separated_node(
         inside, wish = inside[sample], wish[sample]
     few = np.full(len(inside), 1.0)
     hidden, bound = survey.hidden[inside], survey.model.max_coefficient
-    found = separate(X, side, hidden, wish, few, bound, seconds=budget.remaining)
+    found = separating_plane(X, side, hidden, wish, few, bound, seconds=budget.remaining)
     if found is None:
         # The labelled error is what counts; guided points only choose among equals.
         price = np.concatenate([weight, 1e-3 * few * weight.mean()])
         soft, sides = np.vstack([X, hidden]), np.concatenate([side, wish])
-        found = separate(X[:0], side[:0], soft, sides, price, bound, seconds=budget.remaining)
+        found = separating_plane(X[:0], side[:0], soft, sides, price, bound, seconds=budget.remaining)
     return planes if found is None else planes.replaced(node, *found)
 
 
@@ -207,10 +202,10 @@ def _wishes(
     return inside[caring], np.where(right_left[caring], -1.0, 1.0)
 
 
-def simplified(
+def simplified_planes(
     survey: Survey, planes: Planes, guided: IntArray, alone: bool, rng: np.random.Generator, budget: Budget
 ) -> Planes:
-    """Fewer hyperplanes that part the labelled points as well: each one has to find room between all points.
+    """Fewer hyperplanes of an S2OCT that part the labelled points as well: each has to find room between points.
 
     Nodes that send all labelled points one way send all points there. With `alone` and two classes a single hyperplane
     is tried first.
@@ -237,4 +232,4 @@ def _alone(survey: Survey, guided: IntArray, rng: np.random.Generator, budget: B
     points = survey.unit(np.vstack([survey.X[known], survey.hidden[hidden]]))
     normal = logistic_direction(points, label == 0, np.ones(len(label)), strength=1.0) / survey.width
     planes = _single(survey, normal, float(np.median(survey.X @ normal)))
-    return separated(survey, planes, guided, rng, budget)
+    return separated_planes(survey, planes, guided, rng, budget)

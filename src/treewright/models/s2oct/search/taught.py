@@ -22,14 +22,14 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
 from treewright.engine.leaves import ClassLeaves
-from treewright.engine.sparse_nodes import TAOResult, alternate_nodes
+from treewright.engine.sparse_trees import TAOResult, improved_sparse_tree
 from treewright.engine.starts import balanced_tree, random_tree
 from treewright.models.s2oct.search.data import Survey
 from treewright.models.s2oct.search.levelling import Levelling
 from treewright.tree import Tree, predict_labels, relabelled
 from treewright.tree.complete import Planes
 
-__all__ = ["TaughtSettings", "TaughtTrees", "levelled_planes", "taught_planes", "taught_tree"]
+__all__ = ["TaughtSettings", "TaughtTrees", "levelled_planes", "taught_planes", "taught_s2oct_tree"]
 
 _HEAVIER = 3.0
 """How much more labelled points weigh once a tree has them wrong."""
@@ -37,7 +37,7 @@ _HEAVIER = 3.0
 
 @dataclass(frozen=True)
 class TaughtSettings:
-    """How a tree is taught."""
+    """How an S2OCT tree is taught."""
 
     most: int | None = None
     """Most features of a split, None for any number."""
@@ -55,7 +55,7 @@ class TaughtSettings:
 
 @dataclass(eq=False)
 class TaughtTrees:
-    """Labelled and taught points in coordinates of [0, 1], and trees that are fitted to them.
+    """Labelled and taught points of an S2OCT in coordinates of [0, 1], and trees that are fitted to them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class TaughtTrees:
 
     def _passes(self, tree: Tree, weight: FloatArray, budget: Budget) -> TAOResult:
         leaves, settings = ClassLeaves(self.y, weight, self.survey.model.n_classes), self.settings
-        return alternate_nodes(
+        return improved_sparse_tree(
             tree,
             self.X,
             leaves,
@@ -144,8 +144,8 @@ class TaughtTrees:
             yield random_tree(self.X, depth, rng, True, self.weight)
 
 
-def taught_tree(survey: Survey, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget) -> Tree:
-    """A taught tree, in the units of the model; its thresholds are not yet where the totals are met.
+def taught_s2oct_tree(survey: Survey, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget) -> Tree:
+    """A taught S2OCT tree, in the units of the model; its thresholds are not yet where the totals are met.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def taught_tree(survey: Survey, taught: IntArray, settings: TaughtSettings, seed
 def levelled_planes(
     survey: Survey, tree: Tree, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget
 ) -> Planes:
-    """Hyperplanes of a taught tree that meets the totals if moves of its thresholds can, stretched."""
+    """Hyperplanes of a taught S2OCT tree that meets the totals if moves of its thresholds can, stretched."""
     planes = survey.stretched(survey.completed(tree))
     worth = np.concatenate([settings.own * survey.weight / max(survey.weight.mean(), 1e-300), survey.totals.rows])
     levelling = Levelling(survey, taught, worth, np.random.default_rng(seed), budget, settings.most)
@@ -168,6 +168,6 @@ def levelled_planes(
 
 
 def taught_planes(survey: Survey, taught: IntArray, settings: TaughtSettings, seed: int, budget: Budget) -> Planes:
-    """Both: hyperplanes of a tree that was taught and meets the totals if moves of its thresholds can."""
-    tree = taught_tree(survey, taught, settings, seed, budget)
+    """Hyperplanes of an S2OCT tree that was taught, then meets the totals if moves of its thresholds can."""
+    tree = taught_s2oct_tree(survey, taught, settings, seed, budget)
     return levelled_planes(survey, tree, taught, settings, seed, budget)

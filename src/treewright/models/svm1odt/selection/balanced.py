@@ -36,7 +36,7 @@ _WHOLE = 1e-6
 def balanced_points(
     X: FloatArray, budget: Budget | None = None, block: int = BLOCK
 ) -> tuple[BoolArray, BoolArray] | None:
-    """Select points by Algorithm 2.
+    """Select points for SVM1-ODT by its Algorithm 2.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def balanced_points(
 
 
 def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
-    """Points that Algorithm 2 selects from one block; without time, or where its solver fails, none."""
+    """Points that Algorithm 2 of SVM1-ODT selects from one block; without time, or where its solver fails, none."""
     # Who is between whom does not depend on units, but a solver does where a value far off squeezes the others.
     width = np.ptp(X, axis=0)
     X = (X - X.min(axis=0)) / np.where(width > 0, width, 1.0)
@@ -104,7 +104,7 @@ def balanced_block(X: FloatArray, budget: Budget) -> BoolArray:
 
 
 def balanced_program(X: FloatArray, made: IntArray, fixed: FloatArray, integer: bool) -> Program:
-    """Write the program (6) of a cluster, or its relaxation (9), where a and b need not be 0 or 1.
+    """Write the program (6) of SVM1-ODT selection, or its relaxation (9), where a and b need not be 0 or 1.
 
     Points that are `made` may be between others: all that are no corners. `fixed` is their b, NaN where it is open.
     """

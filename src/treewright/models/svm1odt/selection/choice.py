@@ -14,25 +14,25 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.models.svm1odt.selection.balanced import BLOCK, balanced_points
-from treewright.models.svm1odt.selection.clusters import Cluster, Clustered, clustered, widths
+from treewright.models.svm1odt.selection.clusters import Cluster, ClusteredRows, clustered_rows, feature_widths
 from treewright.models.svm1odt.selection.hull import Hull, convex_hull
-from treewright.models.svm1odt.selection.room import WithRoom, selected_with_room
+from treewright.models.svm1odt.selection.room import SelectionWithRoom, selected_with_room
 from treewright.tree import Tree
 
-__all__ = ["ChoiceSettings", "ClusterChoice", "Made", "Rule", "Selection", "choose_rows", "split_categories"]
+__all__ = ["ChoiceSettings", "ClusterChoice", "Made", "Rule", "Selection", "rows_worth_training", "split_categories"]
 
 Rule = Literal["extreme", "used", "used and nearest", "balanced", "balanced and nearest", "nearest"]
 """What was selected: all extreme points; those with a share of at least 1 / (d + 1) in a point inside; these and the
 points nearest to the splits; what balances selected points and points between them; without time, nearest points
 alone."""
 
-Made = Hull | WithRoom
+Made = Hull | SelectionWithRoom
 """What tells points inside from the others and writes them by those."""
 
 
 @dataclass(frozen=True)
 class ChoiceSettings:
-    """Parameters of a selection.
+    """Parameters of a selection of rows worth training on.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ChoiceSettings:
 
 @dataclass(frozen=True)
 class ClusterChoice:
-    """What was selected from one cluster.
+    """What the selection of SVM1-ODT took from one cluster.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Selection:
         return f"{words}; {why}, the rest by distance to the splits" if self.fallback else words
 
 
-def choose_rows(
+def rows_worth_training(
     X: FloatArray,
     y: IntArray,
     tree: Tree,
@@ -165,7 +165,7 @@ def choose_rows(
     budget: Budget | None = None,
     told: Callable[[ClusterChoice], None] | None = None,
 ) -> Selection:
-    """Select rows from the clusters of a tree; any rows will do, those of a subtree for instance.
+    """Select rows worth training on from the clusters of a tree; any rows will do, those of a subtree say.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def choose_rows(
     --------
     >>> X = np.arange(20.0)[:, None]
     >>> y = (X[:, 0] > 9).astype(int)
-    >>> chosen = choose_rows(X, y, Tree.stump([1.0], 9.5, [[10.0, 0.0], [0.0, 10.0]]))
+    >>> chosen = rows_worth_training(X, y, Tree.stump([1.0], 9.5, [[10.0, 0.0], [0.0, 10.0]]))
     >>> chosen.rows.tolist()
     [0, 9, 10, 19]
     >>> chosen.reason
@@ -201,8 +201,8 @@ def choose_rows(
     settings, budget, started = settings or ChoiceSettings(), budget or Budget(), time.perf_counter()
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
     categories = split_categories(tree) if categorical is None else categorical
-    width = widths(X[counted]) if width is None else width
-    data = clustered(X[counted], y[counted], tree, categories, width)
+    width = feature_widths(X[counted]) if width is None else width
+    data = clustered_rows(X[counted], y[counted], tree, categories, width)
     copies = np.bincount(data.place, minlength=len(data.first))
     rows, records = [np.zeros(0, dtype=np.int64)], []
     for cluster in data.clusters:
@@ -235,7 +235,7 @@ def choose_rows(
 
 
 def split_categories(tree: Tree) -> BoolArray:
-    """Features that the tree splits as categories."""
+    """Features that a tree splits as categories, for the selection of SVM1-ODT."""
     return np.isin(np.arange(tree.n_features), tree.category[tree.category >= 0])
 
 
@@ -248,7 +248,7 @@ def _made_of(X: FloatArray, epsilon: float, budget: Budget) -> Made | None:
 
 
 def _chosen_points(
-    cluster: Cluster, data: Clustered, settings: ChoiceSettings, budget: Budget
+    cluster: Cluster, data: ClusteredRows, settings: ChoiceSettings, budget: Budget
 ) -> tuple[IntArray, int, Rule]:
     """Points that are selected from a cluster, how many are inside, and by which rule."""
     found = None
@@ -259,13 +259,13 @@ def _chosen_points(
     return found
 
 
-def _nearest(points: IntArray, data: Clustered, count: float) -> IntArray:
+def _nearest(points: IntArray, data: ClusteredRows, count: float) -> IntArray:
     """The hyperplane rule: so many points that are nearest to a split."""
     return points[np.argsort(data.distance[points], kind="stable")][: max(0, int(np.ceil(count)))]
 
 
 def _by_hull(
-    cluster: Cluster, data: Clustered, settings: ChoiceSettings, budget: Budget
+    cluster: Cluster, data: ClusteredRows, settings: ChoiceSettings, budget: Budget
 ) -> tuple[IntArray, int, Rule] | None:
     """Algorithm 1; None if time was over."""
     parts, n = [], len(cluster.points)
@@ -294,7 +294,7 @@ def _by_hull(
 
 
 def _by_balance(
-    cluster: Cluster, data: Clustered, settings: ChoiceSettings, budget: Budget
+    cluster: Cluster, data: ClusteredRows, settings: ChoiceSettings, budget: Budget
 ) -> tuple[IntArray, int, Rule] | None:
     """Algorithm 2, then the nearest points up to `beta_2` as in Algorithm 1; None if time was over."""
     none = np.zeros(0, dtype=np.int64)

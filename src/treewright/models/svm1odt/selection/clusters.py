@@ -10,12 +10,12 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.data import distinct_rows
 from treewright.tree import Tree, route
 
-__all__ = ["Cluster", "Clustered", "clustered", "split_distances", "widths"]
+__all__ = ["Cluster", "ClusteredRows", "clustered_rows", "split_distances", "feature_widths"]
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Distinct rows (points) of one class in one leaf.
+    """Distinct rows (points) of one class in one leaf, for the selection of rows worth training on.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Cluster:
 
 
 @dataclass(frozen=True, eq=False)
-class Clustered:
-    """Rows as points in clusters.
+class ClusteredRows:
+    """Rows as points in clusters, for the selection of rows worth training on.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ class Clustered:
         return np.ascontiguousarray(numbers - numbers.min(axis=0))
 
 
-def clustered(X: FloatArray, y: IntArray, tree: Tree, categorical: BoolArray, width: FloatArray) -> Clustered:
-    """Put rows into clusters.
+def clustered_rows(X: FloatArray, y: IntArray, tree: Tree, categorical: BoolArray, width: FloatArray) -> ClusteredRows:
+    """Put rows into clusters by leaf and class, of which the selection of SVM1-ODT takes some.
 
     A convex combination is asked for among rows of equal categories and gaps alone, over the numerical features that
     they have. Such rows go the same way at every categorical split and wherever a split uses a value that they lack,
@@ -77,7 +77,7 @@ def clustered(X: FloatArray, y: IntArray, tree: Tree, categorical: BoolArray, wi
     --------
     >>> X = np.array([[0.0], [0.1], [0.1], [0.2], [0.9]])
     >>> tree = Tree.stump([1.0], 0.5, [[1.0, 0.0], [0.0, 1.0]])
-    >>> data = clustered(X, np.array([0, 0, 0, 0, 1]), tree, np.zeros(1, bool), np.ones(1))
+    >>> data = clustered_rows(X, np.array([0, 0, 0, 0, 1]), tree, np.zeros(1, bool), np.ones(1))
     >>> [(c.leaf, c.label, len(c.points), len(c.parts)) for c in data.clusters]
     [(2, 1, 1, 0), (1, 0, 3, 1)]
     """
@@ -93,7 +93,7 @@ def clustered(X: FloatArray, y: IntArray, tree: Tree, categorical: BoolArray, wi
     ends = np.flatnonzero(np.diff(at[order]) | np.diff(label[order])) + 1
     clusters = [_cluster(points, kind, at, label) for points in np.split(order, ends)] if len(order) else []
     points = X[first]
-    return Clustered(
+    return ClusteredRows(
         clusters=tuple(sorted(clusters, key=lambda c: len(c.points))),
         first=first,
         place=place,
@@ -114,8 +114,8 @@ def _cluster(points: IntArray, kind: IntArray, leaf: IntArray, label: IntArray) 
     )
 
 
-def widths(X: FloatArray) -> FloatArray:
-    """Ranges of the features, missing values aside; 1 for a feature that never changes."""
+def feature_widths(X: FloatArray) -> FloatArray:
+    """Ranges of features in the selection of SVM1-ODT, missing values aside; 1 for one that never changes."""
     with np.errstate(invalid="ignore"):
         width = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
     # what is wider than floating point is about as wide as that
@@ -123,7 +123,7 @@ def widths(X: FloatArray) -> FloatArray:
 
 
 def split_distances(tree: Tree, X: FloatArray, leaf: IntArray, width: FloatArray) -> FloatArray:
-    r"""Distance of points to the nearest split on the way to their leaves.
+    r"""Distance of points to the nearest split on the way to their leaves, by which SVM1-ODT selects rows.
 
     It is :math:`|h^\top x - g| / \lVert h \rVert_2` in units of `width`. A categorical split has no distance, nor has
     one that uses a value which the point lacks or that sends all points one way.

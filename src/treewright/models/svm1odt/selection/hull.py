@@ -50,7 +50,7 @@ class _Space:
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """Corners of the convex hull of points, and the points inside.
+    """Corners of the convex hull of points, and the points inside, in the selection of SVM1-ODT.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class _Table:
 
 
 def convex_hull(X: FloatArray, budget: Budget | None = None) -> Hull:
-    """Find the extreme points of a cluster.
+    """Find the extreme points of a cluster, which are worth training on.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def convex_hull(X: FloatArray, budget: Budget | None = None) -> Hull:
 
 
 def in_unit_box(X: FloatArray) -> FloatArray:
-    """Points with each feature in [0, 1]; one that never changes is 0."""
+    """Points of a cluster with each feature in [0, 1], for SVM1-ODT selection; one that never changes is 0."""
     low, width = X.min(axis=0), np.ptp(X, axis=0)
     return np.asarray((X - low) / np.where(width > 0, width, 1.0))
 

@@ -21,7 +21,7 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.solvers import Status
 from treewright.solvers.linear import LinearProgram
 
-__all__ = ["TOLERANCE", "Corners", "Expressed", "absorbed", "express", "express_all"]
+__all__ = ["TOLERANCE", "Corners", "ExpressedPoint", "absorbed_points", "expressed_point", "expressed_points"]
 
 TOLERANCE = 1e-9
 """A point nearer than this to others' hull, in each coordinate, counts as inside."""
@@ -30,8 +30,8 @@ _WHOLE = 1.0 - 1e-7
 """From here on b is 1."""
 
 
-class Expressed(NamedTuple):
-    r"""A solution of the program (7).
+class ExpressedPoint(NamedTuple):
+    r"""A solution of the program (7) of SVM1-ODT selection.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class Expressed(NamedTuple):
     shares: sparse.csr_array
 
 
-def express(X: FloatArray, point: int, epsilon: float = 0.0) -> tuple[float, FloatArray]:
-    """Solve the program (7) of one point as it is printed, with nonnegative shares.
+def expressed_point(X: FloatArray, point: int, epsilon: float = 0.0) -> tuple[float, FloatArray]:
+    """Solve the program (7) of SVM1-ODT selection for one point as it is printed, with nonnegative shares.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def express(X: FloatArray, point: int, epsilon: float = 0.0) -> tuple[float, Flo
 
     Examples
     --------
-    >>> b, shares = express(np.array([[0.0], [0.25], [1.0]]), 1)
+    >>> b, shares = expressed_point(np.array([[0.0], [0.25], [1.0]]), 1)
     >>> b, shares.tolist()
     (1.0, [0.75, 0.0, 0.25])
     """
@@ -82,18 +82,18 @@ def express(X: FloatArray, point: int, epsilon: float = 0.0) -> tuple[float, Flo
     return float(found.x[-1]), found.x[:-1]
 
 
-def express_all(X: FloatArray, epsilon: float = 0.0) -> Expressed:
-    """Solve the program (7) of a cluster, point by point; rows of `X` must be distinct."""
+def expressed_points(X: FloatArray, epsilon: float = 0.0) -> ExpressedPoint:
+    """Solve the program (7) of SVM1-ODT selection for a cluster, point by point; rows of `X` must be distinct."""
     inside, shares = np.zeros(len(X), dtype=bool), np.zeros((len(X), len(X)))
     for j in range(len(X)):
-        b, row = express(X, j, epsilon)
+        b, row = expressed_point(X, j, epsilon)
         inside[j] = b >= _WHOLE
         shares[j] = row * inside[j]
-    return Expressed(inside, sparse.csr_array(shares))
+    return ExpressedPoint(inside, sparse.csr_array(shares))
 
 
-def absorbed(solution: Expressed) -> Expressed:
-    r"""Write the points inside by points that are not: the transformation T of Theorem 4.
+def absorbed_points(solution: ExpressedPoint) -> ExpressedPoint:
+    r"""Write points inside by points that are not: the transformation T of Theorem 4 of SVM1-ODT selection.
 
     The paper replaces a point inside, where it has a share in another, by what makes it, and divides by what then
     remains of the other itself, until no point inside has a share. That is how states of a Markov chain are eliminated,
@@ -120,7 +120,7 @@ def absorbed(solution: Expressed) -> Expressed:
 
     >>> table = np.array([[0, 0, 0, 0], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0, 0, 0, 0]])
     >>> inner = np.array([False, True, True, False])
-    >>> absorbed(Expressed(inner, sparse.csr_array(table))).shares.toarray()[1].round(6).tolist()
+    >>> absorbed_points(ExpressedPoint(inner, sparse.csr_array(table))).shares.toarray()[1].round(6).tolist()
     [0.666667, 0.0, 0.0, 0.333333]
     """
     inside, shares = solution.inside.copy(), sparse.csr_array(solution.shares)
@@ -130,7 +130,7 @@ def absorbed(solution: Expressed) -> Expressed:
     if len(rows):
         table = shares[rows].toarray()
         made[np.ix_(rows, others)] = np.linalg.solve(np.eye(len(rows)) - table[:, rows], table[:, others])
-    return Expressed(inside, sparse.csr_array(np.maximum(made, 0.0)))
+    return ExpressedPoint(inside, sparse.csr_array(np.maximum(made, 0.0)))
 
 
 def _first_of_closed_sets(inside: BoolArray, shares: sparse.csr_array) -> IntArray:
@@ -146,7 +146,7 @@ def _first_of_closed_sets(inside: BoolArray, shares: sparse.csr_array) -> IntArr
 
 
 class Corners:
-    """Points that others are to be written by; one program, kept, whose right-hand side is the point asked for.
+    """Points that others are to be written by in SVM1-ODT selection; one program, kept, asked point by point.
 
     Parameters
     ----------

@@ -19,12 +19,12 @@ from treewright.core.budget import Budget
 from treewright.models.svm1odt.selection.hull import Hull
 from treewright.models.svm1odt.selection.programs import Corners
 
-__all__ = ["WithRoom", "selected_with_room"]
+__all__ = ["SelectionWithRoom", "selected_with_room"]
 
 
 @dataclass(frozen=True, eq=False)
-class WithRoom:
-    """A selection with room.
+class SelectionWithRoom:
+    """A selection of SVM1-ODT with room.
 
     Attributes
     ----------
@@ -54,8 +54,10 @@ class WithRoom:
         return wide
 
 
-def selected_with_room(X: FloatArray, hull: Hull, epsilon: float, budget: Budget | None = None) -> WithRoom | None:
-    """Drop points within `epsilon` of the hull of others.
+def selected_with_room(
+    X: FloatArray, hull: Hull, epsilon: float, budget: Budget | None = None
+) -> SelectionWithRoom | None:
+    """Drop points within `epsilon` of the hull of others from a selection of SVM1-ODT.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def selected_with_room(X: FloatArray, hull: Hull, epsilon: float, budget: Budget
             back[k] = True
     inside = np.ones(len(X), dtype=bool)
     inside[corners[back]] = False
-    return WithRoom(inside, said, X, epsilon)
+    return SelectionWithRoom(inside, said, X, epsilon)
 
 
 def _near_others(X: FloatArray, hull: Hull, epsilon: float, budget: Budget) -> IntArray | None:

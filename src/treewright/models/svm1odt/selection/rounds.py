@@ -10,9 +10,9 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import weight_unit
 from treewright.models.svm1odt.selection.choice import split_categories
-from treewright.models.svm1odt.selection.clusters import clustered, widths
+from treewright.models.svm1odt.selection.clusters import clustered_rows, feature_widths
 from treewright.models.svm1odt.selection.hull import Hull, convex_hull
-from treewright.models.svm1odt.selection.room import WithRoom, selected_with_room
+from treewright.models.svm1odt.selection.room import SelectionWithRoom, selected_with_room
 from treewright.tree import Tree, predict_labels
 
 __all__ = ["RoundRows", "round_rows"]
@@ -22,7 +22,7 @@ _REST, _INSIDE, _USED = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class RoundRows:
-    r"""Rows of a round. Each row is in one of the four sets.
+    r"""Rows of a round of SVM1-ODT training. Each row is in one of the four sets.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def round_rows(
     width: FloatArray | None = None,
     budget: Budget | None = None,
 ) -> RoundRows:
-    """Tell what a tree is to be trained on next, given the last one.
+    """Tell what an SVM1-ODT tree is to be trained on next, given the last one.
 
     Each used row weighs more than all wrong ones together, so an optimum (without prices of margins and splits) is
     right on all of them, as the last tree is, and then has no more errors on the rest than that one has. Rows inside
@@ -89,7 +89,7 @@ def round_rows(
     categories = split_categories(tree) if categorical is None else categorical
     right = predict_labels(tree, X) == y
     known = np.flatnonzero(right)
-    data = clustered(X[known], y[known], tree, categories, widths(X) if width is None else width)
+    data = clustered_rows(X[known], y[known], tree, categories, feature_widths(X) if width is None else width)
     state, complete = np.full(len(data.first), _REST), True
     for cluster in data.clusters:
         for part in cluster.parts:
@@ -116,7 +116,7 @@ def _mark(state: IntArray, part: IntArray, X: FloatArray, epsilon: float, budget
         return False
     hull = convex_hull(X, budget)
     near = selected_with_room(X, hull, epsilon, budget) if epsilon > 0 and hull.complete else None
-    made: Hull | WithRoom = hull if near is None else near
+    made: Hull | SelectionWithRoom = hull if near is None else near
     inside = np.flatnonzero(made.inside)
     state[part[inside]] = _INSIDE
     complete = hull.complete and (epsilon == 0 or near is not None)

@@ -8,14 +8,12 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
-from treewright.engine.leaves import Leaves
-from treewright.engine.sparse_nodes import normal_price
 from treewright.splits.mixed import PricedRule, cut_along
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule
-from treewright.tree import Tree
+from treewright.splits.sparse_nodes import normal_price
 
-__all__ = ["TurningNodes", "best_weight", "turned_tree"]
+__all__ = ["TurningNodes", "turned_weight"]
 
 _LEAST_ROWS = 1000
 """Rows of a node from which on its split is turned: of fewer ones it would learn what is chance."""
@@ -25,50 +23,6 @@ _MOST_TERMS = 10
 
 _ROUNDS = 3
 """Rounds over the features of a split."""
-
-_PASSES = 4
-"""Passes over a tree."""
-
-
-def turned_tree(
-    tree: Tree, X: FloatArray, leaves: Leaves, alpha: float, budget: Budget, n_levels: IntArray | None = None
-) -> tuple[Tree, float]:
-    """The tree with its larger splits turned as long as that lowers the objective, and the objective.
-
-    Regressions are a surrogate for errors. Where few rows are far off, as in sums of money, or labels are wrong by
-    chance, these pull a hyperplane away from the best one; on many rows what is left to gain shows exactly.
-
-    Parameters
-    ----------
-    tree : Tree
-        Where to start.
-    X : ndarray of shape (n_points, n_features)
-        Points.
-    leaves : Leaves
-        Targets, weights and the loss.
-    alpha : float
-        Price of the 1-norm of a normal of 2-norm 1.
-    budget : Budget
-        Ends the work early.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature.
-
-    Examples
-    --------
-    >>> from treewright.engine.leaves import ClassLeaves
-    >>> from treewright.tree import predict_labels
-    >>> X = np.random.default_rng(0).random((2000, 2))
-    >>> y = (X[:, 0] + 0.5 * X[:, 1] > 0.8).astype(int)
-    >>> start = Tree.stump([1.0, 1.0], 1.0, np.eye(2))
-    >>> found, _ = turned_tree(start, X, ClassLeaves(y, np.ones(2000), 2), 0.1, Budget())
-    >>> [int(np.sum(predict_labels(tree, X) != y)) for tree in (start, found)]
-    [239, 5]
-    """
-    state = Alternation(tree, X, leaves, TurningNodes(alpha), 1, n_levels)
-    for _ in range(_PASSES):
-        if budget.over or not state.improve(budget):
-            break
-    return state.tree(), state.objective
 
 
 @dataclass(frozen=True)
@@ -119,7 +73,7 @@ class TurningNodes:
         values = values[there] - values[there].mean()
         normal = rule.normal.copy()
         room = rule.threshold - (level[there] - normal[feature] * values)
-        normal[feature] = best_weight(values, room, stake[there], float(normal[feature]))
+        normal[feature] = turned_weight(values, room, stake[there], float(normal[feature]))
         long = float(np.sqrt(normal @ normal))
         if not long > 0 or np.array_equal(normal, rule.normal):
             return None
@@ -127,8 +81,8 @@ class TurningNodes:
         return PricedRule(found.cost + self._norm(normal / long), found.rule)
 
 
-def best_weight(values: FloatArray, room: FloatArray, stake: FloatArray, now: float) -> float:
-    """The weight of a feature with which points that go left cost least: those with ``weight * value <= room``.
+def turned_weight(values: FloatArray, room: FloatArray, stake: FloatArray, now: float) -> float:
+    """Weight of a feature in a split that costs least: points with ``weight * value <= room`` go left.
 
     Parameters
     ----------
@@ -143,7 +97,7 @@ def best_weight(values: FloatArray, room: FloatArray, stake: FloatArray, now: fl
 
     Examples
     --------
-    >>> best_weight(np.array([1.0, 1.0, -1.0]), np.array([1.0, 3.0, -5.0]), np.array([1.0, -1.0, 1.0]), 0.0)
+    >>> turned_weight(np.array([1.0, 1.0, -1.0]), np.array([1.0, 3.0, -5.0]), np.array([1.0, -1.0, 1.0]), 0.0)
     2.0
     """
     some = np.flatnonzero(values)

@@ -1,20 +1,9 @@
-r"""Tree alternating optimization (TAO): sparse oblique splits for large data.
+"""Sparse oblique splits for large data, a node at a time, as tree alternating optimization (TAO) asks for them.
 
-The objective is that of a tree whose shape is given,
-
-.. math:: \sum_i c_i\, \ell(y_i, T(x_i)) + \alpha \sum_{nodes} \lVert w \rVert_1 / \lVert w \rVert_2 .
-
-A split does not change when its normal and threshold are multiplied by a number, so a 1-norm alone could be made as
-small as one likes; normals have Euclidean norm 1 here. A split on one feature costs alpha then, one on k equal features
-alpha times the root of k, and a node that sends all points one way nothing. A subset of the levels of a category costs
-alpha too, however many levels it lists. Leaves may have a price of their own, which is added: see
-:class:`~treewright.engine.leaves.LinearLeaves`.
-
-At a node (:mod:`~treewright.engine.alternate`) only the points with a stake matter. A direction comes from
-l1-logistic regression on these points, the threshold along it is exact, and the split is replaced only if the objective
-falls. The method is that of Carreira-Perpinan and Tavallali (2018). Splits may be held to k features
-(:mod:`~treewright.splits.few`); the best single feature is tried then too, and for k = 1 it is all that is tried,
-and exact.
+A direction comes from l1-logistic regression on the points with a stake, the threshold along it is exact, and the split
+is replaced only if the objective falls. The method is that of Carreira-Perpinan and Tavallali (2018). Splits may be
+held to k features (:mod:`~treewright.splits.few`); the best single feature is tried then too, and for k = 1 it is all
+that is tried, and exact.
 
 Points may have categories and gaps. A level of a category goes where its points are cheaper together, which is the best
 subset. Points that lack a value which a hyperplane uses go where they are cheaper together. As that depends on which
@@ -25,7 +14,6 @@ of these, and the best single feature. Each is measured with its gaps before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,25 +21,17 @@ import numpy as np
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
-from treewright.engine.leaves import Leaves
-from treewright.engine.thinning import thinned_tree
 from treewright.splits.few import Direction, few_features, restricted_to, steepest_features
 from treewright.splits.l1_logistic import l1_logistic
 from treewright.splits.mixed import PricedRule, best_category, best_single, cut_along
+from treewright.splits.node import Node
 from treewright.splits.points import Points, SplitRule
 from treewright.splits.thresholds import best_feature, best_threshold
-from treewright.tree import Tree
 
 __all__ = [
-    "Direction",
     "SparseNodes",
-    "TAOResult",
-    "alternate_nodes",
-    "automatic_alpha",
     "logistic_node",
     "normal_price",
-    "split_price",
 ]
 
 _IDLE, _FEW = 0.02, 1000
@@ -65,39 +45,11 @@ many cells: to sort the columns of a wide table takes longer than all regression
 _GAPPY = (0.3, 0.1, 0.0)
 """Hyperplanes without the features that more than these shares of the stakes lack are tried."""
 
-_ALPHA = 0.0125
-"""The automatic alpha of large tables, divided by the root of the number of points."""
-
-
-@dataclass(frozen=True)
-class TAOResult:
-    """What alternating optimization ended with.
-
-    Attributes
-    ----------
-    tree : Tree
-        The tree, of the shape of the start; nodes with zero weights send all points one way.
-    objective : float
-        Loss plus price of the normals and of the leaves.
-    n_iter : int
-        Passes over the tree.
-    converged : bool
-        Whether the last pass changed nothing.
-    trace : ndarray of shape (n_iter + 1, 3)
-        Seconds, objective and loss at the start and after each pass.
-    """
-
-    tree: Tree
-    objective: float
-    n_iter: int
-    converged: bool
-    trace: FloatArray
-
 
 def logistic_node(
     X: Any, goes_right: BoolArray, weight: FloatArray, alpha: float, start: tuple[FloatArray, float] | None
 ) -> tuple[FloatArray, float]:
-    """Direction of a node by warm-started l1-logistic regression.
+    """Direction of the split of a node by warm-started l1-logistic regression.
 
     The price of its 1-norm is alpha too. Weights of a logistic regression are longer than 1, the length that alpha is
     the price for in the objective, so planes are a little smoother than the objective asks for: that generalizes.
@@ -106,22 +58,8 @@ def logistic_node(
     return solved.weights, solved.intercept
 
 
-def automatic_alpha(n_rows: float, least: float = 1.0) -> float:
-    """Alpha for so many rows of weight 1 and targets of unit size, where nothing better is known.
-
-    The price of chance grows with the root of the number of points: on images of digits an eightieth of it serves well.
-    Small tables are noisier, and a split must save at least one point there, `least`; smoothed targets have no noise.
-
-    Examples
-    --------
-    >>> automatic_alpha(100.0), automatic_alpha(40_000.0)
-    (1.0, 2.5)
-    """
-    return max(least, _ALPHA * float(np.sqrt(n_rows)))
-
-
 def normal_price(normals: FloatArray) -> FloatArray:
-    """Ratio of 1-norm and 2-norm of each row, 0 for a row of zeros.
+    """Ratio of 1-norm and 2-norm of the normal of each split, 0 for a row of zeros.
 
     Examples
     --------
@@ -130,17 +68,6 @@ def normal_price(normals: FloatArray) -> FloatArray:
     """
     long = np.sqrt(np.einsum("ij,ij->i", normals, normals))
     return np.asarray(np.abs(normals).sum(axis=1) / np.where(long > 0, long, 1.0))
-
-
-def split_price(tree: Tree) -> float:
-    """What the splits of a tree cost at a price of 1: ratios of the norms, and 1 for a subset of a category.
-
-    Examples
-    --------
-    >>> split_price(Tree.stump([3.0, 4.0], 0.0, np.eye(2)))
-    1.4
-    """
-    return float(normal_price(tree.weights).sum()) + int(np.count_nonzero(tree.category >= 0))
 
 
 @dataclass
@@ -368,82 +295,6 @@ def _likely_feature(points: Points, rows: IntArray, stake: FloatArray) -> FloatA
     normal = np.zeros(p)
     normal[some] = _best_feature(Points(part), np.arange(n), stake)
     return normal
-
-
-def alternate_nodes(
-    tree: Tree,
-    X: Any,
-    leaves: Leaves,
-    alpha: float,
-    *,
-    max_split_features: int | None = None,
-    max_iter: int = 15,
-    budget: Budget | None = None,
-    n_jobs: int = 1,
-    direction: Direction = logistic_node,
-    on_pass: Callable[[float, float, float], None] | None = None,
-    n_levels: IntArray | None = None,
-    features: dict[int, str] | None = None,
-) -> TAOResult:
-    """Improve the splits and leaves of a tree until a pass changes nothing.
-
-    Parameters
-    ----------
-    tree : Tree
-        Where to start; without `n_levels` its splits are numerical. Its values do not matter.
-    X : ndarray (C order) or csr_array of shape (n_points, n_features)
-        Points with numerical features of about unit size, float64 or float32; NaN where a value is missing.
-    leaves : Leaves
-        Targets, weights and the loss.
-    alpha : float
-        Price of the 1-norm of a normal of 2-norm 1, in units of the loss.
-    max_split_features : int or None
-        Most features of a split, None for any number. What has more in the start is thinned first.
-    max_iter : int
-        Most passes over the tree.
-    budget : Budget or None
-        Ends the work early with what was found so far.
-    n_jobs : int
-        Threads.
-    direction : callable
-        Solver of a node.
-    on_pass : callable or None
-        Told seconds, objective and loss at the start and after each pass.
-    n_levels : ndarray of int, shape (n_features,), or None
-        Levels of each categorical feature, 0 for a numerical one.
-    features : dict of int to str, or None
-        Kind of features that the splits of some nodes may have, see :class:`SparseNodes`.
-
-    Examples
-    --------
-    >>> from treewright.engine.leaves import ClassLeaves
-    >>> from treewright.engine.starts import random_tree
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((200, 2))
-    >>> y = (X.sum(axis=1) > 1).astype(int)
-    >>> start = random_tree(X, 1, rng)
-    >>> result = alternate_nodes(start, X, ClassLeaves(y, np.ones(200), 2), alpha=0.1)
-    >>> result.trace[-1, 2] < 10 < result.trace[0, 2]
-    np.True_
-    """
-    solver = SparseNodes(alpha, max_split_features, direction, features=features or {})
-    tree = thinned_tree(tree, X, max_split_features, n_levels)
-    state = Alternation(tree, X, leaves, solver, n_jobs, n_levels)
-    budget = Budget() if budget is None else budget
-    trace: list[tuple[float, float, float]] = []
-
-    def record() -> None:
-        trace.append((budget.elapsed, state.objective, state.loss))
-        if on_pass is not None:
-            on_pass(*trace[-1])
-
-    record()
-    done, changed = 0, True
-    while changed and done < max_iter and not budget.over:
-        changed = state.improve(budget)
-        done += 1
-        record()
-    return TAOResult(state.tree(), state.objective, done, not changed and not budget.over, np.array(trace))
 
 
 def _busy(stake: FloatArray, sided: BoolArray) -> IntArray:

@@ -106,7 +106,7 @@ def select(
     >>> bool(again.score(X, y) > 0.98)
     True
     """
-    from treewright.models.svm1odt.selection.choice import ChoiceSettings, choose_rows
+    from treewright.models.svm1odt.selection.choice import ChoiceSettings, rows_worth_training
 
     settings = ChoiceSettings(method, epsilon, beta_1, beta_2)
     if time_limit is not None and not time_limit > 0:
@@ -122,7 +122,7 @@ def select(
     categorical = None if categorical_features is None else chosen_features(X, categorical_features)
     have_compiled(SELECTION, budget)
     with budget.stop_on_interrupt():
-        return choose_rows(
+        return rows_worth_training(
             rows, label, tree, settings, weight=weight, categorical=categorical, budget=budget, told=told
         )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["TeacherMember", "TeacherRecord"]
+from treewright.exceptions import ModelFileError
+
+__all__ = ["TeacherMember", "TeacherRecord", "teacher_record_from_dict", "teacher_record_to_dict"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,37 @@ class TeacherRecord:
         share = next((word for value, word in words.items() if abs(value - self.refined) < 0.05), f"{self.refined:.0%}")
         refined = f", {share} refined on its own labels" if self.refined >= 0.005 else ""
         return f"{self.name}: {', '.join(parts)}{refined}"
+
+
+def teacher_record_to_dict(record: TeacherRecord | None) -> dict[str, Any] | None:
+    """The record of a teacher as plain data; what was not measured is None."""
+    if record is None:
+        return None
+    members = [
+        {"name": m.name, "share": m.share, "score": _measured(m.score), "right": _measured(m.right)}
+        for m in record.members
+    ]
+    return {"name": record.name, "members": members, "refined": record.refined, "right": _measured(record.right)}
+
+
+def _measured(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def teacher_record_from_dict(state: Any) -> TeacherRecord | None:
+    """The record of a teacher from plain data."""
+    if state is None:
+        return None
+    try:
+        # files of before have not all of it
+        members = tuple(
+            TeacherMember(str(m["name"]), float(m["share"]), _number(m["score"]), _number(m.get("right")))
+            for m in state["members"]
+        )
+        return TeacherRecord(str(state["name"]), members, float(state["refined"]), _number(state.get("right")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"teacher cannot be read: {error}") from None

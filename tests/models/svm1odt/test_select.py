@@ -11,7 +11,7 @@ from tests.examples import looped
 
 from treewright import TAOClassifier, Tree, select
 from treewright.exceptions import InvalidInputError
-from treewright.models.svm1odt.selection.choice import choose_rows
+from treewright.models.svm1odt.selection.choice import rows_worth_training
 
 STUMP = Tree.stump([1.0, 0.0], 0.0, [[1.0, 0.0], [0.0, 1.0]])
 
@@ -24,7 +24,7 @@ def rows(n=120, seed=0):
 def test_frames_and_labels_of_any_kind_give_the_same_rows():
     X, y = rows()
     plain = select(X, y, STUMP).rows
-    np.testing.assert_array_equal(choose_rows(X, (y == "yes").astype(int), STUMP).rows, plain)
+    np.testing.assert_array_equal(rows_worth_training(X, (y == "yes").astype(int), STUMP).rows, plain)
     np.testing.assert_array_equal(select(pd.DataFrame(X), pd.Series(y), STUMP).rows, plain)
     np.testing.assert_array_equal(select(pl.DataFrame(X), pl.Series(y), STUMP).rows, plain)
     np.testing.assert_array_equal(select(X.tolist(), (y == "yes").tolist(), STUMP).rows, plain)

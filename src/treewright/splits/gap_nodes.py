@@ -1,4 +1,4 @@
-"""Splits with a gap between their sides, improved node by node: the trees of OCT-H and S2OCT.
+"""The node of a tree whose splits keep a gap between their sides, as in OCT-H and S2OCT.
 
 Directions come from several convex surrogates, thresholds are exact, and the lowest nodes choose the labels of their
 two leaves together with the split. A split is taken only if error plus price of its features falls.
@@ -12,14 +12,12 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
-from treewright.engine.alternate import Alternation, Node
-from treewright.engine.leaves import ClassLeaves
-from treewright.engine.oblique import GapPoints, best_stump, split_along
+from treewright.splits.gap_splits import GapPoints, best_stump, split_along
+from treewright.splits.node import Node
 from treewright.splits.points import Points
 from treewright.splits.thresholds import Split
-from treewright.tree import Tree
 
-__all__ = ["GapNodes", "alternate"]
+__all__ = ["GapNodes"]
 
 
 @dataclass(frozen=True)
@@ -65,40 +63,3 @@ def _cut(here: GapPoints, node: Node, budget: Budget) -> Split | None:
 
     found = [split_along(here.X, normal, cut, here.price) for normal in normals if np.any(normal)]
     return min(found, key=lambda split: split.cost, default=None)
-
-
-def alternate(tree: Tree, points: GapPoints, budget: Budget, rounds: int = 10) -> Tree:
-    """Improve a classification tree node by node, lowest nodes first, until a round changes nothing.
-
-    Parameters
-    ----------
-    tree : Tree
-        Where to start; its splits are numerical.
-    points : GapPoints
-        Points, and what splits must keep. A gap that rounding could close is widened.
-    budget : Budget
-        Ends the work early with the best tree so far.
-    rounds : int
-        Most passes over the tree.
-
-    Returns
-    -------
-    Tree
-        A tree whose error plus price is at most that of `tree`.
-
-    Examples
-    --------
-    >>> points = GapPoints(np.array([[0.1], [0.2], [0.8], [0.9]]), np.array([0, 0, 1, 1]), np.ones(4), 2, gap=0.1)
-    >>> tree = alternate(Tree.stump([1.0], 0.85, [[1.0, 0], [0, 1.0]]), points, Budget())
-    >>> round(float(tree.threshold[0] / tree.weights[0, 0]), 6)
-    0.5
-    """
-    if tree.n_nodes == 1:
-        return tree
-    X = np.ascontiguousarray(points.X)
-    points = replace(points, X=X, gap=max(points.gap, Points(X).least_gap))
-    state = Alternation(tree, X, ClassLeaves(points.y, points.weight, points.n_classes), GapNodes(points))
-    for _ in range(rounds):
-        if budget.over or not state.improve(budget):
-            break
-    return state.tree()

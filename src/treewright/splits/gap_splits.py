@@ -1,4 +1,4 @@
-"""Trees grown from the root with oblique splits. Starts for everything else."""
+"""One oblique split of labelled points with a gap between its sides: by error, by impurity, or along a direction."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from treewright.core.budget import Budget
 from treewright.splits.directions import hinge_directions, logistic_direction
 from treewright.splits.points import Points
 from treewright.splits.thresholds import Split, best_feature, best_labels_threshold, best_threshold
-from treewright.tree import Tree, relabelled, route
 
-__all__ = ["GapPoints", "best_stump", "bisector", "candidate_directions", "grow", "split_along"]
+__all__ = [
+    "GapPoints",
+    "best_stump",
+    "bisector",
+    "candidate_directions",
+    "error_split",
+    "impurity_split",
+    "split_along",
+]
 
 _LP_WORK = 1e8
 """A hinge LP takes about 1 s where (points)^2 x (features) is this much, and grows with it; above there are none."""
@@ -35,7 +42,7 @@ Cut = Callable[[FloatArray], tuple[float, float]]
 
 @dataclass(frozen=True)
 class GapPoints:
-    """Labelled points, and what splits between them must keep."""
+    """Labelled points, and what a split between them must keep."""
 
     X: FloatArray
     y: IntArray
@@ -75,42 +82,6 @@ class GapPoints:
     def directions(self, goes_left: BoolArray, budget: Budget) -> list[FloatArray]:
         """Directions that part the marked points from the others."""
         return candidate_directions(self.X, goes_left, self.weight, self.gap, self.price > 0, budget)
-
-
-def grow(tree: Tree, points: GapPoints, depth: int, budget: Budget) -> Tree:
-    """Split impure leaves above `depth` by oblique stumps, as long as that pays.
-
-    Parameters
-    ----------
-    tree : Tree
-        What to grow from; a single leaf to grow a whole tree.
-    points : GapPoints
-        Points, and what splits must keep.
-    depth : int
-        Depth not to exceed.
-    budget : Budget
-        Ends the growing early.
-
-    Examples
-    --------
-    >>> points = GapPoints(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), np.ones(3), n_classes=2)
-    >>> grow(Tree.leaf(points.by_class, 1), points, 2, Budget()).n_leaves
-    3
-    """
-    for _ in range(depth - int(tree.level[tree.leaves].min())):
-        leaf_of, level = route(tree, points.X), tree.level
-        found: dict[int, Split] = {}
-        for leaf in tree.leaves:
-            if level[leaf] >= depth or budget.over:
-                continue
-            chosen = _last_split if level[leaf] == depth - 1 else _early_split
-            split = chosen(points.at(np.flatnonzero(leaf_of == leaf)), budget)
-            if split is not None:
-                found[int(leaf)] = split
-        if not found:
-            break
-        tree = relabelled(_with_splits(tree, found), points.X, points.y, points.weight)
-    return tree
 
 
 def best_stump(points: GapPoints, budget: Budget) -> Split | None:
@@ -156,7 +127,7 @@ def candidate_directions(
     sparse: bool,
     budget: Budget | None = None,
 ) -> list[FloatArray]:
-    """Directions that part the marked points from the others, by several convex surrogates.
+    """Directions of a split that parts the marked points from the others, by several convex surrogates.
 
     The first is there whatever the budget says; the others only as long as time is left.
     """
@@ -174,8 +145,8 @@ def candidate_directions(
     return [d for d in directions if np.any(d != 0)]
 
 
-def _last_split(points: GapPoints, budget: Budget) -> Split | None:
-    """Split for a leaf that none will follow: by error."""
+def error_split(points: GapPoints, budget: Budget) -> Split | None:
+    """Split for a leaf that none will follow, by error."""
     by_class = points.by_class
     error = float(by_class.sum() - by_class.max())
     if error <= 0 or not points.large_enough:
@@ -186,8 +157,8 @@ def _last_split(points: GapPoints, budget: Budget) -> Split | None:
     return split
 
 
-def _early_split(points: GapPoints, budget: Budget) -> Split | None:
-    """Split for a leaf that more splits will follow: by impurity."""
+def impurity_split(points: GapPoints, budget: Budget) -> Split | None:
+    """Split for a leaf that more splits will follow, by impurity."""
     X, y, weight = points.X, points.y, points.weight
     if np.all(y == y[:1]) or not points.large_enough:
         return None
@@ -249,7 +220,7 @@ def _better(
 
 
 def bisector(X: FloatArray, y: IntArray, inside: IntArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """The hyperplane half-way between two of the points `inside`, at random, of different classes if there are any."""
+    """The split half-way between two of the points `inside`, at random, of different classes if there are any."""
     first = int(rng.choice(inside))
     others = inside[y[inside] != y[first]]
     second = int(rng.choice(others if len(others) else inside))
@@ -284,17 +255,3 @@ def split_along(X: FloatArray, normal: FloatArray, cut: Cut, price: float) -> Sp
         if total <= best.cost + 1e-12:
             best = Split(thinner, threshold, total)
     return best
-
-
-def _with_splits(tree: Tree, splits: dict[int, Split]) -> Tree:
-    """Replace leaves by splits with two new leaves each."""
-    n, m = tree.n_nodes, len(splits)
-    nodes = np.array(list(splits), dtype=np.int64)
-    left, right = (np.concatenate([side, np.full(2 * m, -1)]) for side in (tree.left, tree.right))
-    left[nodes], right[nodes] = n + 2 * np.arange(m), n + 2 * np.arange(m) + 1
-    weights = np.vstack([tree.weights, np.zeros((2 * m, tree.n_features))])
-    threshold = np.concatenate([tree.threshold, np.zeros(2 * m)])
-    weights[nodes] = [splits[int(k)].normal for k in nodes]
-    threshold[nodes] = [splits[int(k)].threshold for k in nodes]
-    values = np.vstack([tree.values, np.zeros((2 * m, tree.n_outputs))])
-    return Tree(left, right, weights, threshold, values, labels=np.zeros(n + 2 * m, dtype=np.int64))
