@@ -10,6 +10,15 @@ from tests.estimators_list import quick, targets
 from treewright.models.registry import MODELS
 
 HEAVY = ("solvers", "splits", "totals", "engine", "optimize", "teachers")
+LIGHT = {
+    "engine",
+    "engine.leaf_probabilities",  # what predict_proba says
+    "optimize",
+    "optimize.record",  # how the fit ended
+    "optimize.settings",  # numbers alone
+    "teachers",
+    "teachers.record",  # who taught
+}
 CODE = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -42,11 +51,7 @@ def test_predictions_import_no_training_no_solver_and_nothing_compiled(searches_
     done = subprocess.run([sys.executable, "-c", CODE, *paths], check=True, capture_output=True, text=True)
     loaded = set(done.stdout.split())
     ours = [name.split(".")[1:] for name in loaded if name.startswith("treewright.")]
-    assert {".".join(name) for name in ours if name[0] in HEAVY} <= {
-        "optimize",
-        "optimize.record",  # how the fit ended
-        "optimize.settings",  # numbers alone
-    }
+    assert {".".join(name) for name in ours if name[0] in HEAVY} <= LIGHT
     assert {name[2] for name in ours if name[0] == "models" and len(name) > 2} == {"estimator", "ssct"}
     assert ["core", "compiled"] not in ours
     assert not loaded & {"highspy", "numba", "clarabel", "pyscipopt", "gurobipy"}

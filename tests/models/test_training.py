@@ -26,9 +26,9 @@ from treewright.models.s2oct import fit as s2oct
 from treewright.models.s2oct.fit import train_s2oct
 from treewright.models.svm1odt.fit import SVM1ODTSettings
 from treewright.models.tao.fit import train_tao
+from treewright.models.totals.fit import Fitting, train_totals
 from treewright.optimize.conduct import Conduct
 from treewright.solvers import get_solver
-from treewright.teachers.cut import Fitting, train_totals
 
 rng = np.random.default_rng(0)
 X = rng.random((60, 3))
@@ -82,7 +82,7 @@ def test_s2oct_and_its_committee(size):
 def test_s2oct_leaves_as_much_time_for_what_follows_as_it_took_to_prepare(size, monkeypatch, own_clock):
     """Both are passes over all rows: with very many of them a search that used the limit up would end beyond it."""
     module, left = "treewright.models.s2oct.fit", []
-    reduced, search = s2oct.reduced, s2oct._optimal if size is None else s2oct._sparse
+    reduced, search = s2oct.reduced_sample, s2oct._optimal if size is None else s2oct._sparse
 
     def slowly(*rows):
         own_clock.now += 3.0
@@ -92,7 +92,7 @@ def test_s2oct_leaves_as_much_time_for_what_follows_as_it_took_to_prepare(size, 
         left.append(budget.remaining)
         return search(model, starts, settings, conduct, Budget(0.1), teacher, **more)
 
-    monkeypatch.setattr(f"{module}.reduced", slowly)
+    monkeypatch.setattr(f"{module}.reduced_sample", slowly)
     monkeypatch.setattr(f"{module}.{search.__name__}", noted)
     for limit in (10.0, 4.0, None):
         settings = tw.S2OCTClassifier(max_depth=2, max_split_features=size)

@@ -36,7 +36,7 @@ __all__ = ["predict"]
 
 
 def predict(args: argparse.Namespace, console: Console) -> int:
-    """Predict the rows of a table."""
+    """The command ``predict``: labels of the rows of a table, written and told."""
     reports = {f"--report ({kind})": path for kind, path in report_paths(args.report).items()}
     check_outputs({"--out": args.out, **reports}, args.data)
     table_kind(args.out, writing=True)

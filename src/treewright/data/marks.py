@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from treewright.core.arrays import BoolArray
+from treewright.core.arrays import BoolArray, IntArray
 from treewright.data.columns_checked import listing, show
-from treewright.exceptions import InvalidInputError
+from treewright.exceptions import ForgottenMarkWarning, InvalidInputError, warn_user
 
-__all__ = ["likely_marks", "mark_words", "refuse_missing"]
+__all__ = ["likely_marks", "mark_words", "refuse_missing", "warn_of_marks"]
 
 _TEXT = re.compile(r"[^\w+]*|n/?a|#n/a|nan|nat|null|none|missing|unknown|not available", re.IGNORECASE)
 """Text that is hardly the name of a class."""
@@ -105,3 +105,11 @@ def refuse_missing(missing: BoolArray) -> None:
             f"{np.argmax(missing)}; every row needs a label here: give the others alone, or take a model that learns "
             "from all rows: TAOClassifier(teacher='auto'), S2OCTClassifier"
         )
+
+
+def warn_of_marks(classes: np.ndarray, y: IntArray, remedy: str, unlabeled: Any = -1) -> None:
+    """Warn of classes, of which `y` are numbers, that look like marks of rows without a label."""
+    names = classes.tolist()
+    marks = {name: int(np.count_nonzero(y == names.index(name))) for name in likely_marks(names, unlabeled)}
+    if marks:
+        warn_user(mark_words(marks, len(y), remedy), ForgottenMarkWarning)

@@ -8,12 +8,12 @@ import numpy as np
 
 from treewright.core.arrays import IntArray
 from treewright.data import Problem, make_problem
-from treewright.data.marks import likely_marks, mark_words
+from treewright.data.marks import warn_of_marks
 from treewright.data.spelling import alike, alike_words
 from treewright.estimators.model import Given
-from treewright.exceptions import AlikeNamesWarning, ForgottenMarkWarning, InvalidInputError, warn_user
+from treewright.exceptions import AlikeNamesWarning, InvalidInputError, warn_user
 
-__all__ = ["FIT_TO_OTHERS", "semi_supervised_problem", "supervised_problem", "warn_of_marks"]
+__all__ = ["FIT_TO_OTHERS", "semi_supervised_problem", "supervised_problem"]
 
 FIT_TO_OTHERS = "give the others alone, X[{y}] and y[{y}]"
 """What to do with rows without a label, where every row needs one."""
@@ -75,14 +75,6 @@ def semi_supervised_problem(given: Given, unlabeled: Any) -> Problem:
     warn_of_marks(problem.classes, problem.y, "set unlabeled to it, or put None in its place", unlabeled)
     _warn_of_alike(problem)
     return problem
-
-
-def warn_of_marks(classes: np.ndarray, y: IntArray, remedy: str, unlabeled: Any = -1) -> None:
-    """Warn of classes, of which `y` are numbers, that look like marks of rows without a label."""
-    names = classes.tolist()
-    marks = {name: int(np.count_nonzero(y == names.index(name))) for name in likely_marks(names, unlabeled)}
-    if marks:
-        warn_user(mark_words(marks, len(y), remedy), ForgottenMarkWarning)
 
 
 def _warn_of_alike(problem: Problem) -> None:

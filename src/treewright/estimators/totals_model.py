@@ -25,7 +25,7 @@ from treewright.exceptions import InvalidInputError, warn_user
 from treewright.optimize.record import FitRecord
 
 if TYPE_CHECKING:
-    from treewright.teachers.cut import Divided
+    from treewright.totals.division import Divided
 
 __all__ = ["PricedModel", "TotalsModel", "log_shares", "transduced_attributes"]
 
@@ -210,7 +210,7 @@ class TotalsModel(Model):
 
     def _cut(self, X: ArrayLike, hidden: BoolArray, scores: FloatArray, margins: tuple[ClassTotals, ...]) -> Divided:
         """Rows without a label divided among the classes."""
-        from treewright.teachers.cut import divide_rows
+        from treewright.totals.division import divide_rows
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the rows, which the scores have told already

@@ -44,7 +44,7 @@ def divide_register(
 ) -> RegisterDivision:
     """Divide millions of rows among the classes by their scores, within totals by group or of all.
 
-    It is what :func:`~treewright.teachers.cut.divide_rows` does, but for the prices of rows of unknown group, which
+    It is what :func:`~treewright.totals.division.divide_rows` does, but for the prices of rows of unknown group, which
     are found by a sample where rows are many.
 
     Parameters

@@ -28,9 +28,9 @@ from treewright.optimize.course import Outcome, Relaxation, optimize
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.record import PROVEN, FitRecord, FitStatus, cut_short, named_trace
 from treewright.solvers import Capability
-from treewright.teachers.cut import class_shifts, row_shares
 from treewright.teachers.ensemble import FittedEnsemble, Members, fit_ensemble
 from treewright.teachers.pool import sharpness
+from treewright.totals.division import class_shifts, row_shares
 
 if TYPE_CHECKING:
     from treewright.models.c2rf.estimator import C2RFClassifier

@@ -171,7 +171,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     def _shares(self, problem: Problem, fitted: dict[str, Any], budget: Budget) -> FloatArray:
         """Probabilities of all rows after a fit, those of unlabelled ones shifted to the totals."""
-        from treewright.teachers.cut import class_shifts, row_shares
+        from treewright.totals.division import class_shifts, row_shares
 
         other = copy(self)
         other.__dict__ = {**vars(self), **fitted}

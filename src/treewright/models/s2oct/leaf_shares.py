@@ -10,8 +10,8 @@ from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.data import Problem, Sample
 from treewright.engine.leaf_probabilities import smoothed_probabilities, taught_tree
-from treewright.teachers.cut import class_shifts
 from treewright.teachers.given import GivenTeacher, TableTeacher
+from treewright.totals.division import class_shifts
 from treewright.totals.shift import Margin, rake, shifted
 from treewright.tree import Tree, route
 

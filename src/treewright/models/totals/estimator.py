@@ -139,7 +139,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     [0, 1]
     """
 
-    _training: ClassVar[str] = "teachers.cut"
+    _training: ClassVar[str] = "models.totals.fit"
     _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(
@@ -156,7 +156,7 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return self._checked_estimator(weighted), weighted
 
     def _trained_on(self, problem: Problem, prepared: Any, budget: Budget) -> tuple[FitRecord, dict[str, Any]]:
-        from treewright.teachers.cut import Fitting, train_totals
+        from treewright.models.totals.fit import Fitting, train_totals
         from treewright.teachers.ensemble import seed_where_unset
 
         (estimator, weighted), seed, default = prepared, self._seed(), self._automatic
@@ -220,8 +220,8 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _checked_estimator(self, weighted: bool) -> Any:
         """An unfitted copy of the estimator, if it can do what is needed."""
+        from treewright.models.totals.fit import NO_SCORES
         from treewright.teachers.classifier import TeacherClassifier
-        from treewright.teachers.cut import NO_SCORES
         from treewright.totals.scores import response_method, weight_argument
 
         if self._automatic:

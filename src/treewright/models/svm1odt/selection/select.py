@@ -14,10 +14,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import as_column, missing_mask, refuse_dates, uniform
-from treewright.data.marks import refuse_missing
+from treewright.data.marks import refuse_missing, warn_of_marks
 from treewright.data.mixed import chosen_features, refuse_text
 from treewright.estimators.loops import SELECTION, have_compiled
-from treewright.estimators.problems import FIT_TO_OTHERS, warn_of_marks
+from treewright.estimators.problems import FIT_TO_OTHERS
 from treewright.estimators.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
 from treewright.tree import Tree
