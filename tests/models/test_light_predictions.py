@@ -52,6 +52,6 @@ def test_predictions_import_no_training_no_solver_and_nothing_compiled(searches_
     loaded = set(done.stdout.split())
     ours = [name.split(".")[1:] for name in loaded if name.startswith("treewright.")]
     assert {".".join(name) for name in ours if name[0] in HEAVY} <= LIGHT
-    assert {name[2] for name in ours if name[0] == "models" and len(name) > 2} == {"estimator", "ssct"}
+    assert {name[2] for name in ours if name[0] == "models" and len(name) > 2} == {"against", "estimator", "ssct"}
     assert ["core", "compiled"] not in ours
     assert not loaded & {"highspy", "numba", "clarabel", "pyscipopt", "gurobipy"}
