@@ -43,7 +43,8 @@ NO_COMPILER = """
 treewright has loops in C, and there is no C compiler: {compiler} was not found. Either install one, such as
     apt-get install gcc  |  dnf install gcc  |  xcode-select --install  |  Build Tools for Visual Studio
 or take the one that is a Python package:
-    pip install ziglang  and then  CC="python -m ziglang cc" pip install ...
+    pip install ziglang
+    export CC="$(python -c 'import ziglang; print(*ziglang.__path__)')/zig cc -mcpu=baseline"
 """
 
 

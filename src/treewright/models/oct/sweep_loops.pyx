@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 import numpy as np
 
+from treewright.engine.pairs cimport Pair, first, larger, pair, pair_at, scaled, second, smaller, sum_of
 from treewright.models.oct.sweeps import Block
 
 
@@ -66,7 +67,7 @@ cdef class _Search:
         double[::1] cost
         int64_t[::1] best
         const int64_t[::1] columns
-        double[::1] first  # signed weights of the points of the first part, 0 for the others
+        double[:, ::1] parts  # of the cut in turn
         double[:, ::1] totals
         double[:, ::1] here  # bounds of the children with the smallest size, by number in `columns`
         uint8_t[::1] done
@@ -74,7 +75,7 @@ cdef class _Search:
     def __init__(self, sweeps, block, Py_ssize_t n_classes):
         self.left, self.right, self.least, self.stack, self.at, self.cost, self.best = sweeps
         columns = np.flatnonzero(block.n_ranks > 1)
-        self.columns, self.first = columns, np.zeros(len(block.y))
+        self.columns, self.parts = columns, np.zeros((len(block.y), 2))
         self.totals = np.zeros((2, n_classes))
         self.here, self.done = np.empty((2, len(columns))), np.zeros(len(columns), dtype=np.uint8)
 
@@ -95,15 +96,17 @@ cdef inline double _most(const double[:, ::1] numbers, Py_ssize_t row, Py_ssize_
     return most
 
 
-cdef void _first_part(_Points points, Py_ssize_t root, int64_t cut, double[::1] first) noexcept nogil:
-    """Signed weights of the points of the first part, 0 for the others."""
+cdef void _part(_Points points, Py_ssize_t root, int64_t cut, double[:, ::1] parts) noexcept nogil:
+    """Signed weights of the points of the first part and of the second one, 0 for the others."""
     cdef Py_ssize_t i
+    cdef bint inside
     for i in range(points.n_points):
-        first[i] = points.signed[i] if points.rank[root, i] <= cut else 0.0
+        inside = points.rank[root, i] <= cut
+        parts[i, 1 - inside], parts[i, inside] = points.signed[i], 0.0
 
 
 cdef void _sweep_two(
-    _Points points, Py_ssize_t column, const double[::1] first, const double[:, ::1] totals, double* found
+    _Points points, Py_ssize_t column, const double[:, ::1] parts, const double[:, ::1] totals, double* found
 ) noexcept nogil:
     """As :func:`_sweep` for two classes and leaves of any size.
 
@@ -111,20 +114,14 @@ cdef void _sweep_two(
     here branches by the data, as every second guess of the processor would be wrong.
     """
     cdef:
-        double a = 0.0, b = 0.0, c, d, u, cut
-        double a_high = 0.0, a_low = 0.0, b_high = 0.0, b_low = 0.0
-        Py_ssize_t k, i
+        Pair sums = pair(0.0, 0.0), high = pair(0.0, 0.0), low = pair(0.0, 0.0), here
+        Py_ssize_t k
     for k in range(points.n_points):
-        i = points.order[column, k]
-        u = first[i]
-        a += u
-        b += points.signed[i] - u
-        cut = points.last[column, k]  # no cut within a rank; 0 is the sum of no points
-        c, d = a * cut, b * cut
-        a_high, a_low = max(a_high, c), min(a_low, c)
-        b_high, b_low = max(b_high, d), min(b_low, d)
-    found[0] = min(totals[0, 1] - a_high, totals[0, 0] + a_low)
-    found[1] = min(totals[1, 1] - b_high, totals[1, 0] + b_low)
+        sums = sum_of(sums, pair_at(&parts[points.order[column, k], 0]))
+        here = scaled(sums, points.last[column, k])  # no cut within a rank; 0 is the sum of no points
+        high, low = larger(here, high), smaller(here, low)
+    found[0] = min(totals[0, 1] - first(high), totals[0, 0] + first(low))
+    found[1] = min(totals[1, 1] - second(high), totals[1, 0] + second(low))
     found[2], found[3] = found[0], found[1]
 
 
@@ -191,14 +188,14 @@ cdef inline void _swept(
     Py_ssize_t column,
     Py_ssize_t root,
     int64_t cut,
-    const double[::1] first,
+    const double[:, ::1] parts,
     const double[:, ::1] totals,
     const double* sizes,
     double* found,
 ) noexcept nogil:
     """The sweep that the rules allow."""
     if points.n_classes == 2 and points.min_leaf <= 1:
-        _sweep_two(points, column, first, totals, found)
+        _sweep_two(points, column, parts, totals, found)
     else:
         _sweep(points, column, root, cut, totals, sizes, found)
 
@@ -211,14 +208,17 @@ def split_costs(block, rules):
         double[2] sizes = [0.0, 0.0]
         double[4] found
         double[:, ::1] totals = np.zeros((2, points.n_classes))
+        double[:, ::1] parts = np.empty((points.n_points, 2))
         double[:, ::1] costs = np.full((2, points.n_columns), np.inf)
     with nogil:
         for i in range(points.n_points):
             totals[0, points.y[i]] += points.weight[i]
             sizes[0] += points.size[i]
+        if points.n_columns and points.n_classes == 2:
+            _part(points, 0, ALL_RANKS, parts)
         for f in range(points.n_columns):
             if points.n_ranks[f] > 1:
-                _swept(points, f, f, ALL_RANKS, points.signed, totals, sizes, found)
+                _swept(points, f, f, ALL_RANKS, parts, totals, sizes, found)
                 costs[0, f], costs[1, f] = points.price + found[0], points.price + found[2]
     return np.asarray(costs[0]), np.asarray(costs[1])
 
@@ -317,8 +317,8 @@ cdef Py_ssize_t _evaluate(
             break
         f = search.columns[k]
         if n_sweeps == 0 and n_classes == 2:
-            _first_part(points, root, cut, search.first)
-        _swept(points, f, root, cut, search.first, search.totals, sizes, found)
+            _part(points, root, cut, search.parts)
+        _swept(points, f, root, cut, search.parts, search.totals, sizes, found)
         search.done[k] = True
         n_sweeps += 1
         search.left[slot, f], search.right[slot, f] = points.price + found[0], points.price + found[1]
@@ -482,13 +482,22 @@ def cut_of_split(block, rules, Py_ssize_t column):
 
 def restricted(block, Py_ssize_t column, int64_t cut, bint lower):
     """The points with a rank of at most `cut` in a column, or those above it."""
-    keep = (block.rank[column] <= cut) == lower
-    number = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    m, n_columns = int(keep.sum()), len(block.n_ranks)
-    order, rank = np.empty((2, n_columns, m), dtype=np.int32)
+    cdef:
+        const int32_t[:, ::1] old_rank = block.rank
+        Py_ssize_t i, m = 0, n_columns = old_rank.shape[0], n = old_rank.shape[1]
+        int64_t[::1] kept = np.empty(n, dtype=np.int64)
+        int32_t[::1] number = np.empty(n, dtype=np.int32)
+    with nogil:
+        for i in range(n):
+            number[i] = -1
+            if (old_rank[column, i] <= cut) == lower:
+                number[i], kept[m] = m, i
+                m += 1
+    order, rank = np.empty((n_columns, m), dtype=np.int32), np.empty((n_columns, m), dtype=np.int32)
     last, n_ranks = np.zeros((n_columns, m), dtype=np.uint8), np.zeros(n_columns, dtype=np.int64)
-    _renumber(block.order, block.rank, number, order, rank, last, n_ranks)
-    return Block(order, rank, last, n_ranks, block.y[keep], block.weight[keep], block.size[keep], block.row[keep])
+    _renumber(block.order, old_rank, number, order, rank, last, n_ranks)
+    of = np.asarray(kept)[:m]
+    return Block(order, rank, last, n_ranks, *(each.take(of) for each in (block.y, block.weight, block.size, block.row)))
 
 
 cdef _renumber(
