@@ -82,3 +82,36 @@ def test_a_checkout_that_can_be_written_to_is_used_itself(readonly):
     done = make(checkout, passing, "demo")
     assert done.returncode == 0 and "python examples/demo.py demo-output" in done.stdout
     assert (checkout / ".venv").is_dir() and list(passing.iterdir()) == []
+
+
+def test_loops_are_compiled_when_one_is_new_or_changed(readonly):
+    checkout, passing = readonly
+    for folder in (checkout, checkout / "src"):
+        folder.chmod(0o777)
+    building = "python setup.py --quiet build_ext --inplace"
+    assert building not in make(checkout, passing, "demo").stdout  # installing has built all there are
+    loops = checkout / "src" / "loops.pyx"
+    loops.write_text("")
+    done = make(checkout, passing, "demo")
+    assert building in done.stdout and "pip install" not in done.stdout
+    assert building not in make(checkout, passing, "demo").stdout
+    loops.touch()
+    assert building in make(checkout, passing, "test").stdout
+
+
+def test_a_copy_has_no_loops_that_are_gone_and_none_that_were_compiled_elsewhere(readonly):
+    checkout, passing = readonly
+    names = ("old.pyx", "old.pyi", "old.pxd", "old.abi3.so")
+    (checkout / "src").chmod(0o755)
+    for name in names:
+        (checkout / "src" / name).write_text("")
+    (checkout / "src").chmod(0o555)
+    make(checkout, passing, "demo")
+    (copy,) = passing.iterdir()
+    assert {path.name for path in copy.glob("src/old*")} == set(names[:3])
+    (checkout / "src").chmod(0o755)
+    for name in names:
+        (checkout / "src" / name).unlink()
+    (checkout / "src").chmod(0o555)
+    make(checkout, passing, "demo")
+    assert [path.name for path in copy.glob("src/*")] == ["module.py"]

@@ -1,7 +1,7 @@
 r"""Exact search for trees of any depth: branch and bound over the cuts of the root, the best bound first.
 
-The last two levels are compiled (:func:`.kernels.solve_two`). Above them a cut of the root is solved by solving both
-its parts, one level lower. As in :mod:`~.kernels`, what trees with a column at *their* root cost on one part bounds
+The last two levels are compiled (:func:`.sweep_loops.solve_two`). Above them a cut of the root is solved by solving
+both its parts, one level lower. As in :mod:`~.sweeps`, what trees with a column at *their* root cost on one part bounds
 that of all parts between two cuts that are known, so that most columns of most cuts are given up without work.
 """
 
@@ -16,16 +16,8 @@ import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.models.oct.sweeps import (
-    Block,
-    Rules,
-    cut_of_split,
-    cuts_of,
-    restricted,
-    solve_two,
-    split_costs,
-    sweeps_for,
-)
+from treewright.models.oct.sweep_loops import cut_of_split, cuts_of, restricted, solve_two, split_costs
+from treewright.models.oct.sweeps import Block, Rules, sweeps_for
 
 __all__ = ["Answer", "Branching", "Plan"]
 

@@ -81,7 +81,7 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.oct.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, "models.oct.sweeps")
+    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])
