@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import linprog
 from tests.examples import looped
 
-from treewright.splits import plane_programs as plane_kernels
 from treewright.splits.plane_programs import PERTURBED, best_plane
 
 
@@ -87,22 +86,6 @@ def test_points_that_begin_in_the_program_change_nothing(seed):
         assert again == (pytest.approx(best, rel=2 * PERTURBED, abs=1e-6) if np.isfinite(best) else np.inf)
         if np.isfinite(best):
             assert np.abs(offset - X @ normal).max() <= 1 + 1e-8
-
-
-@looped("seed", range(0, 40, 6))
-def test_no_plane_is_told_without_reading_beyond_an_array(seed, monkeypatch):
-    # Compiled loops do not see an index that is out of bounds, or what is infinite less what is infinite: Python does.
-    for name, loop in vars(plane_kernels).items():
-        if hasattr(loop, "py_func"):
-            monkeypatch.setattr(plane_kernels, name, loop.py_func)
-    X, sides, price, limits = task(seed)
-    changed = sides.copy()
-    changed[np.random.default_rng(1000 + seed).integers(len(X))] *= -1
-    for side in (sides, changed):
-        best, normal = reference(X, side, price, limits), np.zeros(X.shape[1])
-        with np.errstate(all="raise"):
-            cost, _ = plane_kernels.best_plane(X, side, price, limits, np.inf, normal, np.ones(len(X)))
-        assert cost == (pytest.approx(best, rel=2 * PERTURBED, abs=1e-6) if np.isfinite(best) else np.inf)
 
 
 def test_a_plane_that_costs_too_much_leaves_the_hint_alone():

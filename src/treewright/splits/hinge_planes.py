@@ -23,6 +23,7 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.solvers import Status
 from treewright.solvers.linear import LinearProgram
+from treewright.splits.hinge_loops import pass_over, plane_cost
 from treewright.splits.joining import solve_joining
 
 __all__ = ["MarginNode", "MarginPoints", "Plane", "polished_plane"]
@@ -111,8 +112,6 @@ class MarginNode:
 
     def cost(self, normal: FloatArray, offset: float) -> float:
         """What a plane costs."""
-        from treewright.splits.hinge_loops import plane_cost  # numba takes a while to import
-
         points = self.points
         there = points.whole(normal)[self.rows]
         value = offset - points.filled[self.rows[there]] @ normal
@@ -121,9 +120,7 @@ class MarginNode:
         return float(side + aside + points.alpha * np.abs(normal).sum())
 
     def moved(self, plane: Plane, order: IntArray, budget: Budget) -> Plane:
-        """The plane moved to the best place along some lines in turn; see :func:`.margin_kernels.pass_over`."""
-        from treewright.splits.hinge_loops import pass_over  # numba takes a while to import
-
+        """The plane moved to the best place along some lines in turn; see :func:`.hinge_loops.pass_over`."""
         points, normal, offset, cost = self.points, plane.normal.copy(), plane.offset, plane.cost
         width = max(1, _BLOCK // len(points.X))
         for first in range(0, len(order), width):

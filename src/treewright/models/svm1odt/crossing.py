@@ -8,7 +8,7 @@ ones worth changing (:meth:`Crossing.cross`). Another way begins anywhere: point
 fall short of least, planes are fitted to that, and so on (:meth:`Crossing.settle`), which is where trees without
 errors come from that no way downhill leads to.
 
-All of it is compiled (:mod:`~.crossing_kernels`), the programs too (:mod:`treewright.splits.plane_programs`). Each
+All of it is compiled (:mod:`~.crossing_loops`), the programs too (:mod:`treewright.splits.plane_programs`). Each
 change looks at all points and leaves, so this is for some hundreds of them.
 """
 
@@ -16,19 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
+from treewright.models.svm1odt.crossing_loops import begin, cross, settle
 from treewright.models.svm1odt.objective import SVM1ODT
 from treewright.tree import Tree, route, side
 
-if TYPE_CHECKING:
-    from treewright.models.svm1odt.crossing_loops import Kept, Places, State
-
-__all__ = ["Crossing", "Root"]
+__all__ = ["Crossing", "Kept", "Places", "Root", "State"]
 
 _MOST_CELLS, _DEEPEST = 120_000, 4
 """Values of all points in the programs of all nodes up to which these are solved fast enough for thousands of them, and
@@ -49,6 +47,50 @@ _GAPS, _ROOTS = 4, 80
 
 Root = tuple[FloatArray, float]
 """Normal, of the features that planes are made of, and offset of a root."""
+
+
+class Places(NamedTuple):
+    """What does not change: the points, and the tree's shape."""
+
+    table: FloatArray
+    """Values of the numerical features."""
+    weight: FloatArray
+    """Weight of each class at each point."""
+    price: FloatArray
+    """What a unit of hinge error costs at each point."""
+    limits: tuple[float, float, float, float]
+    """As of :func:`~treewright.splits.plane_programs.best_plane`."""
+    paths: IntArray
+    """For each leaf and branch, 1 where its way goes left, -1 right, 0 elsewhere."""
+    fixed: IntArray
+    """1 for branches that are splits on categories, which stay as they are."""
+    left: IntArray
+    """1 where a point goes left at such a branch."""
+    may: IntArray
+    """1 where these branches let a point come to a leaf."""
+
+
+class State(NamedTuple):
+    """Where points are, and planes."""
+
+    leaf: IntArray
+    counts: FloatArray
+    normals: FloatArray
+    offsets: FloatArray
+    duals: FloatArray
+    costs: FloatArray
+    known: FloatArray
+    """What a tree would cost at least, of moves that were tried since the last one that was made."""
+    total: FloatArray
+    """Objective now, and the best one."""
+
+
+class Kept(NamedTuple):
+    """The best tree so far."""
+
+    normals: FloatArray
+    offsets: FloatArray
+    labels: IntArray
 
 
 class Crossing:
@@ -139,8 +181,6 @@ class Crossing:
             The tree with the best planes for where its points are, and its objective; infinite where these planes are
             not feasible.
         """
-        from treewright.models.svm1odt.crossing_loops import settle  # numba takes a while to import
-
         n_branches, labels = self.paths.shape[1], np.asarray(labels, dtype=np.int64)
         at = Placed.blank(self, start)
         at.state.leaf[:] = -1
@@ -233,8 +273,6 @@ class Placed:
     @classmethod
     def blank(cls, within: Crossing, tree: Tree) -> Placed:
         """Points that have no places yet, in a complete tree."""
-        from treewright.models.svm1odt.crossing_loops import Kept, Places, State  # numba takes a while to import
-
         model, paths = within.model, within.paths
         (n_leaves, n_branches), (n, k) = paths.shape, within.table.shape
         fixed = (tree.category[:n_branches] >= 0).astype(np.int64)
@@ -259,8 +297,6 @@ class Placed:
     @classmethod
     def of(cls, within: Crossing, tree: Tree) -> Placed:
         """Points where a complete tree has them."""
-        from treewright.models.svm1odt.crossing_loops import begin
-
         at = cls.blank(within, tree)
         at.state.leaf[:] = route(tree, within.model.rows) - within.paths.shape[1]
         begin(at.places, at.state, at.kept, at.own)
@@ -284,8 +320,6 @@ class Placed:
 
     def walk(self, rng: np.random.Generator, steps: int, heat: float, budget: Budget) -> None:
         """Take steps as :meth:`Crossing.cross` says."""
-        from treewright.models.svm1odt.crossing_loops import cross
-
         chance = rng.integers(2**63, size=1).astype(np.uint64)
         stride = max(1, _STRIDE_CELLS // self.within.table.size)
         for first in range(0, steps, stride):

@@ -31,6 +31,7 @@ from treewright.models.svm1odt.completed import completed_heap_tree, largest_pla
 from treewright.models.svm1odt.crossing import Crossing, Root
 from treewright.models.svm1odt.nodes import MarginNodes, margin_points
 from treewright.models.svm1odt.objective import SVM1ODT
+from treewright.models.svm1odt.walk import wander
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import SVM1ODTSearch
 from treewright.splits.gap_splits import bisector
@@ -296,8 +297,6 @@ class _Search:
 
     def _wander(self, tree: Tree, steps: int, heat: float, cheap: float, seed: int) -> tuple[Tree, float]:
         """Let a complete tree wander; the best tree on its way, and its objective."""
-        from treewright.models.svm1odt.walk import wander  # numba takes a while to import
-
         model, points = self.model, self.points
         planes = tree.branches[tree.category[tree.branches] < 0]
         free = np.flatnonzero(points.usable & ~np.isnan(model.X).any(axis=0))
