@@ -132,7 +132,6 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     _loops: ClassVar[tuple[str, ...]] = (
         *TREES,
         *TOTALS,
-        "models.oct.sweeps",
         "models.s2oct.search.one_feature_loops",
         "models.s2oct.search.levelling_loops",
     )
