@@ -9,7 +9,6 @@ from treewright.core.budget import Budget
 __all__ = [
     "MACHINES",
     "MARGINS",
-    "SELECTION",
     "TOTALS",
     "TREES",
     "have_compiled",
@@ -22,7 +21,6 @@ TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
 """Labels within totals."""
 MACHINES = ("models.octsvm.machine_loops", "models.octsvm.machines")
 MARGINS = ("splits.hinge_loops", "splits.plane_programs", "models.svm1odt.walk", "models.svm1odt.crossing_loops")
-SELECTION = ("models.svm1odt.selection.hull_loops",)
 
 
 def have_compiled(loops: tuple[str, ...], budget: Budget) -> None:
