@@ -7,9 +7,7 @@ from importlib import import_module
 from treewright.core.budget import Budget
 
 __all__ = [
-    "GRAPHS",
     "MACHINES",
-    "SELECTION",
     "TOTALS",
     "TREES",
     "have_compiled",
@@ -20,9 +18,7 @@ TREES = ("splits.descent_loops", "splits.newton_loops")
 """Alternating optimization, from which many searches start."""
 TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
 """Labels within totals."""
-GRAPHS = ("graph.edge_loops",)
 MACHINES = ("models.octsvm.machine_loops", "models.octsvm.machines")
-SELECTION = ("models.svm1odt.selection.hull_loops",)
 
 
 def have_compiled(loops: tuple[str, ...], budget: Budget) -> None:

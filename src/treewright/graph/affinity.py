@@ -21,6 +21,7 @@ from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph.cache import FoundGraph, cached_graph
+from treewright.graph.edge_loops import affinities
 from treewright.graph.neighbors import Neighbors, nearest_neighbors
 
 __all__ = ["affinity_graph", "perplexity_affinities", "GraphSettings", "neighbor_graph"]
@@ -64,8 +65,6 @@ def perplexity_affinities(distance: FloatArray, perplexity: float) -> FloatArray
         raise InvalidInputError("distances must be finite and not negative")
     affinity = np.empty_like(distance)
     if affinity.size:
-        from treewright.graph.edge_loops import affinities  # numba takes a while to import
-
         affinities(distance, float(np.log(perplexity)), _TOLERANCE, affinity)
     return affinity
 

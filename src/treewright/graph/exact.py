@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from treewright.core.arrays import FloatArray, IntArray
+from treewright.graph.edge_loops import closest_dense, closest_sparse, near_sparse
 
 __all__ = ["ExactSearch", "closest_found"]
 
@@ -83,8 +84,6 @@ class ExactSearch:
         return lambda rows: model.kneighbors(X[rows], return_distance=False)
 
     def _by_features(self) -> Any:
-        from treewright.graph.edge_loops import near_sparse  # numba takes a while to import
-
         by_row = self.X
         by_column = by_row.tocsc()
         square = np.asarray(by_row.multiply(by_row).sum(axis=1), dtype=np.float64).ravel()
@@ -129,9 +128,7 @@ def closest_found(X: Any, rows: IntArray, found: Any, k: int) -> tuple[IntArray,
     index, distance : ndarray of shape (n_rows, k)
         Nearest first, of equally near ones the smaller row first; -1 and infinity where there are too few.
     """
-    from treewright.graph.edge_loops import closest_dense, closest_sparse  # numba takes a while to import
-
-    rows, found = np.ascontiguousarray(rows), np.ascontiguousarray(found, dtype=np.int64)
+    found = np.ascontiguousarray(found, dtype=np.int64)
     index, distance = np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k))
     if sparse.issparse(X):
         closest_sparse(X.data, X.indices, X.indptr, rows, found, index, distance)

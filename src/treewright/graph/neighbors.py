@@ -160,7 +160,7 @@ def affordable_points(X: Any, n_neighbors: int, method: str, n_jobs: int, second
         return n
     rows = np.arange(n)[:: max(1, n // int(np.clip(0.01 * seconds * n / exact.seconds, 20, SAMPLE)))]
     with one_thread():
-        exact.find(rows[:1])  # makes and compiles what the others need
+        exact.find(rows[:1])  # makes what the others need
         began = time.perf_counter()
         exact.find(rows)
     slowness = max(1.0, (time.perf_counter() - began) * n / (exact.seconds * len(rows)))
@@ -230,7 +230,7 @@ class _Work:
         if not self.budget.allows(coarse.setup_seconds + each * size):
             return self._left_out(coarse.setup_seconds + each * size)
         sample = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
-        exact.find(sample[:1])  # makes and compiles what the others need
+        exact.find(sample[:1])  # makes what the others need
         began = time.perf_counter()
         self._each(exact, _parts(sample, exact.part))
         slowness = max(1.0, (time.perf_counter() - began) / (each * size))

@@ -26,6 +26,7 @@ from treewright.core.arrays import BoolArray, FloatArray
 from treewright.core.budget import Budget
 from treewright.exceptions import InvalidInputError
 from treewright.graph.affinity import perplexity_affinities
+from treewright.graph.edge_loops import advance, finish, turn
 from treewright.graph.laplacian import components, degrees, laplacian
 
 __all__ = ["LabelSmoother", "nearest_mean"]
@@ -172,8 +173,6 @@ class LabelSmoother:
         Products of the graph are scipy's, which are as fast as compiled loops of our own for two columns and twice as
         fast for ten. What else there is to a step reads each table once.
         """
-        from treewright.graph.edge_loops import advance, finish, turn  # numba takes a while to import
-
         regular = self._determined(mu)
         diagonal = self.labelled_weight + mu * self.point_weight + self.gamma * self._degree
         # Where the system leaves values open, residual and start are 0, and no edge leads there from elsewhere.
@@ -182,7 +181,7 @@ class LabelSmoother:
         goal = self.tol**2 * np.einsum("ij,ij->j", residual, residual)
         Z, P = np.zeros(R.shape), np.zeros(R.shape)
         if start is not None:
-            Z = np.where(regular[:, None], start, 0.0)
+            np.copyto(Z, start, where=regular[:, None])
             Q = self.W @ Z
             finish(diagonal, self.gamma, Z, Q)
             residual -= Q

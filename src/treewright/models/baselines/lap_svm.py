@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.estimators.graph import GraphModel
-from treewright.estimators.loops import GRAPHS
 from treewright.estimators.model import Given, PredictsClasses, settings_of
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import semi_supervised_problem
@@ -103,7 +102,6 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     """
 
     _training: ClassVar[str] = "models.baselines.lap_svm_fit"
-    _loops: ClassVar[tuple[str, ...]] = GRAPHS
 
     kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
     width: float | str = parameter(

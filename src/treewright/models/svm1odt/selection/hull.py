@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
+from treewright.models.svm1odt.selection.hull_loops import CORNER, INSIDE, OPEN, UNSURE, combine, grow
 from treewright.models.svm1odt.selection.programs import TOLERANCE, Corners
 
 __all__ = ["Hull", "convex_hull", "in_unit_box"]
@@ -90,8 +91,6 @@ class Hull:
         >>> hull.combinations(np.array([3])).toarray().round(9).tolist()
         [[0.5, 0.25, 0.25, 0.0]]
         """
-        from treewright.models.svm1odt.selection.hull_loops import combine  # numba takes a while to import
-
         budget, space, d = budget or Budget(), self._space, self._space.n_dimensions
         used, share = np.zeros((len(rows), d + 1), dtype=np.int64), np.ones((len(rows), d + 1))
         tour = _round_trip(space.points[rows])
@@ -170,14 +169,6 @@ def convex_hull(X: FloatArray, budget: Budget | None = None) -> Hull:
     space, seeds = _space(X)
     if n <= space.n_dimensions + 1:  # they span as many dimensions as they can
         return Hull(np.arange(n), np.zeros(n, dtype=bool), True, X, space)
-    from treewright.models.svm1odt.selection.hull_loops import (  # numba takes a while to import
-        CORNER,
-        INSIDE,
-        OPEN,
-        UNSURE,
-        grow,
-    )
-
     state, sure = np.full(n, OPEN, dtype=np.int64), np.zeros(n, dtype=bool)
     sure[_along_points(space, budget)] = True
     state[seeds] = state[sure] = CORNER

@@ -16,7 +16,6 @@ from treewright.core.budget import Budget
 from treewright.data.columns_checked import as_column, missing_mask, refuse_dates, uniform
 from treewright.data.marks import refuse_missing, warn_of_marks
 from treewright.data.mixed import chosen_features, refuse_text
-from treewright.estimators.loops import SELECTION, have_compiled
 from treewright.estimators.problems import FIT_TO_OTHERS
 from treewright.estimators.tree_model import TreeModel
 from treewright.exceptions import InvalidInputError
@@ -120,7 +119,6 @@ def select(
     if categorical_features is None and known is not None:
         categorical_features = [levels is not None for levels in known]
     categorical = None if categorical_features is None else chosen_features(X, categorical_features)
-    have_compiled(SELECTION, budget)
     with budget.stop_on_interrupt():
         return rows_worth_training(
             rows, label, tree, settings, weight=weight, categorical=categorical, budget=budget, told=told
