@@ -74,7 +74,6 @@ FITS = {
         tw.LapTAOClassifier,
         lambda: fits_of_some_labels(maker(tw.LapTAOClassifier, max_depth=2, random_state=0), mixed=True, sparsely=True),
     ),
-    "ssct": (tw.SSCTClassifier, lambda: fits_of_some_labels(maker(tw.SSCTClassifier, max_depth=2, random_state=0))),
     "s2oct": (tw.S2OCTClassifier, lambda: fits_of_some_labels(maker(tw.S2OCTClassifier, **SHALLOW), totals=True)),
     "s2oct-axis": (
         tw.S2OCTClassifier,

@@ -96,7 +96,6 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.baselines.ssct_fit"
-    _loops: ClassVar[tuple[str, ...]] = ("models.baselines.ssct_sweep",)
 
     max_depth: int | None = parameter(
         default=8, allowed=[Interval(Integral, 1, None, closed="left"), None], kw_only=False

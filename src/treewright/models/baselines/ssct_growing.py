@@ -22,6 +22,7 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.core.progress import stage
 from treewright.data import unit_scaling
+from treewright.models.baselines.ssct_sweep import best_cuts
 from treewright.tree import Tree
 
 __all__ = ["SSCTRows", "SSCTResult", "grow_ssct"]
@@ -248,8 +249,6 @@ class _Growth:
         self, candidates: IntArray, X: FloatArray, at: IntArray, weight: FloatArray, Z: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Largest gain along each of some features, and its threshold."""
-        from treewright.models.baselines.ssct_sweep import best_cuts  # numba takes a while to import
-
         if self.budget.over:
             self.cut_short = True
             return np.empty(0), np.empty(0)
