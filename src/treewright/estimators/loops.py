@@ -8,7 +8,6 @@ from treewright.core.budget import Budget
 
 __all__ = [
     "GRAPHS",
-    "MACHINES",
     "MARGINS",
     "SELECTION",
     "TOTALS",
@@ -22,7 +21,6 @@ TREES = ("splits.descent_loops", "splits.newton_loops")
 TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
 """Labels within totals."""
 GRAPHS = ("graph.edge_loops",)
-MACHINES = ("models.octsvm.machine_loops", "models.octsvm.machines")
 MARGINS = ("splits.hinge_loops", "splits.plane_programs", "models.svm1odt.walk", "models.svm1odt.crossing_loops")
 SELECTION = ("models.svm1odt.selection.hull_loops",)
 

@@ -24,8 +24,8 @@ from treewright.data.columns_checked import show
 from treewright.data.folds import folds_of
 from treewright.models.octsvm.committee import FEWEST, find_suspects, short_committee
 from treewright.models.octsvm.loss import Norm, flips, node_loss
-from treewright.models.octsvm.machine_loops import NORMS
-from treewright.models.octsvm.machines import Prices, last_values
+from treewright.models.octsvm.machines import NORMS, Prices
+from treewright.models.octsvm.node_loops import last_values
 from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.models.octsvm.search import grown, search_octsvm
 from treewright.optimize.conduct import Conduct
