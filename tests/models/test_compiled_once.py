@@ -56,7 +56,6 @@ FITS = {
     "oct": (tw.OCTClassifier, lambda: fits_of_trees(maker(tw.OCTClassifier, **SHALLOW), mixed=True)),
     "oct-h": (tw.OCTHClassifier, lambda: fits_of_trees(maker(tw.OCTHClassifier, **SHALLOW))),
     "octsvm": (tw.OCTSVMClassifier, lambda: fits_of_trees(maker(tw.OCTSVMClassifier, **SHALLOW), classes=False)),
-    "resvm": (tw.RESVMClassifier, lambda: fits_of_trees(maker(tw.RESVMClassifier, **ONCE), classes=False)),
     "svm1odt": (tw.SVM1ODTClassifier, lambda: fits_of_trees(maker(tw.SVM1ODTClassifier, **SHALLOW), mixed=True)),
     "selected": (
         tw.SVM1ODTClassifier,

@@ -1,4 +1,4 @@
-"""Random numbers of loops compiled ahead: the stream of :mod:`treewright.engine.draws`, to the last bit."""
+"""Draws of loops compiled ahead from the stream of :mod:`treewright.engine.draws`."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -7,7 +7,6 @@ from importlib import import_module
 from treewright.core.budget import Budget
 
 __all__ = [
-    "MACHINES",
     "TOTALS",
     "TREES",
     "have_compiled",
@@ -18,7 +17,6 @@ TREES = ("splits.descent_loops", "splits.newton_loops")
 """Alternating optimization, from which many searches start."""
 TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
 """Labels within totals."""
-MACHINES = ("models.octsvm.machine_loops", "models.octsvm.machines")
 
 
 def have_compiled(loops: tuple[str, ...], budget: Budget) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from treewright.estimators.loops import MACHINES
 from treewright.exceptions import InvalidInputError
 from treewright.models.registry import LABELLERS, MODELS
 
@@ -37,5 +36,5 @@ def warm_up() -> str:
             "Set NUMBA_CACHE_DIR to a folder that can be"
         )
     kinds = [kinds[name] for kinds in (MODELS, LABELLERS) for name in kinds]
-    prepare(sorted({name for kind in kinds for name in kind._loops}.union(MACHINES)))
+    prepare(sorted({name for kind in kinds for name in kind._loops}))
     return folder

@@ -8,8 +8,9 @@ from tests.examples import looped
 
 from treewright.core.budget import Budget
 from treewright.engine.draws import draws_of
-from treewright.models.octsvm.machine_loops import NORMS, least_along, length, machine, node_cost, range_within
-from treewright.models.octsvm.machines import Machines, Prices, improve_node, kicked, last_values, total_cost
+from treewright.models.octsvm.machine_loops import least_along, length, machine, node_cost, range_within
+from treewright.models.octsvm.machines import NORMS, Machines, Prices
+from treewright.models.octsvm.node_loops import improve_node, kicked, last_values, total_cost
 from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.models.octsvm.search import (
     grown_octsvm,

@@ -74,7 +74,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.oct_h.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, "models.octsvm.machine_loops", "models.oct_h.walk")
+    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

@@ -18,11 +18,13 @@ import numpy as np
 from treewright.core.arrays import FloatArray
 from treewright.core.budget import Budget
 from treewright.engine.cart import cart_tree
+from treewright.engine.draws import draws_of
 from treewright.engine.gap_trees import grown_gap_tree, improved_gap_tree
 from treewright.engine.leaves import ClassLeaves
 from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.engine.starts import StartTask, random_tree, starting_tree
 from treewright.models.oct_h.objective import OCTH
+from treewright.models.oct_h.walk import wander
 from treewright.optimize.incumbent import Incumbent
 from treewright.optimize.settings import OCTHSearch
 from treewright.splits.directions import widest_gap
@@ -190,9 +192,6 @@ class _Search:
 
     def _wandered(self, tree: Tree, steps: int, heat: float) -> tuple[Tree, float, Tree, float]:
         """Let a tree wander: the best tree on its way and the best with gaps of any width, and their objectives."""
-        from treewright.engine.draws import draws_of
-        from treewright.models.oct_h.walk import wander  # numba takes a while to import
-
         model = self.model
         planes = Planes.from_tree(tree, model.depth, go_left=False)
         normals, offsets, labels = planes.omega.copy(), planes.gamma.copy(), np.maximum(planes.labels, 0)

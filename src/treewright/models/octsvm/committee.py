@@ -24,8 +24,8 @@ from sklearn.tree import ExtraTreeClassifier
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.models.octsvm.machine_loops import NORMS
-from treewright.models.octsvm.machines import Prices, last_values
+from treewright.models.octsvm.machines import NORMS, Prices
+from treewright.models.octsvm.node_loops import last_values
 from treewright.models.octsvm.search import improved_machines, leaf_machines
 from treewright.optimize.conduct import Conduct
 

@@ -35,8 +35,8 @@ from treewright.data.folds import folds_of
 from treewright.models.octsvm.against import last_split_values, tree_against_others
 from treewright.models.octsvm.committee import FEWEST, find_suspects, unfinished_committee_words
 from treewright.models.octsvm.loss import Norm, octsvm_split_loss, relabelled_points
-from treewright.models.octsvm.machine_loops import NORMS
-from treewright.models.octsvm.machines import Prices, last_values
+from treewright.models.octsvm.machines import NORMS, Prices
+from treewright.models.octsvm.node_loops import last_values
 from treewright.models.octsvm.objective import OCTSVM, RESVM
 from treewright.models.octsvm.search import grown_octsvm, search_octsvm
 from treewright.optimize.conduct import Conduct

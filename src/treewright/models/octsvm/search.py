@@ -18,8 +18,8 @@ from treewright.engine.draws import draws_of
 from treewright.engine.leaves import ClassLeaves
 from treewright.engine.sparse_trees import improved_sparse_tree
 from treewright.models.octsvm.loss import normal_lengths
-from treewright.models.octsvm.machine_loops import NORMS
-from treewright.models.octsvm.machines import Machines, Prices, improve_node, kicked, total_cost
+from treewright.models.octsvm.machines import NORMS, Machines, Prices
+from treewright.models.octsvm.node_loops import improve_node, kicked, total_cost
 from treewright.models.octsvm.objective import OCTSVM
 from treewright.models.octsvm.repair import best_scaled_tree
 from treewright.optimize.incumbent import Incumbent
