@@ -14,7 +14,7 @@ from treewright.core.budget import Budget
 from treewright.data import Merge, Sample, Scale, Weighted, reduced, unit_scaling
 from treewright.data.columns_checked import refuse_dates, refuse_repeated_names, show
 from treewright.data.mixed import refuse_text
-from treewright.estimators.loops import MACHINES, TREES, have_compiled
+from treewright.estimators.loops import MACHINES, have_compiled
 from treewright.estimators.model import Given, derived_seed, drawn_seed, thread_count
 from treewright.estimators.problems import FIT_TO_OTHERS, supervised_problem
 from treewright.exceptions import InvalidInputError, warn_user
@@ -133,7 +133,7 @@ def find_wrong_labels(
     seed = drawn_seed(random_state)
     conduct = Conduct(thread_count(n_jobs), derived_seed(seed))
     X_points = np.ascontiguousarray(points.X, dtype=np.float64)
-    have_compiled((*TREES, *MACHINES), budget)
+    have_compiled(MACHINES, budget)
     with budget.stop_on_interrupt():
         found = find_suspects(X_points, points.y, points.weight, problem.n_classes, int(n_estimators), conduct, budget)
     if found is None:

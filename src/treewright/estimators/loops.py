@@ -12,13 +12,10 @@ __all__ = [
     "MARGINS",
     "SELECTION",
     "TOTALS",
-    "TREES",
     "have_compiled",
     "load_training",
 ]
 
-TREES = ("splits.descent_loops", "splits.newton_loops")
-"""Alternating optimization, from which many searches start."""
 TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
 """Labels within totals."""
 GRAPHS = ("graph.edge_loops",)

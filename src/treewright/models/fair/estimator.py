@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval
 from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import numbered_groups
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
@@ -82,7 +81,6 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.fair.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

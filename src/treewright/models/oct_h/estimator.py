@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.core.budget import Budget
 from treewright.data.scaling import LEAST_MARGIN
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
@@ -74,7 +73,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.oct_h.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, "models.octsvm.machine_loops", "models.oct_h.walk")
+    _loops: ClassVar[tuple[str, ...]] = ("models.octsvm.machine_loops", "models.oct_h.walk")
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import plain
-from treewright.estimators.loops import MACHINES, TREES
+from treewright.estimators.loops import MACHINES
 from treewright.estimators.model import Given, SolvedModel, settings_of
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import supervised_problem
@@ -119,7 +119,7 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.octsvm.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *MACHINES)
+    _loops: ClassVar[tuple[str, ...]] = MACHINES
 
     norm: str = parameter(default="l2", allowed=[StrOptions({"l2", "l1", "linf"})])
     relabel: str = parameter(default="committee", allowed=[StrOptions({"committee", "tree"})])

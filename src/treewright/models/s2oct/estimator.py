@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.loops import TOTALS, TREES
+from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.teachers import given_teacher_of, read_teacher, teacher_state
@@ -130,9 +130,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
 
     _training: ClassVar[str] = "models.s2oct.fit"
     _loops: ClassVar[tuple[str, ...]] = (
-        *TREES,
         *TOTALS,
-        "models.oct.sweeps",
         "models.s2oct.search.one_feature_loops",
         "models.s2oct.search.levelling_loops",
     )

@@ -12,7 +12,7 @@ from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import listing
 from treewright.estimators.class_weights import ClassWeighted
-from treewright.estimators.loops import MARGINS, SELECTION, TREES
+from treewright.estimators.loops import MARGINS, SELECTION
 from treewright.estimators.mixed import MixedModel, mixed_problem
 from treewright.estimators.model import Given, SolvedModel, settings_of
 from treewright.estimators.parameters import estimator, parameter
@@ -116,7 +116,7 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.svm1odt.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *SELECTION, *MARGINS)
+    _loops: ClassVar[tuple[str, ...]] = (*SELECTION, *MARGINS)
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     epsilon: float | str = parameter(
