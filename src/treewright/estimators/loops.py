@@ -11,13 +11,10 @@ __all__ = [
     "MACHINES",
     "MARGINS",
     "SELECTION",
-    "TOTALS",
     "have_compiled",
     "load_training",
 ]
 
-TOTALS = ("data.label_changes", "totals.mending", "totals.shift")
-"""Labels within totals."""
 GRAPHS = ("graph.edge_loops",)
 MACHINES = ("models.octsvm.machine_loops", "models.octsvm.machines")
 MARGINS = ("splits.hinge_loops", "splits.plane_programs", "models.svm1odt.walk", "models.svm1odt.crossing_loops")

@@ -16,7 +16,7 @@ from treewright.core.budget import Budget
 from treewright.core.progress import note
 from treewright.data import Sample
 from treewright.estimators.graph import GraphModel
-from treewright.estimators.loops import GRAPHS, TOTALS
+from treewright.estimators.loops import GRAPHS
 from treewright.estimators.mixed import levels_of
 from treewright.estimators.model import Given, partly_known_targets, settings_of, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter, parameters
@@ -144,7 +144,7 @@ class LapTAOModel(GraphModel, TAOModel):
     trust = 0.0
     trust_weight = 0.3
     _training: ClassVar[str] = "models.laptao.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*GRAPHS, *TOTALS)
+    _loops: ClassVar[tuple[str, ...]] = GRAPHS
 
     estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
     n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])

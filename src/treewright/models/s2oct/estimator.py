@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
-from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.teachers import given_teacher_of, read_teacher, teacher_state
@@ -129,11 +128,6 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     """
 
     _training: ClassVar[str] = "models.s2oct.fit"
-    _loops: ClassVar[tuple[str, ...]] = (
-        *TOTALS,
-        "models.s2oct.search.one_feature_loops",
-        "models.s2oct.search.levelling_loops",
-    )
 
     max_depth: int | None = parameter(
         default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False

@@ -15,7 +15,6 @@ from treewright.core.progress import note
 from treewright.data import Sample
 from treewright.data.columns_checked import refuse_dates
 from treewright.estimators.class_weights import ClassWeighted, class_weighted
-from treewright.estimators.loops import TOTALS
 from treewright.estimators.mixed import MixedModel, levels_of
 from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
@@ -90,7 +89,6 @@ class TAOModel(MixedModel, TimedModel):
     """
 
     _training: ClassVar[str] = "models.tao.fit"
-    _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
     alpha: float | str = parameter(
