@@ -3,7 +3,7 @@
     python benchmarks/limits.py                 # all cases, each in a process of its own
     python benchmarks/limits.py tao-sparse c2rf-groups --profile
 
-A line a case: the limit, seconds by the clock and by the processor of the fit without what numba compiles, the largest
+A line a case: the limit, seconds by the clock and by the processor of the fit, the largest
 memory of the process, and how the fit ended. `--profile` prints besides where the time went. On a machine that others
 keep busy `--processor` lets limits count the time of the processor, of which an idle machine takes about as much.
 """
@@ -106,12 +106,10 @@ CASES: dict[str, Callable[[], Case]] = {
 
 def measure(name: str, profile: bool) -> None:
     """Fit one case in this process and print its line."""
-    from treewright.core.compiled import compiling_seconds
-
     warnings.simplefilter("ignore")
     model, given, more = CASES[name]()
     profiler = cProfile.Profile()
-    before, clock, processor = compiling_seconds(), time.perf_counter(), time.process_time()
+    clock, processor = time.perf_counter(), time.process_time()
     if profile:
         profiler.enable()
     try:
@@ -119,8 +117,7 @@ def measure(name: str, profile: bool) -> None:
     except Exception as error:
         ended = f"{type(error).__name__}: {error}"[:80]
     profiler.disable()
-    compiled = compiling_seconds() - before
-    clock, processor = time.perf_counter() - clock - compiled, time.process_time() - processor - compiled
+    clock, processor = time.perf_counter() - clock, time.process_time() - processor
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{name:22s} {model.time_limit:5.0f} s {clock:7.1f} {processor:7.1f} {memory:6.1f} GiB  {ended}", flush=True)
     if profile:

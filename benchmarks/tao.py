@@ -3,7 +3,7 @@
 Both start from the same CART tree, make the same number of passes on one thread, with the same exact thresholds and the
 same rule of acceptance: only the direction of a node differs. LIBLINEAR starts from zero each time, as scikit-learn's
 interface has it, at a tolerance of 1e-2, which is kind to it (its default is 1e-4). Objectives are those of the trees
-that the fits return. Compilation is not timed; it happens once in a process, or once on a machine with numba's cache.
+that the fits return.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -30,14 +28,12 @@ settings.load_profile("suite")
 
 
 def pytest_configure(config):
-    """Before workers start: compile once what each would compile within time limits; a folder for what they share."""
+    """Before workers start: a folder for what they share."""
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         return
     folder = tempfile.TemporaryDirectory()  # workers inherit it; removed when the session ends
     config.add_cleanup(folder.cleanup)
     os.environ["TREEWRIGHT_TEST_OPTIMA"] = folder.name
-    if subprocess.run([sys.executable, "-m", "treewright", "warm-up"]).returncode:
-        pytest.exit("treewright warm-up failed", returncode=2)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ FLOW = [
 LINE_OF = {folder: number for number, line in enumerate(FLOW) for folder in line}
 # Models that import from others: the former are built on the latter. What else two models share is in a room above.
 BUILT_ON = {("fair", "binoct"), ("laptao", "tao"), ("s2oct", "oct"), ("svm1odt", "tao")}
-SHARED_MODELS = {"registry", "labeller_files", "warming"}
+SHARED_MODELS = {"registry", "labeller_files"}
 SOLVER_PACKAGES = {"highspy", "pyscipopt", "gurobipy", "clarabel"}
 
 
@@ -92,13 +92,13 @@ def loaded_by(code: str) -> set[str]:
 
 def test_importing_treewright_imports_no_extra():
     loaded = loaded_by("import sys, treewright; print(*sorted({m.split('.')[0] for m in sys.modules}))")
-    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "numba", "polars", "sklearn"})
+    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "polars", "sklearn"})
 
 
 def test_help_imports_no_estimator():
     tried = "try: main(['fit', '--help'])\nexcept SystemExit: print(*sys.modules)"
     loaded = loaded_by(f"import sys\nfrom treewright.cli import main\n{tried}")
-    assert not {"sklearn", "scipy", "numba", "polars", "pandas"} & loaded
+    assert not {"sklearn", "scipy", "polars", "pandas"} & loaded
 
 
 def test_every_public_name_is_documented():

@@ -15,7 +15,7 @@ import treewright
 
 __all__ = ["machine", "peak_memory", "source_commit", "versions"]
 
-_PACKAGES = ("treewright", "numpy", "scipy", "scikit-learn", "highspy", "numba")
+_PACKAGES = ("treewright", "numpy", "scipy", "scikit-learn", "highspy")
 
 
 @lru_cache

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["how_it_ended", "process_pool", "scheduled"]
 
-_PRELOADED = ["numpy", "scipy.optimize", "scipy.sparse.linalg", "sklearn.ensemble", "sklearn.svm", "highspy", "numba"]
+_PRELOADED = ["numpy", "scipy.optimize", "scipy.sparse.linalg", "sklearn.ensemble", "sklearn.svm", "highspy"]
 """Imported once and shared by all processes, so that no fit has to. Nothing of treewright: another copy than the
 caller's might be found."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from treewright.models.svm1odt.selection.select import select
     from treewright.models.tao.estimator import TAOClassifier, TAORegressor
     from treewright.models.totals.estimator import TotalsClassifier
-    from treewright.models.warming import warm_up
     from treewright.teachers.ensemble import paper_forest
     from treewright.tree import Tree
 
@@ -60,7 +59,6 @@ __all__ = [
     "load_model",
     "paper_forest",
     "select",
-    "warm_up",
 ]
 
 _PLACES = {
@@ -91,7 +89,6 @@ _PLACES = {
     "load_model": "models.registry",
     "paper_forest": "teachers.ensemble",
     "select": "models.svm1odt.selection.select",
-    "warm_up": "models.warming",
 }
 """Where each of them is defined: all together take a second to import, of which most needs a part."""
 

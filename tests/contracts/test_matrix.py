@@ -62,14 +62,6 @@ def possible(row: Row) -> bool:
     return not lone and not (row.get("groups") == "none" and row["rows"] == "across groups")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_kernels() -> None:
-    """Fit once without a limit: compiling kernels is the time of the first fit of a process, not of a model."""
-    X, y = np.random.default_rng(0).random((40, 3)), np.arange(40) % 2
-    for model in (tw.TAOClassifier(max_depth=2), tw.LapTAOClassifier(max_depth=2, max_iter=1), tw.SSCTClassifier()):
-        model.fit(X, y)
-
-
 # ---------------------------------------------------------------------- tables
 
 

@@ -187,19 +187,6 @@ def solvers(args: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def warmed_up(args: argparse.Namespace, console: Console) -> int:
-    """Command line: compile everything, and say where it is kept."""
-    from treewright.core.compiled import compiling_seconds
-    from treewright.models.warming import warm_up
-
-    began = compiling_seconds()
-    folder = warm_up()
-    seconds = compiling_seconds() - began
-    did = f"compiled in {seconds:.0f} s" if seconds else "everything was compiled already"
-    console.result(f"{did}; kept in {folder}", {"folder": folder, "seconds": seconds})
-    return EXIT_OK
-
-
 def _suspect_columns(model: TableModel, rows: AnyArray) -> dict[str, AnyArray]:
     """The table of suspicious labels as columns; `rows` are the numbers of the fitted rows in their file, from 0."""
     table = model.estimator.relabel_table(words=model.words)
@@ -213,7 +200,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "predict": predict,
     "show": show,
     "solvers": solvers,
-    "warm-up": warmed_up,
 }
 
 

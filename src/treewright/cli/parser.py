@@ -90,7 +90,6 @@ def make_parser() -> argparse.ArgumentParser:
         "predict": "predict the rows of a table",
         "show": "show a model: rules, parameters, how its fit ended",
         "solvers": "show which solvers are installed, licensed and able to do what",
-        "warm-up": "compile for this machine all that fits will need, so that no fit has to",
     }
     add = {
         name: commands.add_parser(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -127,9 +126,6 @@ def interrupts_wait() -> Iterator[None]:
 class Budget:
     """A time limit from now on, and a stop flag that Ctrl-C sets.
 
-    Loops that numba compiles in between do not count: only the first fit on a machine does that, and it should end with
-    what any other fit ends with.
-
     Parameters
     ----------
     seconds : float or None
@@ -149,7 +145,6 @@ class Budget:
     started: float = field(default_factory=lambda: time.perf_counter())
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _late: threading.Event = field(default_factory=threading.Event, repr=False)
-    _compiled: float = field(default_factory=lambda: _compiling_seconds(), repr=False)
 
     @property
     def elapsed(self) -> float:
@@ -157,16 +152,11 @@ class Budget:
         return time.perf_counter() - self.started
 
     @property
-    def compiling(self) -> float:
-        """Seconds since then in which numba compiled."""
-        return max(0.0, _compiling_seconds() - self._compiled)
-
-    @property
     def remaining(self) -> float:
         """Seconds left, never negative, infinite without a limit."""
         if self.seconds is None:
             return float("inf")
-        return max(0.0, self.seconds - self.elapsed + self.compiling)
+        return max(0.0, self.seconds - self.elapsed)
 
     @property
     def interrupted(self) -> bool:
@@ -257,9 +247,3 @@ class Budget:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
-
-
-def _compiling_seconds() -> float:
-    """Seconds spent compiling, without importing numba where nothing has needed it yet."""
-    compiled = sys.modules.get("treewright.core.compiled")
-    return 0.0 if compiled is None else float(compiled.compiling_seconds())

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treewright.core.arrays import IntArray
+from treewright.data.label_changes import missed_along
 from treewright.exceptions import InvalidInputError
 
 __all__ = ["PointTotals", "class_deviations", "tight_intervals"]
@@ -301,8 +302,6 @@ class PointTotals:
         >>> totals.missed_along(np.array([0, 0, 0]), np.array([1, 0]), np.array([1, 1])).tolist()
         [2, 0, 1]
         """
-        from treewright.data.label_changes import missed_along  # numba takes a while to import
-
         size = self.size
         counts, old = self.counts(labels), labels[points]
         return np.asarray(

@@ -82,7 +82,7 @@ class _Enough:
         """Whether another part would be over time. The least that says something is left out in any time."""
         if n_parts < _LEAST_PARTS or (n_parts < _FEW_PARTS and n_labels < _FEW_LABELS):
             return False
-        spent = self.budget.elapsed - self.budget.compiling
+        spent = self.budget.elapsed
         return self.budget.remaining < spent / n_parts
 
 

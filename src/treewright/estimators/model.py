@@ -23,7 +23,6 @@ from treewright.core.budget import Budget
 from treewright.data import TotalsRules, held_weights
 from treewright.data.columns_checked import missing_mask, refuse_dates, refuse_lazy, refuse_repeated_names
 from treewright.data.mixed import refuse_text, with_flags
-from treewright.estimators.loops import have_compiled
 from treewright.estimators.numbers import note_numbers, tell_numbers
 from treewright.estimators.parameters import parameter, parameters
 from treewright.estimators.tables import model_of_own_columns
@@ -301,10 +300,6 @@ class Model:
     """Whether a fit has a bound."""
     _local: ClassVar[bool] = False
     """Whether such a fit may also end without a claim to be optimal."""
-    _training: ClassVar[str] = ""
-    """Module of ``training`` that the first fit imports, before its time begins: predictions do without."""
-    _loops: ClassVar[tuple[str, ...]] = ()
-    """Modules with compiled loops that fits may need."""
     _search_settings: ClassVar[SearchSettings] = SearchSettings()
     """How much searches do."""
     _sometimes: ClassVar[tuple[str, ...]] = ()
@@ -342,7 +337,6 @@ class Model:
             prepared = seeded._prepared(given.sample_weight is not None)
             with progress.stage("rows are checked"):
                 given = seeded._checked_rows(given)
-            have_compiled(self._loops, budget)
             record, fitted = seeded._trained(given, prepared, budget)
             with progress.stage(f"ended: {record.status}"):
                 progress.note(objective=record.objective, bound=record.bound, step=True)

@@ -72,8 +72,6 @@ class FitRecord:
         The relative gap that counts as optimal, where there are bounds.
     note : str
         What else the user is to be warned of.
-    compiling : float
-        Seconds of these in which loops were compiled, which the first fit on a machine does beyond its time limit.
     seed : int or None
         ``random_state`` of the fit or, if that is no number, the one that was drawn from it.
     by_clock : bool
@@ -95,7 +93,6 @@ class FitRecord:
     trace: np.ndarray[Any, Any]
     gap_asked: float | None = None
     note: str = ""
-    compiling: float = 0.0
     seed: int | None = None
     by_clock: bool = False
 
@@ -121,7 +118,7 @@ class FitRecord:
 
     def closed(self, budget: Budget) -> FitRecord:
         """The record with the time that has passed by now, and whether that ended something."""
-        return replace(self, seconds=budget.elapsed, compiling=budget.compiling, by_clock=budget.late)
+        return replace(self, seconds=budget.elapsed, by_clock=budget.late)
 
     def with_objective(self, objective: float) -> FitRecord:
         """The record of a fit that returns another solution than it ended with, whose objective is not below."""

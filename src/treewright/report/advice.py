@@ -14,7 +14,6 @@ from treewright.report.words import (
     difference_words,
     group_sizes,
     margin_words,
-    seconds_words,
 )
 
 __all__ = ["Advice", "advice"]
@@ -171,7 +170,7 @@ def _ending(facts: Facts) -> Iterator[Advice]:
     else:
         found = "better labels, or prove that there are none" if facts.explains else _BETTER_TREE
         yield Advice(
-            f"The fit stopped at its time limit after {seconds_words(record)}{gap}.{open_} A longer time limit "
+            f"The fit stopped at its time limit after {record.seconds:.1f} seconds{gap}.{open_} A longer time limit "
             f"({facts.option('time_limit')}) may find {found}."
         )
 
@@ -325,13 +324,13 @@ def _tree(facts: Facts) -> Iterator[Advice]:
     if record is None or facts.agreed is None or not facts.n_hidden:
         return
     option, limit = facts.option("time_limit"), float("inf") if facts.tree_limit is None else facts.tree_limit
-    took = seconds_words(record)
+    took = f"{record.seconds:.1f} seconds"
     longer = f"a longer one ({option}) may give a better tree. The labels do not depend on it."
     if record.status == "interrupted":
         yield Advice("The tree was interrupted; run it to its end for one that says more of the labels.")
     elif limit < _SHORT:
         yield Advice(f"The time limit left {limit:.1f} seconds for the tree, which is little: {longer}")
-    elif record.status == "time_limit" or record.seconds - record.compiling >= _USED * limit:
+    elif record.status == "time_limit" or record.seconds >= _USED * limit:
         yield Advice(f"The tree is the best of {took}, up to the end of its time limit: {longer}")
     share, depth = facts.agreed[0] / facts.n_hidden, facts.trees[0].tree.depth
     if share < _AGREES:

@@ -23,7 +23,6 @@ from treewright.report.words import (
     STATUS_WORDS,
     parameter_pairs,
     proof_words,
-    seconds_words,
     seed_words,
     teacher_words,
 )
@@ -345,7 +344,7 @@ def labels_facts(
         making=[
             *made_today(),
             *about.making,
-            ("labels", f"{labeller.record_.reason}; {seconds_words(labeller.record_)}"),
+            ("labels", f"{labeller.record_.reason}; {labeller.record_.seconds:.1f} seconds"),
             ("scores", str(scores)),
             *([("rows in the model", kept_rows_words(labeller))] if kept_rows(labeller) else []),
         ],
@@ -385,7 +384,7 @@ def _explained(facts: Facts, explanation: Explanation, rows: _Rows) -> Facts:
 
 
 def _ended(record: FitRecord) -> str:
-    return f"{STATUS_WORDS[record.status]} (status {record.status}); {seconds_words(record)}"
+    return f"{STATUS_WORDS[record.status]} (status {record.status}); {record.seconds:.1f} seconds"
 
 
 def _fit_lines(record: FitRecord) -> list[tuple[str, str]]:

@@ -43,7 +43,6 @@ __all__ = [
     "parameter_words",
     "proof_words",
     "row_words",
-    "seconds_words",
     "seed_words",
     "teacher_words",
     "spaced",
@@ -129,8 +128,6 @@ STATUS_WORDS = {
 
 _ENDED_BY = ("the time limit ended, which depends on the speed of the machine", "Ctrl-C ended")
 """What makes a fit with the same seed end otherwise."""
-_COMPILING = 1.0
-"""Seconds of compiling from which on they are told."""
 _SHORT = 6
 """Characters of a number that is shown as it is written."""
 
@@ -410,22 +407,6 @@ def teacher_words(estimator: Any, n_hidden: int) -> str:
     graph = "the graph and " if isinstance(estimator, GraphModel) else ""
     noun = counted(n_hidden, "row without a label was", "rows without a label were")
     return f"{noun} labelled by {graph}a teacher: {printable(str(estimator.teacher_))}"
-
-
-def seconds_words(record: FitRecord) -> str:
-    """Report: how long a fit took, and how much of that was compiling, which does not count to its time limit.
-
-    Examples
-    --------
-    >>> from treewright.optimize.record import named_trace
-    >>> record = FitRecord("local", "", 156.5, None, None, named_trace([], "seconds"), compiling=96.2)
-    >>> seconds_words(record)
-    '156.5 seconds (of which 96 s were compiling, once on this machine)'
-    """
-    some = record.compiling >= _COMPILING
-    return f"{record.seconds:.1f} seconds" + (
-        f" (of which {record.compiling:.0f} s were compiling, once on this machine)" if some else ""
-    )
 
 
 def seed_words(record: FitRecord, option: str = "--random-state", short: bool = False) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewright.core.arrays import BoolArray, FloatArray
+from treewright.splits.descent_loops import descend
+from treewright.splits.newton_loops import newton_dense
 
 __all__ = ["L1Logistic", "l1_logistic"]
 
@@ -86,13 +88,10 @@ def l1_logistic(
     small = isinstance(X, np.ndarray) and X.dtype == np.float64 and X.shape[1] <= _FEW and X.size <= _SMALL
     if not small:
         return _Newton(X, goes_right, weight, alpha).solve(start, max_steps, tol)
-    from treewright.splits.newton_loops import newton_dense  # numba takes a while to import
-
     given, intercept = (np.zeros(X.shape[1]), 0.0) if start is None else start
-    # numba compiles once more for arrays that are read-only
-    table, side, cost, first = (np.require(part, requirements=("C", "W")) for part in (X, goes_right, weight, given))
-    settings = float(intercept), max_steps, float(tol), _PASSES, _FLAT, _SUFFICIENT
-    return L1Logistic(*newton_dense(table, side, cost, float(alpha), first, *settings))
+    table, side, cost, first = map(np.ascontiguousarray, (X, goes_right, weight, given))
+    settings = intercept, max_steps, tol, _PASSES, _FLAT, _SUFFICIENT
+    return L1Logistic(*newton_dense(table, side, cost, alpha, first, *settings))
 
 
 class _Newton:
@@ -148,8 +147,6 @@ class _Newton:
         self, weights: FloatArray, level: NDArray[Any], objective: float
     ) -> tuple[FloatArray, float, NDArray[Any], float] | None:
         """New weights, change of the intercept, new levels and objective; None where no step lowers it."""
-        from treewright.splits.descent_loops import descend  # numba takes a while to import
-
         residual, bend = self._derivatives(level)
         gradient = np.asarray(self.X.T @ residual, dtype=np.float64)
         chosen = self._working_set(gradient, weights)

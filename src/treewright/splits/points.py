@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
+from treewright.splits.descent_loops import levels_dense, levels_sparse, walk_dense, walk_mixed, walk_sparse
 from treewright.tree.structure import Shape, Tree
 
 __all__ = ["LEAST_GAP", "Points", "SplitRule", "Splits"]
@@ -157,8 +158,8 @@ class Points:
     """
 
     def __init__(self, X: Any, n_levels: IntArray | None = None) -> None:
-        self.X = X
         self.sparse = sparse.issparse(X)
+        self.X: Any = X if self.sparse else np.ascontiguousarray(X)
         self.least_gap, self.axis_gap = LEAST_GAP[X.dtype.itemsize], _AXIS_GAP[X.dtype.itemsize]
         self.n_levels = n_levels
         self.gaps = not self.sparse and bool(np.isnan(X.min(initial=0.0)))
@@ -261,8 +262,6 @@ class Points:
 
     def levels(self, rows: IntArray, normal: FloatArray) -> FloatArray:
         """Positions of some points along a normal; NaN where a value that it uses is missing."""
-        from treewright.splits.descent_loops import levels_dense, levels_sparse  # numba takes a while to import
-
         if self.sparse:
             return np.asarray(levels_sparse(self.X.data, self.X.indices, self.X.indptr, rows, normal))
         used = np.flatnonzero(normal)
@@ -270,8 +269,6 @@ class Points:
 
     def walk(self, shape: Shape, splits: Splits, rows: IntArray, start: IntArray) -> IntArray:
         """Leaf that each of some points reaches from where it starts."""
-        from treewright.splits.descent_loops import walk_dense, walk_mixed, walk_sparse  # numba takes a while to import
-
         at, left, right, threshold = start.copy(), shape.left, shape.right, splits.threshold
         if self.sparse:
             X = self.X

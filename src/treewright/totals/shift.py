@@ -19,7 +19,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
-from treewright.core.compiled import njit
+from treewright.totals.shift_loops import moments
 
 __all__ = ["Margin", "rake", "shifted"]
 
@@ -62,8 +62,7 @@ class Margin:
 
     def of_shifts(self, scores: FloatArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sums of the shifted probabilities by group, and of their products, shape (n_groups, n_classes, n_classes)."""
-        found: tuple[FloatArray, FloatArray] = _moments(np.ascontiguousarray(scores), self.group_of, shifts)
-        return found
+        return moments(np.ascontiguousarray(scores), self.group_of, np.ascontiguousarray(shifts))
 
     def missed(self, sums: FloatArray) -> float:
         """The largest distance of a sum from its total."""
@@ -265,37 +264,3 @@ def _by_newton(scores: FloatArray, margin: Margin, shifts: FloatArray, low: Floa
         shifts = np.where(better, trial, shifts)
         sums, moment = np.where(better, new_sums, sums), np.where(better[:, :, None], new_moment, moment)
     return shifts
-
-
-@njit(
-    "f8** i8* f8**",
-    "f8** ro:i8* f8**",
-    nogil=True,
-)
-def _moments(scores: FloatArray, group_of: IntArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """One pass over the rows, none of whose probabilities is kept; sums of millions are kept from rounding (Kahan)."""
-    n_groups, k = shifts.shape
-    sums, lost, moment = np.zeros((n_groups, k)), np.zeros((n_groups, k)), np.zeros((n_groups, k, k))
-    p = np.empty(k)
-    for i in range(len(scores)):
-        g = group_of[i]
-        top = -np.inf
-        for j in range(k):
-            p[j] = scores[i, j] + shifts[g, j]
-            top = max(top, p[j])
-        total = 0.0
-        for j in range(k):
-            p[j] = np.exp(p[j] - top)
-            total += p[j]
-        for j in range(k):
-            p[j] /= total
-            term = p[j] - lost[g, j]
-            after = sums[g, j] + term
-            lost[g, j] = (after - sums[g, j]) - term
-            sums[g, j] = after
-            for m in range(j + 1):
-                moment[g, j, m] += p[j] * p[m]
-    for j in range(k):
-        for m in range(j):
-            moment[:, m, j] = moment[:, j, m]
-    return sums, moment

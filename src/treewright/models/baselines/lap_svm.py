@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -100,8 +100,6 @@ class LapSVMClassifier(GraphModel, PredictsClasses, ClassifierMixin, BaseEstimat
     >>> LapSVMClassifier(n_neighbors=2).fit(X, y).transduction_.tolist()
     ['low', 'low', 'low', 'low', 'high', 'high', 'high', 'high']
     """
-
-    _training: ClassVar[str] = "models.baselines.lap_svm_fit"
 
     kernel: str = parameter(default="rbf", allowed=[StrOptions({"rbf", "linear"})], kw_only=False)
     width: float | str = parameter(

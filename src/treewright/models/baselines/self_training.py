@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
@@ -86,8 +86,6 @@ class SelfTrainingRegressor(Model, PredictsOutputs, RegressorMixin, MetaEstimato
     >>> model.predict([[0.0], [7.0]]).tolist(), model.reason_
     ([0.5, 5.5], 'the predictions did not change any more')
     """
-
-    _training: ClassVar[str] = "models.baselines.self_training_fit"
 
     estimator: Any = parameter(
         default=None, allowed=[HasMethods(["fit", "predict", "get_params", "set_params"]), None], kw_only=False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
@@ -94,8 +94,6 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     else:
         high  (likely 62% high, 38% low; 1 row in training: 100% high)
     """
-
-    _training: ClassVar[str] = "models.baselines.ssct_fit"
 
     max_depth: int | None = parameter(
         default=8, allowed=[Interval(Integral, 1, None, closed="left"), None], kw_only=False

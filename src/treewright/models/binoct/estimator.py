@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils._param_validation import Interval
 
 from treewright.core.budget import Budget
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
@@ -67,9 +66,6 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     else:
         a  (likely 55% a, 45% b; 2 rows in training: 100% a)
     """
-
-    _training: ClassVar[str] = "models.binoct.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     warm_start: Any = parameter(default=False, allowed=["boolean", Tree, TreeClassifier])

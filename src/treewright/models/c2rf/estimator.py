@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from treewright.core.budget import Budget
 from treewright.data import Problem
 from treewright.data.rows import is_frame
 from treewright.estimators.frames import handed_rows, hands_through, new_handed_rows
-from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, SolvedModel, new_rows
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.tables import model_of_own_columns
@@ -125,9 +124,6 @@ class C2RFClassifier(PricedModel, SolvedModel, ClassifierMixin, MetaEstimatorMix
     >>> int((model.transduction_[40:] == 1).sum()), model.status_
     (130, 'optimal')
     """
-
-    _training: ClassVar[str] = "models.c2rf.fit"
-    _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(default=None, allowed=[HasMethods(["fit", "predict"]), list, tuple, None], kw_only=False)
     class_prices: bool = parameter(default=True, allowed=["boolean"])

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval
 from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import numbered_groups
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
@@ -80,9 +79,6 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
     0.875 1.5 if x0 <= 3.5:
     0.75 0.0 if x1 <= 0.5:
     """
-
-    _training: ClassVar[str] = "models.fair.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

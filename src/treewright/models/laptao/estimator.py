@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
@@ -17,7 +17,6 @@ from treewright.core.progress import note
 from treewright.data import Sample
 from treewright.engine.leaf_probabilities import agreeing_probabilities
 from treewright.estimators.graph import GraphModel
-from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.mixed import levels_of_features
 from treewright.estimators.model import Given, partly_known_targets, settings_of, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter, parameters
@@ -143,8 +142,6 @@ class LapTAOModel(GraphModel, TAOModel):
     gamma = 0.1
     trust = 0.0
     trust_weight = 0.3
-    _training: ClassVar[str] = "models.laptao.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TOTALS)
 
     estimator: Any = parameter(default="tao", allowed=[StrOptions({"tao", "cart", "graph"}), HasMethods("fit")])
     n_estimators: int = parameter(default=1, allowed=[Interval(Integral, 1, None, closed="left")])

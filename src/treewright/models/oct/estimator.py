@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.core.budget import Budget
-from treewright.estimators.loops import TREES
 from treewright.estimators.mixed import MixedModel, mixed_problem
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
@@ -79,9 +78,6 @@ class OCTClassifier(MixedModel, SolvedModel, TreeClassifier):
     >>> model.status_, int((model.predict(X) != y).sum())
     ('optimal', 6)
     """
-
-    _training: ClassVar[str] = "models.oct.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

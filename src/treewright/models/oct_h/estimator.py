@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from treewright.core.budget import Budget
 from treewright.data.scaling import LEAST_MARGIN
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.problems import supervised_problem
@@ -72,9 +71,6 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     >>> model.status_, model.objective_, model.score(X, y)
     ('optimal', 0.0, 1.0)
     """
-
-    _training: ClassVar[str] = "models.oct_h.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     complexity: float = parameter(default=0.0, allowed=[Interval(Real, 0, None, closed="left")])

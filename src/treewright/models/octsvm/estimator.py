@@ -16,7 +16,6 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import plain
 from treewright.engine.leaf_probabilities import agreeing_probabilities
-from treewright.estimators.loops import TREES
 from treewright.estimators.model import Given, SolvedModel, settings_of
 from treewright.estimators.parameters import estimator, parameter, parameters
 from treewright.estimators.problems import supervised_problem
@@ -118,8 +117,6 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
         Objective of the tree on the labels as corrected, and proven lower bound of that of any tree; sums over the
         trees, if there are several.
     """
-
-    _training: ClassVar[str] = "models.octsvm.fit"
 
     norm: str = parameter(default="l2", allowed=[StrOptions({"l2", "l1", "linf"})])
     relabel: str = parameter(default="committee", allowed=[StrOptions({"committee", "tree"})])
@@ -358,8 +355,6 @@ class OCTSVMClassifier(RelabelingModel):
     >>> model.score(X, truth) > 0.9, model.relabeled_[:9].sum() >= 5
     (True, np.True_)
     """
-
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 0, 8, closed="both")], kw_only=False)
     max_norm: float | str = parameter(

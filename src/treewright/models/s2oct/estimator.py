@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from treewright.core.arrays import BoolArray, FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data import Problem
 from treewright.engine.leaf_probabilities import agreeing_probabilities
-from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.model import SolvedModel
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.totals_model import TotalsModel, log_shares, transduced_attributes
@@ -127,14 +126,6 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
     >>> model.transduction_.tolist(), model.status_
     ([0, 0, 0, 1, 1, 1, 1, 1], 'optimal')
     """
-
-    _training: ClassVar[str] = "models.s2oct.fit"
-    _loops: ClassVar[tuple[str, ...]] = (
-        *TREES,
-        *TOTALS,
-        "models.s2oct.search.one_feature_loops",
-        "models.s2oct.search.levelling_loops",
-    )
 
     max_depth: int | None = parameter(
         default=None, allowed=[Interval(Integral, 1, 12, closed="both"), None], kw_only=False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,7 +12,6 @@ from treewright.core.arrays import IntArray
 from treewright.core.budget import Budget
 from treewright.data.columns_checked import listing
 from treewright.estimators.class_weights import ClassWeighted
-from treewright.estimators.loops import TREES
 from treewright.estimators.mixed import MixedModel, mixed_problem
 from treewright.estimators.model import Given, SolvedModel, settings_of
 from treewright.estimators.parameters import estimator, parameter
@@ -114,9 +113,6 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     >>> model.score(X, y) > 0.95, model.alpha_1_
     (True, 20.0)
     """
-
-    _training: ClassVar[str] = "models.svm1odt.fit"
-    _loops: ClassVar[tuple[str, ...]] = TREES
 
     max_depth: int = parameter(default=2, allowed=[Interval(Integral, 1, 12, closed="both")], kw_only=False)
     epsilon: float | str = parameter(

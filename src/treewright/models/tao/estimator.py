@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
@@ -15,7 +15,6 @@ from treewright.core.progress import note
 from treewright.data import Sample
 from treewright.data.columns_checked import refuse_dates
 from treewright.estimators.class_weights import ClassWeighted, class_weighted
-from treewright.estimators.loops import TOTALS, TREES
 from treewright.estimators.mixed import MixedModel, levels_of_features
 from treewright.estimators.model import Given, TimedModel
 from treewright.estimators.parameters import estimator, parameter, parameters
@@ -88,9 +87,6 @@ class TAOModel(MixedModel, TimedModel):
     trace_ : structured ndarray
         Columns "seconds", "objective" and "loss", a row for the start and for each pass.
     """
-
-    _training: ClassVar[str] = "models.tao.fit"
-    _loops: ClassVar[tuple[str, ...]] = (*TREES, *TOTALS)
 
     max_depth: int = parameter(default=8, allowed=[Interval(Integral, 1, 16, closed="both")], kw_only=False)
     alpha: float | str = parameter(

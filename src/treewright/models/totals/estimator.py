@@ -23,7 +23,6 @@ from treewright.estimators.frames import (
     new_encoded_rows,
     new_handed_rows,
 )
-from treewright.estimators.loops import TOTALS
 from treewright.estimators.model import Given, new_rows, wrapped_kind
 from treewright.estimators.parameters import estimator, parameter
 from treewright.estimators.tables import model_of_own_columns
@@ -138,9 +137,6 @@ class TotalsClassifier(PricedModel, ClassifierMixin, MetaEstimatorMixin, BaseEst
     >>> model.predict([[4.4], [4.6]]).tolist()
     [0, 1]
     """
-
-    _training: ClassVar[str] = "models.totals.fit"
-    _loops: ClassVar[tuple[str, ...]] = TOTALS
 
     estimator: Any = parameter(
         default="auto", allowed=[HasMethods(["fit", "get_params", "set_params"]), StrOptions({"auto"})], kw_only=False

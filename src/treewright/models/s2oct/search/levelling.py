@@ -16,6 +16,7 @@ from treewright.core.arrays import FloatArray, IntArray
 from treewright.core.budget import Budget
 from treewright.data.point_totals import PointTotals
 from treewright.models.s2oct.search.data import Survey
+from treewright.models.s2oct.search.levelling_loops import best_place
 from treewright.tree.complete import Planes, labels_on_either_side, leaves_reached, passes
 
 __all__ = ["MISSED", "Levelling"]
@@ -195,8 +196,6 @@ class _Places:
 
     def best(self, level: FloatArray, price: float) -> tuple[float, int, float]:
         """The best threshold at a price, rows that miss the totals there, and the worth that is kept."""
-        from treewright.models.s2oct.search.levelling_loops import best_place  # numba takes a while to import
-
         order, size, totals = np.argsort(level, kind="stable"), self.totals.size, self.totals
         points = self.number, self.if_left, self.if_right, self.wanted, self.worth
         rows = size.indptr, size.indices, size.data, totals.low, totals.high, self.counts.copy()

@@ -26,6 +26,7 @@ from treewright.core.budget import Budget
 from treewright.data import PointTotals
 from treewright.data.point_totals import tight_intervals
 from treewright.models.s2oct.search.data import Survey
+from treewright.models.s2oct.search.one_feature_loops import best_of_roots
 from treewright.tree import Tree
 
 __all__ = ["AxisTrees", "axis_trees"]
@@ -36,6 +37,8 @@ _TARGETS = 64
 """Tables of counts within intervals, beyond which they are not enumerated."""
 _WORK = 20_000_000
 """Steps of a sweep between two looks at the clock."""
+_NOTHING = -10
+"""Less than any gain."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +157,9 @@ class _Work:
 
     def best(self, need: FloatArray, budget: Budget) -> Tree | None:
         """The tree that agrees most with the teacher, None if there is none, or none was found in time."""
-        from treewright.models.s2oct.search.one_feature_loops import (  # numba takes a while to import
-            NOTHING,
-            best_of_roots,
-        )
-
         n, p = self.X.shape
         step = max(1, _WORK // (n * p))
-        gain, found = NOTHING, None
+        gain, found = _NOTHING, None
         for root in range(p):
             for first in range(0, n - 1, step):
                 if budget.over:

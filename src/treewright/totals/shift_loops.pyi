@@ -1,0 +1,3 @@
+from treewright.core.arrays import FloatArray, IntArray
+
+def moments(scores: FloatArray, group_of: IntArray, shifts: FloatArray) -> tuple[FloatArray, FloatArray]: ...
