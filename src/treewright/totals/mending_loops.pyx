@@ -108,7 +108,7 @@ cdef void _wrong(_Groups groups) noexcept nogil:
     A change helps only if it takes from a class in excess, or from any with rows to spare where rows are lacking more;
     and likewise for the class it goes to.
     """
-    cdef Py_ssize_t g, k
+    cdef Py_ssize_t g, k, n_taken = 0
     cdef int64_t count, low, high, above, below
     groups.takes[:] = 0
     for g in range(groups.n_groups):
@@ -123,11 +123,11 @@ cdef void _wrong(_Groups groups) noexcept nogil:
                 count, low, high = groups.counts[g, k], groups.low[g, k], groups.high[g, k]
                 groups.gives[g, k] = count > high or (below > above and count > low)
                 groups.takes[k] = groups.takes[k] or count < low or (above > below and count < high)
-    groups.n_taken = 0
     for k in range(groups.n_classes):
         if groups.takes[k]:
-            groups.classes[groups.n_taken] = k
-            groups.n_taken += 1
+            groups.classes[n_taken] = k
+            n_taken += 1
+    groups.n_taken = n_taken
 
 
 cdef void _fill(_Groups groups, Py_ssize_t g, int64_t[:, :, ::1] of_one) noexcept nogil:
