@@ -159,7 +159,7 @@ class Points:
 
     def __init__(self, X: Any, n_levels: IntArray | None = None) -> None:
         self.sparse = sparse.issparse(X)
-        self.X = X if self.sparse else np.ascontiguousarray(X)
+        self.X: Any = X if self.sparse else np.ascontiguousarray(X)
         self.least_gap, self.axis_gap = LEAST_GAP[X.dtype.itemsize], _AXIS_GAP[X.dtype.itemsize]
         self.n_levels = n_levels
         self.gaps = not self.sparse and bool(np.isnan(X.min(initial=0.0)))
