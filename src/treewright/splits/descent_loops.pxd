@@ -13,7 +13,7 @@ cdef inline void descend_from(
 ) noexcept nogil:
     """As :func:`descend` of the first n weights, from `step` 0 and a `slope` that is the gradient; both are changed.
 
-    Slopes get the changes of two coordinates at once, one after the other: the first of them is `late`, of row `before`.
+    Slopes get the changes of two coordinates at once, one after the other: first the `late` one, of row `before`.
     """
     cdef Py_ssize_t i, j, before = 0
     cdef double largest, bend, here, goal, shrink, moved, late = 0.0
