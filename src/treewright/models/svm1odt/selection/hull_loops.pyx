@@ -293,7 +293,7 @@ cdef int _climb(_Facet f) noexcept nogil:
                 f.inverse[k, i] -= head * f.row[i]
             f.inverse[k, leaves] = head
         f.basis[leaves] = enters
-        f.pivots += 1
+        f.pivots = f.pivots + 1
         if f.pivots % REFRESH == 0 and not _refresh(f):
             return _UNSURE
     return _UNSURE
