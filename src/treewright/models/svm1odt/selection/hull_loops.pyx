@@ -66,9 +66,9 @@ cdef class _Facet:
         self.corners, self.limit, self.noise = corners, limit, noise
         self.d, n = corners.shape
         self.m, self.pivots, self.ready = m, 0, False
-        self.basis, self.inverse, self.a = np.zeros(self.d, dtype=np.int64), np.zeros((self.d, self.d)), np.zeros(self.d)
+        self.basis, self.inverse = np.zeros(self.d, dtype=np.int64), np.zeros((self.d, self.d))
         self.slack, self.slope, self.way = np.zeros((3, n))
-        self.q, self.share = np.zeros((2, self.d))
+        self.a, self.q, self.share = np.zeros((3, self.d))
         self.step, self.row = np.zeros((2, self.d + 1))
         self.matrix, self.whole = np.zeros((2, self.d + 1, self.d + 1))
 
