@@ -66,9 +66,9 @@ cdef class _Facet:
         self.corners, self.limit, self.noise = corners, limit, noise
         self.d, n = corners.shape
         self.m, self.pivots, self.ready = m, 0, False
-        self.basis, self.inverse, self.a = np.zeros(self.d, dtype=np.int64), np.zeros((self.d, self.d)), np.zeros(self.d)
+        self.basis, self.inverse = np.zeros(self.d, dtype=np.int64), np.zeros((self.d, self.d))
         self.slack, self.slope, self.way = np.zeros((3, n))
-        self.q, self.share = np.zeros((2, self.d))
+        self.a, self.q, self.share = np.zeros((3, self.d))
         self.step, self.row = np.zeros((2, self.d + 1))
         self.matrix, self.whole = np.zeros((2, self.d + 1, self.d + 1))
 
@@ -293,7 +293,7 @@ cdef int _climb(_Facet f) noexcept nogil:
                 f.inverse[k, i] -= head * f.row[i]
             f.inverse[k, leaves] = head
         f.basis[leaves] = enters
-        f.pivots += 1
+        f.pivots = f.pivots + 1
         if f.pivots % REFRESH == 0 and not _refresh(f):
             return _UNSURE
     return _UNSURE
