@@ -2,7 +2,7 @@
 
     python benchmarks/first_fits.py
 
-A table of 300 rows and 10 features, two classes; 30 % of the labels where a model takes rows without one; limits of 5 s.
+A table of 300 rows and 10 features, two classes; 30 % of the labels where a model takes rows without one; limits 5 s.
 Seconds are of the processor: importing the model, its first fit, its second on the same rows.
 """
 
