@@ -365,7 +365,16 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         """
         if hasattr(self, "tree_") and self.tree_.probabilities is not None:
             return super()._class_shares(rows)
-        values = self._values(rows)
+        return self._shares_of(self._values(rows))
+
+    def _node_classes(self) -> IntArray:
+        return self.tree_.values.argmax(axis=1)
+
+    def _node_shares(self) -> FloatArray:
+        return self._shares_of(self.tree_.values) if self.tree_.probabilities is None else self.tree_.probabilities
+
+    def _shares_of(self, values: FloatArray) -> FloatArray:
+        """Probabilities by what the model says of rows."""
         if hasattr(self, "_levels"):
             from treewright.models.laptao.likely import log_shares
 

@@ -215,6 +215,11 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
                 f"there are {len(self.trees_)} trees, one a class against all others; route rows through trees_"
             )
 
+    def _joining(self) -> dict[str, Any]:
+        if len(self.trees_) == 1:
+            return {}
+        return {"trees": self.trees_, "way": "against", "level": self._level()}
+
     # ------------------------------------------------------------------ wrong labels
 
     def relabel_table(

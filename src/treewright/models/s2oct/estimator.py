@@ -201,6 +201,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
             return np.asarray(found)
         return agreeing(found, self._class_numbers(rows))
 
+    def _joining(self) -> dict[str, Any]:
+        return {} if self._alone else {"trees": self.trees_, "way": "votes", "agree": not self.totals_}
+
     @property
     def _alone(self) -> bool:
         return len(self.trees_) == 1
