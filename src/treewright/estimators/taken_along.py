@@ -21,7 +21,15 @@ __all__ = ["TakenAlong", "checked_names"]
 
 
 class TakenAlong:
-    """Mixin of the tree models: what is fitted in other forms. Each form is imported by its method alone."""
+    """Mixin of the tree models: what is fitted in other forms. Each form is imported by its method alone.
+
+    Attributes
+    ----------
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in what the splits save in training of the mean squared distance of class shares (Gini's
+        impurity) or outputs to those of their node; a split of several features is shared out by weight times spread.
+        They sum to 1. Models with linear leaves have none.
+    """
 
     tree_: Tree
     n_features_in_: int

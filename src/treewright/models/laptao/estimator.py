@@ -308,6 +308,7 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     objective_, targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_
     trace_, random_state_, record_, solve_time_, scaling_, mean_
     n_features_in_, feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     See Also
     --------
@@ -416,6 +417,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_, trace_
     random_state_, record_, solve_time_, scaling_, mean_, scale_
     n_features_in_, feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     See Also
     --------

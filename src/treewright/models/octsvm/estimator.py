@@ -341,6 +341,7 @@ class OCTSVMClassifier(RelabelingModel):
         The `max_norm` and `relabel_cost` that were used; None with the paper's prices.
     objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     See Also
     --------
@@ -436,6 +437,7 @@ class RESVMClassifier(RelabelingModel):
     tree_, trees_, classes_, relabeled_, suggested_, suspicion_
     objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     Examples
     --------

@@ -116,6 +116,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         committee their mean over its trees), shifted so that they sum to the totals, in each group.
     totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     Examples
     --------
