@@ -22,6 +22,7 @@ FLOW = [
     ["engine"],
     ["optimize"],
     ["teachers"],
+    ["exports"],
     ["estimators"],
     ["models"],
     ["estimation"],
@@ -92,7 +93,7 @@ def loaded_by(code: str) -> set[str]:
 
 def test_importing_treewright_imports_no_extra():
     loaded = loaded_by("import sys, treewright; print(*sorted({m.split('.')[0] for m in sys.modules}))")
-    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "polars", "sklearn"})
+    assert not loaded & (SOLVER_PACKAGES | {"matplotlib", "faiss", "polars", "sklearn", "onnx", "duckdb"})
 
 
 def test_help_imports_no_estimator():

@@ -25,6 +25,7 @@ from treewright.data.columns_checked import missing_mask, refuse_dates, refuse_l
 from treewright.data.mixed import refuse_text, with_flags
 from treewright.estimators.numbers import note_numbers, tell_numbers
 from treewright.estimators.parameters import parameter, parameters
+from treewright.estimators.spread import noted_spread
 from treewright.estimators.tables import model_of_own_columns
 from treewright.exceptions import InvalidInputError, warn_user
 from treewright.optimize.record import FitRecord, FitStatus
@@ -59,7 +60,16 @@ __all__ = [
 NOTED = ("n_features_in_", "feature_names_in_")
 """What scikit-learn notes of the rows of a fit."""
 S = TypeVar("S")
-_UNTOLD = ("_table", "_rule_digits", "_rule_sure", "_leaf_rows", "_leaf_labelled", "_weighted_leaves", "_seen_numbers")
+_UNTOLD = (
+    "_table",
+    "_rule_digits",
+    "_rule_sure",
+    "_leaf_rows",
+    "_leaf_labelled",
+    "_weighted_leaves",
+    "_seen_numbers",
+    "_spread",
+)
 """What else a fit may leave that the next one must not keep."""
 _COURSE = ("record_", "status_", "reason_", "random_state_", "objective_", "bound_", "gap_", "solve_time_", "trace_")
 
@@ -342,6 +352,7 @@ class Model:
                 progress.note(objective=record.objective, bound=record.bound, step=True)
         record = replace(record, seed=seed, note=" ".join(filter(None, [record.note, self._remark(given, fitted)])))
         fitted |= _readable(fitted, given.X, getattr(self, "complexity", 0.0))
+        fitted |= noted_spread(fitted, given.X)
         if "tree_" in fitted and (given.weighs or getattr(self, "class_weight", None) is not None):
             fitted["_weighted_leaves"] = True
         self._publish(record.closed(budget), given.noted | note_numbers(given.X, given.noted) | fitted)

@@ -19,6 +19,7 @@ from treewright.data import Problem
 from treewright.estimators.files import read_model, write_model
 from treewright.estimators.model import NewRows, PredictsClasses, PredictsOutputs
 from treewright.estimators.record_files import is_number
+from treewright.estimators.taken_along import TakenAlong, checked_names
 from treewright.exceptions import InvalidInputError, ModelFileError
 from treewright.tree import Tree, decision_path, predict_values, route, sure_cases, telling_digits
 from treewright.tree.number_text import MAX_PRECISION
@@ -28,7 +29,7 @@ from treewright.tree.words import FeatureWords
 __all__ = ["TreeClassifier", "TreeModel", "TreeRegressor", "labelled_in_leaves", "rows_in_leaves"]
 
 
-class TreeModel(NewRows, BaseEstimator):
+class TreeModel(TakenAlong, NewRows, BaseEstimator):
     """Base of the estimators whose fitted form is one tree in the units of the data (``tree_``)."""
 
     tree_: Tree
@@ -39,6 +40,8 @@ class TreeModel(NewRows, BaseEstimator):
     """Those of them that have a label of their own; only where values tell of others too."""
     _weighted_leaves: bool
     """Whether counts of classes in leaves are sums of weights that are not all 1; only where they are."""
+    _spread: FloatArray
+    """Standard deviation of each feature in training; only where splits weigh several features."""
     warm_start: Any
     _rule_digits: dict[int, int]
     _rule_sure: dict[int, list[int]]
@@ -119,7 +122,7 @@ class TreeModel(NewRows, BaseEstimator):
         for title, tree, classes in trees:
             naming = self._naming(words, gaps)
             if feature_names is not None:
-                naming["feature_names"] = _checked_names(feature_names, tree.n_features)
+                naming["feature_names"] = checked_names(feature_names, tree.n_features)
             if rows is not None:
                 naming["digits"] = _digits(tree, rows, words, precision)
                 naming["sure"] = {} if sparse.issparse(rows) else sure_cases(tree, rows, words)
@@ -239,6 +242,7 @@ class TreeModel(NewRows, BaseEstimator):
         """Plain values of a fit that a model file keeps beside record, tree, classes and names."""
         counts = ("leaf_rows", "leaf_labelled")
         state: dict[str, Any] = {n: getattr(self, f"_{n}").tolist() for n in counts if hasattr(self, f"_{n}")}
+        state |= {"spread": self._spread.tolist()} if hasattr(self, "_spread") else {}
         return state | ({"weighted": True} if hasattr(self, "_weighted_leaves") else {})
 
     def _restore_state(self, state: dict[str, Any]) -> None:
@@ -248,6 +252,12 @@ class TreeModel(NewRows, BaseEstimator):
             raise ModelFileError(f"fit.weighted is {weighted!r}, expected true or false")
         if weighted:
             self._weighted_leaves = True
+        spread = state.get("spread")
+        if spread is not None:
+            fine = isinstance(spread, list) and all(is_number(number) and number >= 0 for number in spread)
+            if not fine or len(spread) != self.tree_.n_features:
+                raise ModelFileError(f"fit.spread: expected {self.tree_.n_features} numbers from 0 on")
+            self._spread = np.array(spread, dtype=np.float64)
         for name in ("leaf_rows", "leaf_labelled"):
             rows = state.get(name)
             if rows is None:  # nor had the fit
@@ -270,15 +280,6 @@ def labelled_in_leaves(tree: Tree, X: Any, problem: Problem) -> dict[str, FloatA
     if not np.any(problem.unlabelled):
         return {}
     return {"_leaf_labelled": rows_in_leaves(tree, X, problem.weight * problem.labelled)}
-
-
-def _checked_names(names: Sequence[str], n_features: int) -> list[str]:
-    """Names of all features, given as text."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InvalidInputError(f"feature_names must be a sequence of strings, got {names!r}")
-    if len(names) != n_features:
-        raise InvalidInputError(f"feature_names has {len(names)} names, the tree has {n_features} features")
-    return [str(name) for name in names]
 
 
 def _digits(tree: Tree, rows: Any, words: Mapping[int, FeatureWords] | None, precision: int) -> dict[int, int]:
@@ -312,11 +313,19 @@ class TreeClassifier(PredictsClasses, ClassifierMixin, TreeModel):
         return self._class_shares(self._check_rows(X))
 
     def _class_numbers(self, rows: Any) -> IntArray:
-        assert self.tree_.labels is not None
-        return self.tree_.labels[route(self.tree_, rows)]
+        return self._node_classes()[route(self.tree_, rows)]
 
     def _class_shares(self, rows: Any) -> FloatArray:
-        return self.tree_.likely()[route(self.tree_, rows)]
+        return self._node_shares()[route(self.tree_, rows)]
+
+    def _node_classes(self) -> IntArray:
+        """Class number of each node of a single tree."""
+        assert self.tree_.labels is not None
+        return self.tree_.labels
+
+    def _node_shares(self) -> FloatArray:
+        """Probabilities at each node of a single tree."""
+        return self.tree_.likely()
 
 
 class TreeRegressor(PredictsOutputs, RegressorMixin, TreeModel):

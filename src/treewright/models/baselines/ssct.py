@@ -73,6 +73,7 @@ class SSCTClassifier(TimedModel, TreeClassifier):
     trace_
         Columns "seconds", "objective" and "n_leaves", level by level.
     random_state_, record_, n_features_in_, feature_names_in_
+    feature_importances_
 
     Notes
     -----

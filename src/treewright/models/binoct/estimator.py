@@ -49,6 +49,7 @@ class BinOCTClassifier(SolvedModel, TreeClassifier):
     objective_, bound_ : float
         Weight of the training rows that the tree misclassifies, and a proven lower bound for any tree.
     gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_, feature_names_in_
+    feature_importances_
 
     Examples
     --------

@@ -63,6 +63,7 @@ class FairOCTClassifier(SolvedModel, TreeClassifier):
     discrimination_ : float
         The index of disparate impact of what the tree predicts for the training rows, where `fit` got the groups.
     n_features_in_, feature_names_in_
+    feature_importances_
 
     Examples
     --------

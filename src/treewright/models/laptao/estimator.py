@@ -305,6 +305,7 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
     objective_, targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_
     trace_, random_state_, record_, solve_time_, scaling_, mean_
     n_features_in_, feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     See Also
     --------
@@ -363,7 +364,16 @@ class LapTAOClassifier(TaughtModel, LapTAOModel, TreeClassifier):
         """
         if hasattr(self, "tree_") and self.tree_.probabilities is not None:
             return super()._class_shares(rows)
-        values = self._values(rows)
+        return self._shares_of(self._values(rows))
+
+    def _node_classes(self) -> IntArray:
+        return self.tree_.values.argmax(axis=1)
+
+    def _node_shares(self) -> FloatArray:
+        return self._shares_of(self.tree_.values) if self.tree_.probabilities is None else self.tree_.probabilities
+
+    def _shares_of(self, values: FloatArray) -> FloatArray:
+        """Probabilities by what the model says of rows."""
         if hasattr(self, "_levels"):
             from treewright.models.laptao.likely import smoothed_log_shares
 
@@ -407,6 +417,7 @@ class LapTAORegressor(LapTAOModel, TreeRegressor):
     targets_, target_weight_, leaf_values_, split_price_, alpha_, n_iter_, best_iter_, status_, reason_, trace_
     random_state_, record_, solve_time_, scaling_, mean_, scale_
     n_features_in_, feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     See Also
     --------

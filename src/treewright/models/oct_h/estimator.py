@@ -61,6 +61,7 @@ class OCTHClassifier(SolvedModel, TreeClassifier):
     tree_, classes_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_
     n_features_in_
     feature_names_in_
+    feature_importances_
 
     Examples
     --------

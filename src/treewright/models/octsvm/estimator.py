@@ -212,6 +212,11 @@ class RelabelingModel(_Judged, SolvedModel, TreeClassifier):
                 f"there are {len(self.trees_)} trees, one a class against all others; route rows through trees_"
             )
 
+    def _joining(self) -> dict[str, Any]:
+        if len(self.trees_) == 1:
+            return {}
+        return {"trees": self.trees_, "way": "against", "level": self._level()}
+
     # ------------------------------------------------------------------ wrong labels
 
     def relabel_table(
@@ -333,6 +338,7 @@ class OCTSVMClassifier(RelabelingModel):
         The `max_norm` and `relabel_cost` that were used; None with the paper's prices.
     objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     See Also
     --------
@@ -428,6 +434,7 @@ class RESVMClassifier(RelabelingModel):
     tree_, trees_, classes_, relabeled_, suggested_, suspicion_
     objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     Examples
     --------

@@ -115,6 +115,7 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         committee their mean over its trees), shifted so that they sum to the totals, in each group.
     totals_, objective_, bound_, gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_
+    feature_importances_
 
     Examples
     --------
@@ -191,6 +192,9 @@ class S2OCTClassifier(TotalsModel, SolvedModel, TreeClassifier):
         if self._alone or self.totals_:  # with totals the label need not be the most likely class
             return np.asarray(found)
         return agreeing_probabilities(found, self._class_numbers(rows))
+
+    def _joining(self) -> dict[str, Any]:
+        return {} if self._alone else {"trees": self.trees_, "way": "votes", "agree": not self.totals_}
 
     @property
     def _alone(self) -> bool:

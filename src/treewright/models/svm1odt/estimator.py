@@ -98,6 +98,7 @@ class SVM1ODTClassifier(ClassWeighted, MixedModel, SolvedModel, TreeClassifier):
     objective_, bound_ : float
         Objective of the tree on all rows, and proven lower bound of that of any tree.
     gap_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_, feature_names_in_
+    feature_importances_
     categories_, has_missing_
 
     Examples

@@ -165,6 +165,7 @@ class TAOClassifier(ClassWeighted, TaughtModel, TAOModel, TreeClassifier):
         Labels of all training rows: those given, and those of the teacher for the others; only with a teacher.
     objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, random_state_, record_
     n_features_in_, feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     Notes
     -----
@@ -296,6 +297,7 @@ class TAORegressor(TAOModel, TreeRegressor):
     ----------
     tree_, objective_, alpha_, n_iter_, status_, reason_, solve_time_, trace_, random_state_, record_, n_features_in_
     feature_names_in_, categories_, has_missing_
+    feature_importances_
 
     Examples
     --------
