@@ -23,6 +23,7 @@ from treewright.data.columns_checked import AnyArray
 from treewright.data.tables.encoder import TableEncoder
 from treewright.estimation.accuracy import AccuracyEstimate, estimated_accuracy
 from treewright.estimators.numbers import without_numbers
+from treewright.estimators.spread import noted_spread
 from treewright.exceptions import InvalidInputError
 from treewright.models.registry import LABELLERS
 from treewright.report.facts import class_numbers
@@ -297,6 +298,7 @@ def _fit_tree(rows: FitRows, found: Labelled, seconds: float) -> None:
     if groups is not None:
         rows.tree.trees_ = [groups.levels(tree) for tree in rows.tree.trees_]
         rows.tree.tree_, rows.tree.n_features_in_ = rows.tree.trees_[0], learned.X.shape[1]
+        vars(rows.tree).update(noted_spread(vars(rows.tree), learned.X))
     without_numbers(rows.tree)
     # A parameter would go to file and report with the labels of all rows; that they were its teacher, teacher_ says.
     rows.tree.set_params(teacher="auto")
